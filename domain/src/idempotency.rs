@@ -22,10 +22,10 @@ pub struct IdempotencyKey(Arc<str>);
 pub struct IdempotencyKeyError;
 
 impl IdempotencyKey {
-    /// The most characters of a key.
+    /// The maximum number of characters of a key.
     pub const MAX: usize = 255;
 
-    /// Takes the characters bare, or in double quotes that are not part of the key.
+    /// Parses the key, bare or in double quotes that are not part of it.
     pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
         let key = match text {
             // Escapes are not supported. A quoted backslash is refused: the client would mean another key than
@@ -155,7 +155,7 @@ pub enum IdempotencyRejection<R> {
     /// The key was used with another body.
     #[error("the idempotency key was used with a different body")]
     KeyReused,
-    /// The account has as many records as it may have.
+    /// The account has the maximum number of records.
     #[error("the account has too many idempotency records")]
     TooManyRecords,
 }

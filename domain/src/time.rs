@@ -46,7 +46,7 @@ impl Timestamp {
             return Err(TimestampError::NotRfc3339);
         }
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError::NotRfc3339)?;
-        // A leap second is the last of a month in UTC, and nowhere else (section 5.7).
+        // A leap second is valid only as the last second of a month in UTC (section 5.7).
         if text.as_bytes().get(17..19) == Some(b"60") {
             let next = time.to_utc() + chrono::Duration::seconds(1);
             if next.day() != 1 || next.num_seconds_from_midnight() != 0 {
@@ -76,6 +76,13 @@ impl Timestamp {
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis).min(Self::MAX.0))
+    }
+
+    /// Returns the time this much earlier, at least [`Timestamp::MIN`].
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis).max(Self::MIN.0))
     }
 
     /// Returns the time since `earlier`; zero if this is not after it.
@@ -157,6 +164,12 @@ mod tests {
         assert_eq!(Timestamp::MAX.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp::MIN.to_string(), "0001-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::MAX.plus(Duration::from_secs(1)), Timestamp::MAX);
+        assert_eq!(Timestamp::MIN.minus(Duration::from_secs(1)), Timestamp::MIN);
+        assert_eq!(Timestamp::EPOCH.minus(Duration::MAX), Timestamp::MIN);
+        assert_eq!(
+            Timestamp::EPOCH.plus(Duration::from_secs(9)).minus(Duration::from_secs(9)),
+            Timestamp::EPOCH
+        );
         assert_eq!(Timestamp::from_millis(1_001).map(Timestamp::as_secs_ceil), Ok(2));
     }
 }

@@ -11,7 +11,7 @@ use common::{
     order_id, place, shop,
 };
 
-/// The shop of these tests: Rex with an open order, 1, and one that is complete, 2.
+/// The shop of these tests: Rex with the open order 1 and the complete order 2.
 fn rex() -> Shop {
     let mut complete = order(order_id(2), 1);
     complete.order.complete = true;

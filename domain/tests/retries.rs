@@ -132,7 +132,7 @@ fn rejects_another_body_under_the_same_key() {
     check_key_reused(&create_category());
     check_key_reused(&place(1));
     check_key_reused(&adjust(1));
-    // A recorded refusal binds its key as well.
+    // A key with a recorded refusal cannot be used with another body either.
     check_key_reused(&place(4));
 }
 

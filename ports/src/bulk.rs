@@ -116,7 +116,8 @@ pub enum ImportError {
         /// The two categories.
         why: String,
     },
-    /// The store failed. If its error is indeterminate, all rows or none are stored once it answers again.
+    /// The store failed. If its error is indeterminate, either all rows are stored or none; this is known once the
+    /// store answers again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -7,8 +7,8 @@ use crate::{PageOrder, Reply, StoreError};
 /// The extent of an event log at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventBounds {
-    /// The life of the log: a random number that the store draws with each new log. A reset, an import and a restored
-    /// copy begin a new one, and no id of an older log is ever given again.
+    /// The epoch of the log: a random number that the store draws with each new log. A reset, an import and a restored
+    /// copy begin a new log, and no id of an older log is issued again.
     pub epoch: u64,
     /// The position before the oldest event that is kept: [`Position::START`] until events have been dropped.
     pub pruned: Position,
@@ -19,13 +19,18 @@ pub struct EventBounds {
 }
 
 impl EventBounds {
+    /// The extent of a new log.
+    pub const fn new(epoch: u64) -> Self {
+        Self { epoch, pruned: Position::START, last: Position::START, oldest_at: None }
+    }
+
     /// The id of a position in this log.
     pub const fn id(&self, position: Position) -> EventId {
         EventId { epoch: self.epoch, position }
     }
 
-    /// Returns whether a reader can go on after this id without missing an event: it is of this life of the log, no event
-    /// behind it has been dropped, and it is not beyond the last one.
+    /// Returns whether a reader can continue after this id without missing an event: the id belongs to this epoch of
+    /// the log, no event after it has been dropped, and it is not beyond the last one.
     pub fn can_follow(&self, id: EventId) -> bool {
         id.epoch == self.epoch && (self.pruned..=self.last).contains(&id.position)
     }
@@ -34,17 +39,18 @@ impl EventBounds {
 /// A page of the event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventQuery {
-    /// The life of the log that the reader is in; none for the present one.
+    /// The epoch of the log that the reader reads; none for the current one.
     pub epoch: Option<u64>,
     /// The direction of the page.
     pub order: PageOrder,
-    /// The position to begin at, exclusive. Ascending, none is the oldest event that is kept; descending, the last one.
+    /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event that is
+    /// kept, and a descending one with the last event.
     pub after: Option<Position>,
-    /// The events that are handed over.
+    /// The filter of the events.
     pub filter: EventFilter,
-    /// The largest number of events, from 1.
+    /// The maximum number of events, at least 1.
     pub events_max: usize,
-    /// The largest number of positions that are looked at, from 1: it bounds the cost of a filter that few events pass.
+    /// The maximum number of positions that are read, at least 1. It bounds the cost of a filter that few events pass.
     pub positions_max: u64,
 }
 
@@ -53,8 +59,8 @@ pub struct EventQuery {
 pub struct EventPage {
     /// The events that passed, in the order of the query.
     pub events: Vec<Event>,
-    /// The last position that was looked at, whether its event passed or not; where there was none, the position that the
-    /// page began at. The next page goes on after it.
+    /// The last position that was read, whether its event passed or not. If none was read, the position at which the
+    /// page begins. The next page continues after it.
     pub reached: Position,
     /// The extent of the log when it was read.
     pub bounds: EventBounds,
@@ -65,8 +71,8 @@ pub struct EventPage {
 pub enum EventRead {
     /// A page.
     Page(EventPage),
-    /// The position to begin at is not in the log: it is of another life, its successors have been dropped, or it is
-    /// beyond the last event.
+    /// The position to begin at is not in the log: it belongs to another epoch, events after it have been dropped, or
+    /// it is beyond the last event.
     Expired(EventBounds),
 }
 
@@ -76,9 +82,9 @@ pub enum EventRead {
 /// - An event is in the log if and only if its change is committed, and both are seen together.
 /// - A change that was answered is in every page that is read afterwards, on every handle.
 /// - If an operation saw the effect of another one, or was sent after the other one was answered, its events come later.
-/// - No event is inserted before a position that a reader has been told as the last one. The events of one decision stand
+/// - No event is inserted before a position that a reader was given as the last one. The events of one decision stand
 ///   together, in the order of [`happenings`](petstore_domain::happenings).
-/// - A page neither skips nor repeats an event; what has been dropped is [`EventRead::Expired`] and never a gap.
+/// - A page neither skips nor repeats an event; dropped events lead to [`EventRead::Expired`], never to a gap.
 /// - No lock and no read transaction outlives a page.
 ///
 /// A log that drops no event and has no gap between positions:
@@ -165,10 +171,10 @@ pub trait EventReader: Send + Sync {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>>;
 }
 
-/// The end of an event log, as a reader that waits knows it.
+/// The end of an event log, as a waiting reader knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: u64,
     /// The position of its last event.
     pub last: Position,
@@ -195,10 +201,10 @@ pub struct LogEnd {
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventFeed: Send + Sync {
-    /// The end of the log, at no cost: it may be a little behind on a store of several nodes.
+    /// The end of the log. The call does not wait; on a store of several nodes the end may lag behind a little.
     fn end(&self) -> LogEnd;
 
-    /// Answers with the end of the log once it is another one than this. It may answer for no reason, and up to 100 ms
-    /// late. Dropping the reply ends the wait.
+    /// Completes with the end of the log once it differs from `known`. It may complete without a change, and up to 100
+    /// ms late. Dropping the reply ends the wait.
     fn changed(&self, known: LogEnd) -> Reply<LogEnd>;
 }

@@ -8,7 +8,7 @@ use petstore_domain::{
     Timestamp, Window,
 };
 
-use crate::StoreError;
+use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
 
 /// The number of a batch. It increases by one with each batch on disk, and is 0 before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -47,6 +47,8 @@ pub struct Batch<'a> {
     pub changes: &'a [Changes],
     /// The last ids issued, including those in this batch.
     pub last_ids: LastIds,
+    /// The events of the changes, if there are any. They follow the last event of the batches before.
+    pub events: Option<EventBatch<'a>>,
 }
 
 /// A bulk load without its rows.
@@ -59,6 +61,8 @@ pub struct BulkLoad {
     /// The new epoch of a reset: the journal first deletes everything except accounts and keys, which lose their bans and usage.
     /// None for an import, into a journal without categories, pets and orders.
     pub anew: Option<u64>,
+    /// The epoch of the event log that begins with the load. All older events are dropped.
+    pub event_epoch: u64,
 }
 
 /// The usage of an account in its windows.
@@ -101,6 +105,8 @@ pub struct Header {
     /// A random number, drawn when the journal was created. Entity tags and cursors are valid for one epoch only. A journal that
     /// returns to an earlier state, such as a restored copy, needs a new epoch.
     pub epoch: u64,
+    /// The extent of the event log.
+    pub events: EventBounds,
 }
 
 /// Stores batches on disk. Calls block, and come one at a time: from the writer thread of the store, or from the caller that
@@ -178,14 +184,14 @@ pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Appends a batch. Ok means that all of it is on disk under its number; after an error that is unknown. A batch has at least
-    /// one change.
+    /// Appends a batch. Ok means that all of it is on disk under its number; after an error it is unknown if it is. A
+    /// batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
     /// Reopens the storage and returns the number of its last batch, by which the store applies or drops the batch in doubt.
     /// After a failed sync the old handle must not be used: data that it returns may not be on disk. Callers wait meanwhile, so
     /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
-    /// file only after a write has met damage.
+    /// file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
     /// Stores usage. It is written behind: a crash may lose the last second of it.
@@ -194,7 +200,14 @@ pub trait Journal: Send {
     /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The order of the rows
-    /// is categories, pets, orders.
+    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Only whole
+    /// batches are dropped, beginning with the oldest, so that the log has no gap.
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
+
+    /// Returns a reader of the events. It must be dropped before the journal.
+    fn event_reader(&self) -> Box<dyn EventBatchReader>;
+
+    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The same
+    /// step begins a new epoch of the event log. The order of the rows is categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

@@ -43,7 +43,7 @@ pub struct Ask {
 pub enum Verdict {
     /// The request is admitted, and counted if it has a cost.
     Admitted(Usage),
-    /// The key is banned; the ban may begin with this request. The request is not counted, and no strike.
+    /// The key is banned; the ban may begin with this request. The request is not counted, and is no strike.
     Banned {
         /// The end of the ban.
         until: Timestamp,
@@ -68,7 +68,7 @@ pub struct AddressVerdict {
 ///
 /// An implementation guarantees:
 /// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
-///   admit: exactly the limit is admitted, however many ask at once.
+///   admit: exactly the limit is admitted, for any number of concurrent requests.
 /// - The number of a window never decreases: a clock that steps back does not grant requests.
 /// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
 ///   after its end the count starts at zero.

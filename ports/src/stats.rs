@@ -1,5 +1,7 @@
 //! Counts of a store, for monitoring.
 
+use petstore_domain::Timestamp;
+
 /// The number of records in a store, and of events since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreCounts {
@@ -17,6 +19,10 @@ pub struct StoreCounts {
     pub waiting: usize,
     /// Bans that this process has begun since it opened the store.
     pub bans: u64,
+    /// The position of the last event in the log; 0 before the first.
+    pub last_event: u64,
+    /// The time of the oldest event in the log, if there is one.
+    pub oldest_event_at: Option<Timestamp>,
 }
 
 /// Reports how much a store holds and does.

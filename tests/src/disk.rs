@@ -5,18 +5,23 @@
 //! planted in it the suite must fail.
 
 mod contents;
+mod events;
 mod fault;
 mod journal;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use petstore_domain::{Change, Timestamp};
-use petstore_ports::{BatchNumber, Journal, LastIds, Row, UsageCount};
+use petstore_ports::{BatchNumber, EventLimits, Journal, LastIds, Row, UsageCount};
 
 use contents::Contents;
+use events::StoredEvents;
 use fault::Faults;
 pub use fault::{DiskBug, Fault};
 use journal::DiskJournal;
+
+/// A constant, so that every opening shows the same epoch.
+const EPOCH: u64 = 7;
 
 /// A disk with one journal on it. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +31,7 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     /// The data that survives a power cut.
     synced: Contents,
-    /// Entries that were written after that, in their order.
+    /// Entries that were written since the last sync, in their order.
     unsynced: Vec<Entry>,
     faults: Faults,
     bug: Option<DiskBug>,
@@ -39,13 +44,16 @@ enum Entry {
         number: BatchNumber,
         changes: Vec<Change>,
         last_ids: LastIds,
+        events: Option<StoredEvents>,
     },
     Usage(Vec<UsageCount>),
     Pruned(Timestamp),
+    EventsPruned(EventLimits),
     /// With an epoch: everything but accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
         anew: Option<u64>,
+        event_epoch: u64,
         rows: Vec<Row>,
         last_ids: LastIds,
     },

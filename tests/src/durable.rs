@@ -187,7 +187,8 @@ pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     }
 }
 
-/// A retry after a power cut gets the first answer, or has the first effect: never both effects.
+/// A retry after a power cut gets the first answer, or has the effect if the first request had none. The effect never
+/// happens twice.
 pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -240,8 +241,8 @@ pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "a lifted key stays lifted: {verdict:?}");
 }
 
-/// A later note of usage replaces the earlier one, with a separate count for each window: notes by housekeeping
-/// and by a graceful stop.
+/// Usage that is stored later replaces the earlier usage, separately for each window, both from housekeeping and from a
+/// graceful stop.
 pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;
@@ -261,7 +262,7 @@ pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     }
 }
 
-/// A store that is closed gracefully notes usage by itself.
+/// A store that is closed gracefully stores its usage.
 pub async fn a_graceful_stop_notes_usage(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;

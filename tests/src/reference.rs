@@ -7,7 +7,9 @@
 mod addresses;
 mod bug;
 mod counters;
+mod event_log;
 mod planted_counts;
+mod planted_events;
 mod planted_handles;
 mod planted_optimism;
 mod planted_reads;
@@ -25,6 +27,8 @@ use petstore_ports::{StoreError, Transactor, Transition};
 use addresses::Addresses;
 pub use bug::Bug;
 use counters::Counters;
+use event_log::EventLog;
+use planted_events::EmittedByRequest;
 use planted_handles::OwnIds;
 use planted_optimism::RowVersions;
 use planted_reads::StaleIndex;
@@ -39,6 +43,8 @@ pub struct ReferenceStore {
     bug: Option<Bug>,
     /// The ids of [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`].
     own_ids: OwnIds,
+    /// Writers take turns with the bugs that write events and records in two steps.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The whole state, under one lock: its holder is alone, so each method is one atomic step.
@@ -47,10 +53,15 @@ struct State {
     tables: Tables,
     counters: Counters,
     addresses: Addresses,
+    log: EventLog,
     /// The index of [`Bug::StaleIndex`].
     stale: StaleIndex,
     /// The versions of [`Bug::VersionsBeginAgain`].
     row_versions: RowVersions,
+    /// The events of [`Bug::ReplayEmitsAgain`].
+    emitted: EmittedByRequest,
+    /// The last position that [`Bug::PositionsBeforeRecords`] has drawn.
+    drawn_positions: u64,
 }
 
 impl ReferenceStore {

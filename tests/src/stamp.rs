@@ -20,7 +20,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may block a thread for ever; the test must end all the same.
+    // A store that has lost a wake-up may block a thread for ever; the test must end nevertheless.
     runtime.shutdown_background();
     assert!(
         outcome.is_ok(),
@@ -166,6 +166,30 @@ macro_rules! store_conformance {
                 a_change_of_a_key_shows_within_a_second
                 a_change_of_plan_shows_within_a_second
             }
+            events {
+                each_change_has_its_events
+                nothing_has_events_without_a_change
+                a_replay_has_no_events
+                private_events_are_seen_by_their_account_only
+                events_fold_into_the_tables
+                events_hold_their_values_unchanged
+            }
+            event_order {
+                each_change_is_in_the_log_once
+                a_tailing_reader_misses_nothing
+                an_answered_change_is_in_the_log
+                an_event_is_seen_with_its_record
+                a_record_is_seen_with_its_event
+            }
+            event_pages {
+                walks_of_events_match_the_filter
+                a_page_of_events_begins_after_any_position
+                ids_of_events_rise
+            }
+            event_feed {
+                waiting_readers_wake_at_an_event
+                readers_wait_while_nothing_happens
+            }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect
                 concurrent_retries_have_one_effect
@@ -285,6 +309,11 @@ macro_rules! reset_conformance {
                 inconsistent_rows_change_nothing
                 a_reset_is_one_step_among_transitions
                 usage_can_be_cleared_separately
+            }
+            event_lives {
+                a_reset_begins_a_new_life
+                a_waiting_reader_wakes_at_a_reset
+                a_reset_cuts_the_log_where_it_cuts_the_shop
             }
         }
     };

@@ -7,12 +7,12 @@ use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Operation, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 use petstore_ports::{
-    AccountDirectory, AddressLimits, CategoryReader, Housekeeping, IdempotencyRecords, KeyReader,
-    OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor, run,
+    AccountDirectory, AddressLimits, CategoryReader, EventFeed, EventReader, Housekeeping,
+    IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor,
+    run,
 };
 
-/// The driven ports of a new, empty store. All of them are of the same store, or read from it, as quotas in
-/// another store read the bans of its keys.
+/// The driven ports of a new, empty store. Quotas may be in another store, which reads the bans of keys from this one.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.
@@ -23,6 +23,10 @@ pub struct Subject {
     pub categories: Arc<dyn CategoryReader>,
     /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
+    /// Reads the event log.
+    pub events: Arc<dyn EventReader>,
+    /// Wakes readers of the event log.
+    pub feed: Arc<dyn EventFeed>,
     /// Finds keys.
     pub keys: Arc<dyn KeyReader>,
     /// Lists accounts and keys.
@@ -35,15 +39,16 @@ pub struct Subject {
     pub addresses: Arc<dyn AddressLimits>,
     /// Drops expired records.
     pub housekeeping: Arc<dyn Housekeeping>,
-    /// Opens further handles of the same store; None if it lives in one process, where all share this one.
+    /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
+    /// this handle.
     pub another: Option<Arc<dyn AnotherHandle>>,
 }
 
 /// A store that several processes can work on at once, such as one behind a network.
 #[async_trait]
 pub trait AnotherHandle: Send + Sync {
-    /// Opens a further handle of the store: with connections, caches and ids drawn ahead of its own, as another process
-    /// would have them.
+    /// Opens a further handle of the store, as another process would: with separate connections, caches and reserved
+    /// ids.
     async fn open(&self) -> Subject;
 }
 
@@ -66,6 +71,8 @@ impl Subject {
             + PetReader
             + CategoryReader
             + OrderReader
+            + EventReader
+            + EventFeed
             + KeyReader
             + AccountDirectory
             + IdempotencyRecords
@@ -79,6 +86,8 @@ impl Subject {
             pets: Arc::clone(store) as _,
             categories: Arc::clone(store) as _,
             orders: Arc::clone(store) as _,
+            events: Arc::clone(store) as _,
+            feed: Arc::clone(store) as _,
             keys: Arc::clone(store) as _,
             accounts: Arc::clone(store) as _,
             idempotency: Arc::clone(store) as _,
@@ -89,7 +98,7 @@ impl Subject {
         }
     }
 
-    /// Another handle of the same store; this one where the store has but one.
+    /// Another handle of the same store, or this one if the store has only one.
     pub async fn another_handle(&self) -> Self {
         match &self.another {
             Some(another) => another.open().await,
@@ -97,7 +106,7 @@ impl Subject {
         }
     }
 
-    /// Runs an operation, and retries it while the store is busy: then nothing was done.
+    /// Runs an operation, and retries it while the store is busy: a busy store has done nothing.
     pub(crate) async fn try_run<O: Operation + Clone>(
         &self,
         operation: O,
@@ -130,7 +139,7 @@ impl Subject {
         self.orders.order(id).await.expect("a healthy store reads orders")
     }
 
-    /// How many answers of an account are kept.
+    /// The number of stored answers of an account.
     pub(crate) async fn records_of(&self, account: AccountId) -> u32 {
         self.idempotency.records_of(account).await.expect("a store that is well counts answers")
     }

@@ -109,6 +109,31 @@ caught! {
     ids_that_go_on_after_a_reset: ResetKeepsIds by resets::a_reset_replaces_the_shop;
     answers_that_survive_a_reset: ResetKeepsAnswers by resets::a_reset_forgets_answers;
     usage_that_survives_a_reset: ResetKeepsUsage by resets::a_reset_forgets_usage_and_bans;
+    events_of_a_discarded_decision: EventsOfDiscarded by event_order::each_change_is_in_the_log_once;
+    an_event_without_the_others_of_its_decision: FirstEventOnly by events::each_change_has_its_events,
+        events::events_fold_into_the_tables, event_order::each_change_is_in_the_log_once;
+    an_event_inserted_before_a_known_end: PositionsBeforeRecords by event_order::a_tailing_reader_misses_nothing,
+        event_order::each_change_is_in_the_log_once;
+    a_gap_in_the_positions: PositionsWithoutEvents by events::nothing_has_events_without_a_change,
+        event_order::each_change_is_in_the_log_once;
+    an_event_seen_before_its_record: EventsBeforeRecords by event_order::an_event_is_seen_with_its_record;
+    a_record_seen_before_its_event: EventsAfterRecords by event_order::a_record_is_seen_with_its_event;
+    an_event_after_the_answer: EventsAfterReply by event_order::an_answered_change_is_in_the_log,
+        event_order::a_record_is_seen_with_its_event;
+    a_replay_with_events: ReplayEmitsAgain by events::a_replay_has_no_events;
+    a_page_that_skips_an_event: SkippingEventPage by event_pages::walks_of_events_match_the_filter,
+        event_pages::a_page_of_events_begins_after_any_position;
+    a_page_that_gets_no_further: EventPageStuck by event_pages::walks_of_events_match_the_filter;
+    a_private_event_shown: PrivateEventsShown by events::private_events_are_seen_by_their_account_only;
+    an_earlier_life_read_as_this_one: EventEpochIgnored by event_lives::a_reset_begins_a_new_life,
+        event_pages::a_page_of_events_begins_after_any_position;
+    a_log_that_keeps_its_epoch: ResetKeepsEventEpoch by event_lives::a_reset_begins_a_new_life,
+        event_lives::a_waiting_reader_wakes_at_a_reset;
+    a_log_that_survives_a_reset: ResetKeepsEvents by event_lives::a_reset_begins_a_new_life,
+        event_lives::a_reset_cuts_the_log_where_it_cuts_the_shop;
+    a_feed_that_never_wakes: FeedNeverWakes by event_feed::waiting_readers_wake_at_an_event,
+        event_feed::readers_wait_while_nothing_happens;
+    a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_lives::a_waiting_reader_wakes_at_a_reset;
 }
 
 /// The sources of the library, each with the name of its module.

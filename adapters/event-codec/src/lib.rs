@@ -34,6 +34,10 @@ pub use read::{Visit, read};
 /// The format byte of the bodies that this version writes.
 pub const FORMAT: u8 = 1;
 
+/// The version of the compact form: it rises with each new format and with each new kind of event. A store records it with
+/// its events, so that a program that does not know them refuses the store at its start.
+pub const VERSION: u32 = 1;
+
 /// A reason why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {

@@ -3,6 +3,7 @@
 use petstore_domain::{Change, Changes};
 use petstore_ports::StoreError;
 
+use crate::event_log::{Encoded, EventLog};
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
@@ -15,15 +16,29 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision becomes
-    /// visible here, with a journal or without. A single change without events needs no write epoch: a record is written in
-    /// one piece.
+    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision
+    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a
+    /// record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
+        self.publish_with(changes, |log, changes| log.append(changes), write);
+    }
+
+    /// As [`Tables::publish`], with events that were encoded for the journal.
+    pub(crate) fn publish_encoded(&self, changes: Changes, events: Encoded<'_>, write: impl FnMut(Change)) {
+        self.publish_with(changes, |log, _| log.append_encoded(events), write);
+    }
+
+    fn publish_with(
+        &self,
+        changes: Changes,
+        append: impl FnOnce(&EventLog, &Changes),
+        write: impl FnMut(Change),
+    ) {
         let has_events = !changes.happenings().is_empty();
         {
             let is_group = has_events || changes.as_slice().len() > 1;
             let _active = is_group.then(|| self.write_epochs.begin_write());
-            self.events.append(&changes);
+            append(&self.events, &changes);
             changes.into_iter().for_each(write);
         }
         // Readers that wait are woken last: they wait for write epochs in turn.
@@ -32,7 +47,7 @@ impl Tables {
         }
     }
 
-    /// Writes one change, for which there is room.
+    /// Writes one change. The tables must have room for it.
     pub(crate) fn apply_one(&self, change: Change) {
         match change {
             Change::Pet(record) => self.pets.put(room_for(record.pet.id.get()), record),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use parking_lot::MutexGuard;
 use petstore_domain::Windows;
-use petstore_ports::{Header, PageOrder, PageRequest, Row, StoreError};
+use petstore_ports::{EventBounds, Header, PageOrder, PageRequest, Row, StoreError};
 
 use crate::committer::Committer;
 use crate::store::MemoryStore;
@@ -39,9 +39,14 @@ impl MemoryStore {
 }
 
 impl CommitPause<'_> {
-    /// The header of the journal. Its epoch is 0: a copy must not have the epoch of the original.
+    /// The header of the journal. Its epoch is 0, and it has no events: a copy must not have the epoch of the original.
     pub fn header(&self) -> Header {
-        Header { last_batch: self.committer.last_batch(), last_ids: self.tables.last_ids(), epoch: 0 }
+        Header {
+            last_batch: self.committer.last_batch(),
+            last_ids: self.tables.last_ids(),
+            epoch: 0,
+            events: EventBounds::new(0),
+        }
     }
 
     /// The number of categories, pets and orders.

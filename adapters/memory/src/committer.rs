@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{Changes, Timestamp};
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError};
+use petstore_ports::{Batch, BatchNumber, BulkLoad, EventsPruned, Journal, LastIds, StoreError};
 
 use crate::batch::OpenBatch;
+use crate::event_log::EncodedBatch;
 use crate::new_shop::NewShop;
 use crate::queue::{Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
@@ -51,6 +52,8 @@ pub(crate) struct Committer {
     last: BatchNumber,
     state: WriterState,
     batch: OpenBatch,
+    /// The events of the batch.
+    events: EncodedBatch,
     /// The time of a housekeeping run that has not finished, and the number of passes left to it.
     housekeeping: Option<(Timestamp, u32)>,
     /// Buffer for the requests of a step; empty between two steps.
@@ -66,8 +69,18 @@ impl Committer {
         journal: Box<dyn Journal>,
         last: BatchNumber,
     ) -> Self {
-        let (state, batch) = (WriterState::Healthy, OpenBatch::default());
-        Self { tables, stripes, queue, journal, last, state, batch, housekeeping: None, requests: Vec::new() }
+        Self {
+            tables,
+            stripes,
+            queue,
+            journal,
+            last,
+            state: WriterState::Healthy,
+            batch: OpenBatch::default(),
+            events: EncodedBatch::default(),
+            housekeeping: None,
+            requests: Vec::new(),
+        }
     }
 
     /// The last batch that was published.
@@ -121,7 +134,8 @@ impl Committer {
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
-            let bulk = BulkLoad { number, last_ids, anew: None };
+            let event_epoch = committer.tables.events.next_epoch();
+            let bulk = BulkLoad { number, last_ids, anew: None, event_epoch };
             let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.conclude(PendingWrite::Import { before }, written)
         })
@@ -132,7 +146,8 @@ impl Committer {
         self.queue.check()?;
         self.guarded(|committer| {
             let number = committer.last.next();
-            let bulk = BulkLoad { number, last_ids: shop.last_ids(), anew: Some(epoch) };
+            let last_ids = shop.last_ids();
+            let bulk = BulkLoad { number, last_ids, anew: Some(epoch), event_epoch: epoch };
             let written = committer.journal.bulk(&bulk, &mut shop.rows());
             committer.conclude(PendingWrite::Reset(Box::new(shop)), written)
         })
@@ -190,9 +205,13 @@ impl Committer {
         }
     }
 
+    /// Hands the decided changes and their events to the journal.
     fn append(&mut self) -> Result<(), StoreError> {
+        let changes = self.batch.decided();
+        self.events.encode(changes);
         let (number, last_ids) = (self.last.next(), self.tables.last_ids());
-        self.journal.append(&Batch { number, changes: self.batch.decided(), last_ids })
+        let events = self.events.as_batch(self.tables.events.bounds().last);
+        self.journal.append(&Batch { number, changes, last_ids, events })
     }
 
     /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
@@ -216,8 +235,8 @@ impl Committer {
         self.last = self.last.next();
         match write {
             PendingWrite::Batch => {
-                for changes in self.batch.take_decided() {
-                    self.tables.publish(changes, |change| self.tables.apply_one(change));
+                for (changes, events) in self.batch.take_decided().into_iter().zip(self.events.decisions()) {
+                    self.tables.publish_encoded(changes, events, |change| self.tables.apply_one(change));
                 }
             }
             PendingWrite::Import { .. } => {
@@ -283,10 +302,22 @@ impl Committer {
         let is_behind = self.write_behind()?;
         let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
         let dropped = of_journal.max(self.tables.idempotency_records.prune(&self.stripes, now));
-        if is_behind || dropped > 0 {
+        let has_more_events = self.prune_events(now)?;
+        if is_behind || dropped > 0 || has_more_events {
             self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
         }
         Ok(dropped)
+    }
+
+    /// Drops events that are too old or too many from the journal, a bounded number of them. Returns true if more are left.
+    fn prune_events(&mut self, now: Timestamp) -> Result<bool, StoreError> {
+        match self.journal.prune_events(&self.tables.events.limits(now)) {
+            Ok(EventsPruned { bounds, has_more }) => {
+                self.tables.events.set_pruned(&bounds);
+                Ok(has_more)
+            }
+            Err(error) => Err(self.fail(error, None)),
+        }
     }
 
     /// Writes changed usage to the journal, of a bounded number of accounts. Returns true if more may be left.

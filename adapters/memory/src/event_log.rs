@@ -3,6 +3,8 @@
 //! A store without a journal keeps all of its events here. One with a journal keeps a cache of the latest: what is older is
 //! read from the journal.
 
+mod encoded;
+mod page;
 mod ring;
 mod waiters;
 
@@ -10,18 +12,25 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use petstore_domain::{Changes, Event, Position, Timestamp};
-use petstore_event_codec::{Body, BodyError};
-use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, LogEnd, PageOrder, StoreError};
+use petstore_domain::{Changes, Timestamp};
+use petstore_event_codec::Body;
+use petstore_ports::{EventBounds, EventLimits, EventQuery, EventRead, LogEnd, PageOrder, StoreError};
 
-use ring::{Chunk, Ring};
+use crate::event_retention::EventRetention;
+use ring::Ring;
 use waiters::Waiters;
 
+pub(crate) use encoded::{Encoded, EncodedBatch};
+pub(crate) use page::{PageBuilder, Span};
 pub(crate) use waiters::Changed;
+
+/// The size of the ring before a journal.
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The events of one store, shared by its writers and readers.
 pub(crate) struct EventLog {
     ring: Mutex<Ring>,
+    retention: Mutex<EventRetention>,
     waiters: Waiters,
 }
 
@@ -29,16 +38,39 @@ pub(crate) struct EventLog {
 pub(crate) enum FromRing {
     /// The answer.
     Read(EventRead),
-    /// Events that the query begins with have been dropped from the ring. The journal may have them.
-    Older,
+    /// The page begins with events that only the journal has.
+    Older(EventBounds, Span),
 }
 
 impl EventLog {
     /// Returns an empty log of this life, which keeps at most so many bytes.
-    pub(crate) fn new(epoch: u64, bytes_max: usize) -> Arc<Self> {
-        let ring = Ring::new(epoch, Position::START, bytes_max);
+    pub(crate) fn new(epoch: u64, retention: EventRetention) -> Arc<Self> {
+        let ring = Ring::new(epoch, retention.bytes_in_memory());
         let waiters = Waiters::new(ring.end());
-        Arc::new(Self { ring: Mutex::new(ring), waiters })
+        Arc::new(Self { ring: Mutex::new(ring), retention: Mutex::new(retention), waiters })
+    }
+
+    /// Goes on with the log of this extent, which a journal keeps.
+    pub(crate) fn resume(&self, bounds: EventBounds) {
+        *self.ring.lock() = Ring::journaled(bounds, CACHE_BYTES);
+        *self.retention.lock() = EventRetention::IN_JOURNAL;
+        self.wake();
+    }
+
+    /// Sets how many events are kept.
+    pub(crate) fn set_retention(&self, retention: EventRetention) {
+        let mut ring = self.ring.lock();
+        if !ring.is_journaled() {
+            ring.set_bytes_max(retention.bytes_in_memory());
+        }
+        drop(ring);
+        *self.retention.lock() = retention;
+    }
+
+    /// The limits of what the journal keeps.
+    pub(crate) fn limits(&self, now: Timestamp) -> EventLimits {
+        let EventRetention { age, bytes } = *self.retention.lock();
+        EventLimits { not_before: now.minus(age), bytes_max: bytes }
     }
 
     /// Adds the events of a decision. The caller wakes the readers afterwards.
@@ -48,13 +80,13 @@ impl EventLog {
         }
         let mut body = Body::new();
         body.push(changes.at(), changes.happenings());
-        self.append_body(&body, changes.at());
+        self.append_encoded(Encoded::of(&body, changes.at()));
     }
 
-    /// Adds the events of a body, the latest of which has this time.
-    pub(crate) fn append_body(&self, body: &Body, latest: Timestamp) {
-        if body.events() > 0 {
-            self.ring.lock().append(body, latest);
+    /// Adds events that are encoded already.
+    pub(crate) fn append_encoded(&self, events: Encoded<'_>) {
+        if events.count > 0 {
+            self.ring.lock().append(events);
         }
     }
 
@@ -70,18 +102,28 @@ impl EventLog {
         self.wake();
     }
 
-    /// Begins the life that follows this one, without events. The epochs that follow each other so are all different.
+    /// Begins the life that follows this one, without events.
     pub(crate) fn restart_next(&self) {
-        let epoch = self.bounds().epoch;
-        self.restart(next_epoch(epoch));
+        self.restart(self.next_epoch());
     }
 
-    /// Drops events that are older than this. Returns their number.
-    pub(crate) fn drop_older_than(&self, time: Timestamp) -> u64 {
-        self.ring.lock().drop_older_than(time)
+    /// The epoch of the life that follows this one. The epochs that follow each other so are all different.
+    pub(crate) fn next_epoch(&self) -> u64 {
+        next_epoch(self.bounds().epoch)
     }
 
-    /// The extent of what the ring holds.
+    /// Drops events that are too old from a log that no journal keeps. Returns their number.
+    pub(crate) fn prune(&self, now: Timestamp) -> u64 {
+        let not_before = self.limits(now).not_before;
+        self.ring.lock().drop_older_than(not_before)
+    }
+
+    /// Takes over the extent of the journal's log after old events were dropped.
+    pub(crate) fn set_pruned(&self, bounds: &EventBounds) {
+        self.ring.lock().set_pruned(bounds);
+    }
+
+    /// The extent of the log.
     pub(crate) fn bounds(&self) -> EventBounds {
         self.ring.lock().bounds()
     }
@@ -106,132 +148,40 @@ impl EventLog {
         let (bounds, span, chunks) = {
             let ring = self.ring.lock();
             let bounds = ring.bounds();
-            if query.epoch.is_some_and(|epoch| epoch != bounds.epoch) {
+            let is_other_life = query.epoch.is_some_and(|epoch| epoch != bounds.epoch);
+            let Some(span) = Span::of(query, &bounds).ok().filter(|_| !is_other_life) else {
                 return Ok(FromRing::Read(EventRead::Expired(bounds)));
-            }
-            match Span::of(query, &bounds) {
-                Ok(span) => (bounds, span, ring.chunks(span)),
-                Err(Outside::Older) => return Ok(FromRing::Older),
-                Err(Outside::Beyond) => return Ok(FromRing::Read(EventRead::Expired(bounds))),
-            }
+            };
+            let Some(held) = ring.held(span, query.order) else { return Ok(FromRing::Older(bounds, span)) };
+            (bounds, held, ring.chunks(held))
         };
-        let page = match query.order {
-            PageOrder::Ascending => ascending(query, bounds, span, &chunks),
-            PageOrder::Descending => descending(query, bounds, span, &chunks),
+        let mut page = PageBuilder::new(query, bounds, span);
+        let mut add = |chunk: &ring::Chunk| page.add(chunk.first(), chunk.body());
+        let added = match query.order {
+            PageOrder::Ascending => try_each(chunks.iter(), &mut add),
+            PageOrder::Descending => try_each(chunks.iter().rev(), &mut add),
         };
-        let (events, reached) = page.map_err(|error| StoreError::corrupt(error.to_string()))?;
-        Ok(FromRing::Read(EventRead::Page(EventPage { events, reached, bounds })))
+        added.map_err(|error| StoreError::corrupt(error.to_string()))?;
+        Ok(FromRing::Read(EventRead::Page(page.finish())))
     }
+}
+
+/// Calls `add` until it breaks off.
+fn try_each<T, E>(
+    items: impl Iterator<Item = T>,
+    add: &mut impl FnMut(T) -> Result<ControlFlow<()>, E>,
+) -> Result<(), E> {
+    for item in items {
+        if add(item)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The epoch of the log that begins with an import. An odd step visits each number once before one comes again.
 const fn next_epoch(epoch: u64) -> u64 {
     epoch.wrapping_add(0x9E37_79B9_7F4A_7C15)
-}
-
-/// The positions that a page looks at: those after `after`, up to and including `last`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) after: Position,
-    pub(crate) last: Position,
-}
-
-/// The place to begin at is not in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outside {
-    /// The events that follow it have been dropped.
-    Older,
-    /// It is behind the last event.
-    Beyond,
-}
-
-impl Span {
-    /// Returns the positions that a query looks at in a log of this extent.
-    pub(crate) fn of(query: &EventQuery, bounds: &EventBounds) -> Result<Self, Outside> {
-        let (pruned, last) = (bounds.pruned.get(), bounds.last.get());
-        let (after, last) = match query.order {
-            PageOrder::Ascending => {
-                let after = query.after.map_or(pruned, Position::get);
-                if after < pruned {
-                    return Err(Outside::Older);
-                }
-                if after > last {
-                    return Err(Outside::Beyond);
-                }
-                (after, last.min(after.saturating_add(query.positions_max)))
-            }
-            PageOrder::Descending => {
-                let before = query.after.map_or(last + 1, Position::get);
-                if before > last + 1 {
-                    return Err(Outside::Beyond);
-                }
-                let newest = before.saturating_sub(1);
-                if newest < pruned {
-                    return Err(Outside::Older);
-                }
-                (newest.saturating_sub(query.positions_max).max(pruned), newest)
-            }
-        };
-        let position = |number| Position::new(number).unwrap_or(Position::MAX);
-        Ok(Self { after: position(after), last: position(last) })
-    }
-}
-
-/// The events of a page from the oldest on, and the last position that was looked at.
-fn ascending(
-    query: &EventQuery,
-    bounds: EventBounds,
-    span: Span,
-    chunks: &[Chunk],
-) -> Result<(Vec<Event>, Position), BodyError> {
-    let mut events = Vec::new();
-    for chunk in chunks {
-        chunk.visit(&query.filter, &mut |position, at, happening| {
-            if position > span.last || events.len() == query.events_max {
-                return ControlFlow::Break(());
-            }
-            if position > span.after {
-                events.push(Event { id: bounds.id(position), at, happening });
-            }
-            ControlFlow::Continue(())
-        })?;
-        if events.len() == query.events_max {
-            break;
-        }
-    }
-    let last = events.last().filter(|_| events.len() == query.events_max);
-    let reached = last.map_or(span.last, |event| event.id.position);
-    Ok((events, reached))
-}
-
-/// The events of a page from the newest on, and the last position that was looked at.
-fn descending(
-    query: &EventQuery,
-    bounds: EventBounds,
-    span: Span,
-    chunks: &[Chunk],
-) -> Result<(Vec<Event>, Position), BodyError> {
-    let mut events = Vec::new();
-    for chunk in chunks.iter().rev() {
-        let mut of_chunk = Vec::new();
-        chunk.visit(&query.filter, &mut |position, at, happening| {
-            if position > span.last {
-                return ControlFlow::Break(());
-            }
-            if position > span.after {
-                of_chunk.push(Event { id: bounds.id(position), at, happening });
-            }
-            ControlFlow::Continue(())
-        })?;
-        let room = query.events_max - events.len();
-        events.extend(of_chunk.into_iter().rev().take(room));
-        if events.len() == query.events_max {
-            break;
-        }
-    }
-    let last = events.last().filter(|_| events.len() == query.events_max);
-    let reached = last.map_or(span.after.next().min(span.last.next()), |event| event.id.position);
-    Ok((events, reached))
 }
 
 #[cfg(test)]

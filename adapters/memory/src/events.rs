@@ -16,10 +16,14 @@ impl EventReader for MemoryStore {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
         // A reader that has met a record finds its event: the decisions that were being applied have been applied.
         self.tables.write_epochs.wait_for_writes();
-        Reply::now(self.tables.events.read(&query).map(|read| match read {
-            FromRing::Read(read) => read,
-            FromRing::Older => EventRead::Expired(self.tables.events.bounds()),
-        }))
+        match self.tables.events.read(&query) {
+            Ok(FromRing::Read(read)) => Reply::now(Ok(read)),
+            Ok(FromRing::Older(bounds, span)) => match &self.durable {
+                Some(durable) => durable.older_events.read(query, bounds, span),
+                None => Reply::now(Ok(EventRead::Expired(bounds))),
+            },
+            Err(error) => Reply::now(Err(error)),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Ti
 
 use crate::stripes::Stripes;
 
-/// Most records that one call of housekeeping drops: it bounds the call to some milliseconds.
+/// Maximum number of records that one call of housekeeping drops: it bounds the call to some milliseconds.
 const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.

@@ -19,6 +19,8 @@
 //!   the journal fails, reads go on and writes are refused (`recovery`, `backoff`).
 //! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place,
 //!   `Tables::publish`. A shop that is loaded or replaced is hidden meanwhile (`visibility`).
+//! - Events: the events of a decision are added to the log when it becomes visible (`event_log`). With a journal the log
+//!   holds the latest ones, and older pages are read from the journal on a separate thread (`older_events`).
 //! - Gate: each account's windows are one small value under its own lock (`usage_meters`, `quotas`), beside the
 //!   credential fields that every request reads (`packed_credentials`). Requests never wait for the journal: usage is
 //!   written behind (`dirty_set`).
@@ -43,6 +45,7 @@ mod committer;
 mod directory;
 mod dirty_set;
 mod event_log;
+mod event_retention;
 mod events;
 mod export;
 mod group_commit;
@@ -54,6 +57,7 @@ mod index_search;
 mod keys;
 mod load;
 mod new_shop;
+mod older_events;
 mod oneshot;
 mod open;
 mod orders;
@@ -84,6 +88,7 @@ mod writer;
 pub use bulk_loader::Contradiction;
 pub use commit_pause::CommitPause;
 pub use committer::Step;
+pub use event_retention::EventRetention;
 pub use import::Import;
 pub use open::Opened;
 pub use store::MemoryStore;

@@ -6,6 +6,7 @@ use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
 use crate::bulk_loader::{BulkLoader, Contradiction};
 use crate::committer::Committer;
+use crate::older_events::{self, OlderEvents};
 use crate::queue::Queue;
 use crate::store::MemoryStore;
 use crate::stripes::Stripes;
@@ -57,9 +58,12 @@ impl MemoryStore {
         let header = load(&tables, &mut *journal)?;
         let (stripes, queue) = (Arc::new(Stripes::new()), Arc::new(Queue::default()));
         let (its_tables, its_stripes) = (Arc::clone(&tables), Arc::clone(&stripes));
+        let mut events = journal.event_reader();
+        older_events::check_newest(&mut *events, &header.events)?;
+        let older_events = OlderEvents::new(Arc::clone(&tables.events), events);
         let committer =
             Committer::new(its_tables, its_stripes, Arc::clone(&queue), journal, header.last_batch);
-        let durable = Durable::new(queue, committer);
+        let durable = Durable::new(queue, committer, older_events);
         let writer = Writer::of(&durable);
         Ok((Opened { store: Self::of(tables, stripes, Some(durable)), header }, writer))
     }
@@ -73,7 +77,7 @@ fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError
     loader.check().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
-    tables.events.restart(header.epoch);
+    tables.events.resume(header.events);
     Ok(header)
 }
 

@@ -7,6 +7,7 @@ use crate::store::MemoryStore;
 impl StoreStats for MemoryStore {
     fn counts(&self) -> StoreCounts {
         let tables = &self.tables;
+        let events = tables.events.bounds();
         // The records of an unfinished import are not counted.
         let visible =
             self.read_shop(|shop| Some([shop.pets.len(), shop.categories.len(), shop.orders.len()]));
@@ -19,6 +20,8 @@ impl StoreStats for MemoryStore {
             keys: tables.keys.len(),
             waiting: self.durable.as_ref().map_or(0, |durable| durable.queue.len()),
             bans: tables.keys.bans(),
+            last_event: events.last.get(),
+            oldest_event_at: events.oldest_at,
         }
     }
 }

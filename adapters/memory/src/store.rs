@@ -9,6 +9,7 @@ use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
+use crate::event_retention::EventRetention;
 use crate::oneshot::channel;
 use crate::queue::Request;
 use crate::stripes::Stripes;
@@ -56,8 +57,8 @@ impl MemoryStore {
         Self::with_epoch(0)
     }
 
-    /// The same with an event log of this life. A process draws a random number, so that the ids of its events were never
-    /// given by an earlier one.
+    /// Creates an empty store without a journal, whose event log has this epoch. The epoch should be random, so that no
+    /// earlier process has issued the same event ids.
     pub fn with_epoch(epoch: u64) -> Self {
         let tables = Tables::new();
         tables.events.restart(epoch);
@@ -66,6 +67,11 @@ impl MemoryStore {
 
     pub(crate) fn of(tables: Arc<Tables>, stripes: Arc<Stripes>, durable: Option<Durable>) -> Self {
         Self { tables, stripes, addresses: Addresses::new(), durable, writes: RwLock::new(()) }
+    }
+
+    /// Sets how many events are kept. Housekeeping drops the others.
+    pub fn set_event_retention(&self, retention: EventRetention) {
+        self.tables.events.set_retention(retention);
     }
 
     /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
@@ -141,6 +147,7 @@ impl Housekeeping for MemoryStore {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
+                self.tables.events.prune(now);
                 return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();

@@ -7,15 +7,13 @@ use petstore_ports::{LastIds, Row};
 use crate::accounts::Accounts;
 use crate::categories::Categories;
 use crate::event_log::EventLog;
+use crate::event_retention::EventRetention;
 use crate::idempotency_records::IdempotencyTable;
 use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
 use crate::visibility::Visibility;
 use crate::write_epochs::WriteEpochs;
-
-/// The size of the event log in memory.
-const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// All records that an operation can name.
 pub(crate) struct Tables {
@@ -44,7 +42,7 @@ impl Tables {
             idempotency_records: IdempotencyTable::new(),
             visibility: Visibility::default(),
             write_epochs: WriteEpochs::default(),
-            events: EventLog::new(0, EVENT_BYTES_MAX),
+            events: EventLog::new(0, EventRetention::IN_MEMORY),
         }
     }
 }

@@ -9,8 +9,8 @@ use petstore_ports::{StoreError, Transition};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most rounds in which a footprint may grow. An operation of the shop takes two or three, and one more each time that
-/// a record which determines its footprint was changed in between.
+/// Maximum number of rounds in which a footprint may grow. An operation of the shop takes two or three, and one more
+/// each time that a record which determines its footprint was changed in between.
 pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.

@@ -11,6 +11,7 @@ use petstore_ports::StoreError;
 
 use crate::backoff::{PAUSE_MIN, pause_after};
 use crate::committer::{Committer, Step};
+use crate::older_events::OlderEvents;
 use crate::queue::Queue;
 use crate::recovery::IN_DOUBT_MAX;
 
@@ -22,18 +23,21 @@ pub(crate) struct Durable {
     pub(crate) queue: Arc<Queue>,
     /// Locked for each step. Another holder of the lock has the journal to itself.
     pub(crate) committer: Arc<Mutex<Committer>>,
+    pub(crate) older_events: OlderEvents,
     /// None if a simulation drives the committer, or after the end.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Durable {
     /// Parts without a driver. The committer takes its requests from `queue`.
-    pub(crate) fn new(queue: Arc<Queue>, committer: Committer) -> Self {
-        Self { queue, committer: Arc::new(Mutex::new(committer)), thread: Mutex::default() }
+    pub(crate) fn new(queue: Arc<Queue>, committer: Committer, older_events: OlderEvents) -> Self {
+        let committer = Arc::new(Mutex::new(committer));
+        Self { queue, committer, older_events, thread: Mutex::default() }
     }
 
-    /// Starts a thread that drives the committer until the queue is closed.
+    /// Starts a thread that drives the committer until the queue is closed, and one that reads older events.
     pub(crate) fn spawn(&self, is_cpu_saturated: IsCpuSaturated) -> Result<(), StoreError> {
+        self.older_events.spawn()?;
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
         let thread = thread::Builder::new().name("petstore-writer".to_owned());
         let spawned = thread.spawn(move || drive(&queue, &committer, is_cpu_saturated));
@@ -44,8 +48,9 @@ impl Durable {
         Ok(())
     }
 
-    /// Refuses further requests, processes the waiting ones, writes behind, and ends the thread.
+    /// Refuses further requests, processes the waiting ones, writes behind, and ends the threads.
     pub(crate) fn close(&self) {
+        self.older_events.close();
         self.queue.close();
         let Some(thread) = self.thread.lock().take() else {
             self.committer.lock().finish();

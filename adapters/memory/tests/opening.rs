@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ops::ControlFlow;
+
 use common::*;
 use petstore_domain::*;
 use petstore_memory::MemoryStore;
@@ -17,7 +19,7 @@ impl Journal for Rows {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
         self.0.drain(..).try_for_each(into)?;
         let last_ids = LastIds { pet: LAST, category: LAST, order: LAST, account: LAST, key: LAST };
-        Ok(Header { last_batch: BatchNumber(9), last_ids, epoch: 77 })
+        Ok(Header { last_batch: BatchNumber(9), last_ids, epoch: 77, events: EventBounds::new(77) })
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -36,8 +38,29 @@ impl Journal for Rows {
         unreachable!("{now:?}")
     }
 
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        unreachable!("{limits:?}")
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        Box::new(NoEvents)
+    }
+
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         unreachable!("{bulk:?} {}", rows.count())
+    }
+}
+
+/// A reader of no events.
+struct NoEvents;
+
+impl EventBatchReader for NoEvents {
+    fn read(
+        &mut self,
+        range: &EventRange,
+        _: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        unreachable!("{range:?}")
     }
 }
 

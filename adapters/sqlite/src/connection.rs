@@ -50,12 +50,15 @@ pub(crate) fn writer(
     // Before a migration step runs. Objects that are added later never run here, and are no reason to refuse a recovery.
     if epoch_if_new.is_some() {
         schema_check::check(&connection, path, found)?;
+        schema::check_event_version(&connection, path, found)?;
     }
     set(&connection, path)?;
     let mut repaired = RepairedValues::default();
     if let Some(epoch) = epoch_if_new {
         repaired = schema::migrate(&mut connection, path, epoch, collisions)?;
         meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
+        meta::set_event_version(&connection, petstore_event_codec::VERSION)
+            .map_err(OpenError::engine(path))?;
     }
     // After the migration, which may have to rebuild a table.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;

@@ -77,6 +77,16 @@ pub enum OpenError {
         /// The version that this program knows.
         known: u32,
     },
+    /// The events in the file are in a form that this program does not know.
+    #[error("{} has {}", path.display(), event_version(*found, *known))]
+    EventVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version of the form.
+        found: u32,
+        /// The version that this program knows.
+        known: u32,
+    },
     /// Records have names that are equal by the folding rule of this program, and were not by that of the file.
     #[error("{} has {}", path.display(), name_collisions(categories, accounts))]
     NameCollisions {
@@ -151,6 +161,13 @@ fn rules(found: u32, known: u32) -> String {
         ": open it with the version that wrote it, or a newer one"
     };
     format!("names that are compared by rule {found}, and this program knows rule {known}{remedy}")
+}
+
+/// Describes a form of events that this program does not know.
+fn event_version(found: u32, known: u32) -> String {
+    format!(
+        "events in form {found}, and this program knows form {known}: open it with the version that wrote it, or a newer one"
+    )
 }
 
 /// The number of records of a kind that a message names.
@@ -256,6 +273,9 @@ impl From<OpenError> for StoreError {
             }
             OpenError::Folding { found, known, .. } => {
                 Self::unavailable(format!("the data file has {}", rules(found, known)))
+            }
+            OpenError::EventVersion { found, known, .. } => {
+                Self::unavailable(format!("the data file has {}", event_version(found, known)))
             }
             OpenError::NameCollisions { categories, accounts, .. } => {
                 Self::unavailable(format!("the data file has {}", name_collisions(&categories, &accounts)))

@@ -6,20 +6,24 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
+};
 use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
 use crate::coalesced_batch::CoalescedBatch;
 use crate::data_file::DataFile;
 use crate::error::{is_busy, is_damage, unreadable};
+use crate::event_reader::EventReader;
 use crate::file_identity::FileLoss;
 use crate::open_database::OpenDatabase;
 use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery, files,
-    load, lock_file, meta, mount, schema, tables,
+    LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery,
+    event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
 /// Expired idempotency records that one call deletes at most: a few milliseconds of the writer's time.
@@ -196,6 +200,9 @@ impl Journal for SqliteJournal {
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         self.write("append", |connection| {
             CoalescedBatch::of(batch.changes).write(connection)?;
+            if let Some(events) = &batch.events {
+                event_batches::write(connection, events)?;
+            }
             meta::write(connection, batch.number, batch.last_ids)
         })?;
         self.open_files.set_kept(batch.number);
@@ -252,12 +259,22 @@ impl Journal for SqliteJournal {
         })
     }
 
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        let has_more = self.write("prune events", |connection| event_batches::prune(connection, limits))?;
+        event_batches::pruned(&self.opened()?.connection, has_more)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        Box::new(EventReader::of(self.open_files()))
+    }
+
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.write("bulk load", |connection| {
             if let Some(epoch) = bulk.anew {
                 tables::clear(connection)?;
                 meta::set_epoch(connection, epoch)?;
             }
+            event_batches::restart(connection, bulk.event_epoch)?;
             for row in rows {
                 tables::add(connection, &row)?;
             }
@@ -302,7 +319,8 @@ mod tests {
         let mut journal = SqliteJournal::open(&path, 1).unwrap();
         journal.opened().unwrap().connection.pragma_update(None, "max_page_count", 1).unwrap();
         let many: Vec<_> = (1..100).map(category).collect();
-        let batch = Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default() };
+        let batch =
+            Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default(), events: None };
         let full = StoreError::unavailable("append: database or disk is full (code 13)");
         assert_eq!(journal.append(&batch), Err(full));
         // The new connection has no such limit.

@@ -20,6 +20,8 @@
 //!   (`table`, `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
 //! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`)
 //!   change in one transaction.
+//! - Events: a batch's events are one row, written in its transaction (`event_batches`), and read beside the writer
+//!   (`event_reader`).
 //!
 //! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 
@@ -30,7 +32,10 @@ mod connection;
 mod copy;
 mod crash_recovery;
 mod data_file;
+mod epoch_text;
 mod error;
+mod event_batches;
+mod event_reader;
 mod file_identity;
 mod files;
 mod journal;

@@ -5,8 +5,8 @@ use petstore_ports::{Header, Row, StoreError, UsageCount};
 use rusqlite::Connection;
 
 use crate::error::unreadable;
-use crate::meta;
 use crate::table::each;
+use crate::{event_batches, meta};
 
 /// Reads all rows as of one moment.
 pub(crate) fn read_all(
@@ -16,6 +16,7 @@ pub(crate) fn read_all(
     // Read only: dropping it is enough.
     let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
     let header = meta::read(&snapshot)?;
+    event_batches::check_end(&snapshot, &header.events)?;
     each::<CategoryRecord>(&snapshot, |category| into(Row::Category(category)))?;
     each::<PetRecord>(&snapshot, |pet| into(Row::Pet(pet)))?;
     each::<OrderRecord>(&snapshot, |order| into(Row::Order(order)))?;

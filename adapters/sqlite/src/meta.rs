@@ -1,25 +1,28 @@
 //! The row of the table `meta`, which describes the whole file.
 
-use petstore_ports::{BatchNumber, Header, LastIds, StoreError};
+use petstore_ports::{BatchNumber, EventBounds, Header, LastIds, StoreError};
 use rusqlite::{Connection, Error, OptionalExtension, params};
 
+use crate::epoch_text::digits;
 use crate::error::unreadable;
+use crate::event_batches;
 use crate::table::Fields;
 
 /// Reads the row.
 pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
     let sql =
         "SELECT id, epoch, last_batch, last_pet, last_category, last_order, last_account, last_key FROM meta";
+    let events = event_batches::bounds(connection)?;
     connection
         .prepare_cached(sql)
         .and_then(|mut statement| {
-            statement.query_row([], |row| Ok(parse(&mut Fields::new("meta", row)))).optional()
+            statement.query_row([], |row| Ok(parse(&mut Fields::new("meta", row), events))).optional()
         })
         .map_err(|error| unreadable("meta", &error))?
         .ok_or_else(|| StoreError::corrupt("meta has no row"))?
 }
 
-fn parse(row: &mut Fields<'_>) -> Result<Header, StoreError> {
+fn parse(row: &mut Fields<'_>, events: EventBounds) -> Result<Header, StoreError> {
     let _id: i64 = row.plain("id")?;
     Ok(Header {
         epoch: row.text("epoch", |digits| u64::from_str_radix(digits, 16))?,
@@ -31,6 +34,7 @@ fn parse(row: &mut Fields<'_>) -> Result<Header, StoreError> {
             account: row.plain("last_account")?,
             key: row.plain("last_key")?,
         },
+        events,
     })
 }
 
@@ -89,19 +93,32 @@ pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {
     set_epoch(connection, NO_EPOCH)
 }
 
-/// Sets the epoch of a copy that has none.
+/// Sets the epoch of a copy that has none, and begins a new life of its event log.
 pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
-    let sql = "UPDATE meta SET epoch = ?1 WHERE epoch = ?2";
-    connection.execute(sql, [digits(epoch), digits(NO_EPOCH)]).map(drop)
+    let sql = "SELECT epoch = ?1 FROM meta";
+    let is_copy = connection.query_row(sql, [digits(NO_EPOCH)], |row| row.get(0)).optional()?;
+    if is_copy != Some(true) {
+        return Ok(());
+    }
+    let transaction = connection.unchecked_transaction()?;
+    event_batches::restart(&transaction, epoch)?;
+    set_epoch(&transaction, epoch)?;
+    transaction.commit()
+}
+
+/// Returns the version of the compact form of events; none if the row is missing.
+pub(crate) fn event_version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    connection.query_row("SELECT event_version FROM meta", [], |row| row.get(0)).optional()
+}
+
+/// Records the version of the compact form in which events are written from now on.
+pub(crate) fn set_event_version(connection: &Connection, version: u32) -> rusqlite::Result<()> {
+    let sql = "UPDATE meta SET event_version = ?1 WHERE event_version <> ?1";
+    connection.execute(sql, [version]).map(drop)
 }
 
 /// Sets the epoch.
 pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let changed = connection.execute("UPDATE meta SET epoch = ?1", [digits(epoch)])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
-}
-
-/// Returns an epoch as it is stored.
-pub(crate) fn digits(epoch: u64) -> String {
-    format!("{epoch:016x}")
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use petstore_ports::{BatchNumber, Header, Row, StoreError};
+use rusqlite::Connection;
 
 use crate::data_file::DataFile;
 use crate::error::unreadable;
@@ -78,8 +79,13 @@ impl OpenFiles {
         &self,
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
     ) -> Result<Header, StoreError> {
+        load::read_all(&self.reader()?, into)
+    }
+
+    /// Opens a connection that reads the files beside the writer, if they are those that were opened.
+    pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
         self.check()?;
-        // Read first: later batches only make the snapshot newer than this number.
+        // Read first: later batches only make the content newer than this number.
         let kept = self.kept();
         let connection = connection::reader(self.path())?;
         connection::leave_log(&connection).map_err(|error| unreadable("the data file", &error))?;
@@ -90,7 +96,7 @@ impl OpenFiles {
         if last < kept {
             return Err(batch_lost(last, kept));
         }
-        load::read_all(&connection, into)
+        Ok(connection)
     }
 
     pub(crate) fn data(&self) -> &DataFile {

@@ -18,10 +18,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The schema version from which a file stores the version of its folding rule.
 const STORES_FOLDING_SINCE: u32 = 3;
+
+/// The schema version from which a file has an event log.
+const HAS_EVENTS_SINCE: u32 = 6;
 
 /// The version that this program writes and reads.
 #[expect(clippy::cast_possible_truncation, reason = "there will never be 2^32 of them")]
@@ -54,6 +58,31 @@ fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, Op
         1..STORES_FOLDING_SINCE => Ok(0),
         _ => Ok(meta::folding(connection).map_err(OpenError::engine(path))?.unwrap_or(FOLDING)),
     }
+}
+
+/// Refuses a file of this schema version whose events are in a newer form than this program knows.
+pub(crate) fn check_event_version(
+    connection: &Connection,
+    path: &Path,
+    version: u32,
+) -> Result<(), OpenError> {
+    if version < HAS_EVENTS_SINCE {
+        return Ok(());
+    }
+    let known = petstore_event_codec::VERSION;
+    match meta::event_version(connection).map_err(OpenError::engine(path))? {
+        Some(found) if found > known => Err(OpenError::EventVersion { path: path.into(), found, known }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns true if a file of any version has events.
+pub(crate) fn has_events(connection: &Connection) -> rusqlite::Result<bool> {
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version < HAS_EVENTS_SINCE {
+        return Ok(false);
+    }
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM event_batches)", [], |row| row.get(0))
 }
 
 fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenError> {
@@ -139,7 +168,10 @@ fn apply(connection: &Connection, version: u32, step: &str, epoch: u64) -> rusql
     connection.execute_batch(step)?;
     if version == 1 {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        connection.execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [meta::digits(epoch)])?;
+        connection.execute(
+            "INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)",
+            [crate::epoch_text::digits(epoch)],
+        )?;
     }
     connection.pragma_update(None, "user_version", version)
 }

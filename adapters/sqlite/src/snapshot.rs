@@ -9,7 +9,8 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::error::EngineError;
 use crate::{
-    BackupError, OpenError, PartialFile, aliases, connection, crash_recovery, files, load, meta, mount,
+    BackupError, OpenError, PartialFile, aliases, connection, crash_recovery, event_batches, files, load,
+    meta, mount, schema,
 };
 
 /// Reads all rows of a journal as of one moment, in the order of [`Journal::load`](petstore_ports::Journal::load).
@@ -37,8 +38,8 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies a journal that may be in use by another process: its state at one moment, without unused pages, on disk when this
-/// returns. The target must not exist.
+/// Copies a journal that may be in use by another process: its state at one moment, without events and unused pages, on disk
+/// when this returns. The target must not exist.
 ///
 /// The copy gets an epoch only when it is opened. After a restore the store issues the versions since the backup again, for
 /// other content, and the entity tags that clients have kept must not match it.
@@ -95,17 +96,46 @@ fn fill(
     source: &Path,
     target: &Path,
 ) -> Result<(u64, u64), BackupError> {
-    let name = partial
-        .path()
+    if schema::has_events(connection).map_err(OpenError::engine(source))? {
+        let failed = |error: io::Error| BackupError::target(target, error);
+        let with_events =
+            begin_copy(&files::with_suffix(partial.path(), ".events"), source).map_err(failed)?;
+        vacuum_into(connection, with_events.path(), source, target)?;
+        let failed = OpenError::engine(with_events.path());
+        let without = without_events(with_events.path()).map_err(failed)?;
+        vacuum_into(&without, partial.path(), source, target)?;
+    } else {
+        vacuum_into(connection, partial.path(), source, target)?;
+    }
+    Ok(finish(partial.path()).map_err(OpenError::engine(partial.path()))?)
+}
+
+fn vacuum_into(
+    connection: &Connection,
+    copy: &Path,
+    source: &Path,
+    target: &Path,
+) -> Result<(), BackupError> {
+    let name = copy
         .to_str()
         .ok_or_else(|| BackupError::target(target, "its name is not UTF-8: name another file"))?;
-    connection.execute("VACUUM INTO ?1", [name]).map_err(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            BackupError::from(OpenError::engine(source)(error))
-        }
-        _ => BackupError::target(target, EngineError::of(&error)),
-    })?;
-    Ok(finish(partial.path()).map_err(OpenError::engine(partial.path()))?)
+    match connection.execute("VACUUM INTO ?1", [name]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                BackupError::from(OpenError::engine(source)(error))
+            }
+            _ => BackupError::target(target, EngineError::of(&error)),
+        }),
+    }
+}
+
+/// Opens a copy and drops its events: the log of a restored copy begins again, under ids that no reader has seen.
+fn without_events(copy: &Path) -> rusqlite::Result<Connection> {
+    let connection = connection::open(copy)?;
+    connection::configure_copy(&connection)?;
+    event_batches::restart(&connection, meta::NO_EPOCH)?;
+    Ok(connection)
 }
 
 /// Removes the epoch of a copy. Returns the number of pets and orders.

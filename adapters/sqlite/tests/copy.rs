@@ -10,7 +10,7 @@ use petstore_ports::*;
 use petstore_sqlite::{BackupError, SqliteJournal, copy_of, keep_copy};
 
 fn header() -> Header {
-    Header { last_batch: BatchNumber(7), last_ids: IDS, epoch: 0 }
+    Header { last_batch: BatchNumber(7), last_ids: IDS, epoch: 0, events: EventBounds::new(0) }
 }
 
 #[test]
@@ -24,7 +24,10 @@ fn a_copy_of_rows_is_a_journal_with_these_rows_and_leaves_no_temporary_file() {
     assert_eq!(fs::metadata(&target).unwrap().len(), copied.bytes);
     let mut journal = SqliteJournal::open(&target, EPOCH).unwrap();
     let (found, rows) = load(&mut journal).unwrap();
-    assert_eq!((found, rows), (Header { epoch: EPOCH, ..header() }, everything()));
+    assert_eq!(
+        (found, rows),
+        (Header { epoch: EPOCH, events: EventBounds::new(EPOCH), ..header() }, everything())
+    );
     keep(&mut journal, 8, []).unwrap();
 }
 

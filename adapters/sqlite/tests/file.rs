@@ -121,7 +121,14 @@ fn the_tables_refuse_invalid_rows() {
         "UPDATE retries SET scope = 'place_order', idempotency_key = 'same'",
         "UPDATE usage SET minute_used = -1",
         "UPDATE meta SET last_pet = 9007199254740992",
-        "INSERT INTO meta VALUES (2, '0123456789abcdef', 0, 0, 0, 0, 0, 0, 1)",
+        "UPDATE meta SET last_event = -1",
+        "UPDATE meta SET event_epoch = 'ABCDEF0123456789'",
+        "UPDATE meta SET event_bytes = -1",
+        "INSERT INTO meta VALUES (2, '0123456789abcdef', 0, 0, 0, 0, 0, 0, 1, '0123456789abcdef', 0, 0, 1)",
+        "INSERT INTO event_batches VALUES (0, 1, 0, x'01')",
+        "INSERT INTO event_batches VALUES (2, 1, 0, x'01')",
+        "INSERT INTO event_batches VALUES (1, 9007199254740992, 0, x'01')",
+        "INSERT INTO event_batches VALUES (1, 1, 0, x'')",
     ] {
         let refused = tool.execute_batch(nonsense).unwrap_err();
         assert_eq!(refused.sqlite_error_code(), Some(rusqlite::ErrorCode::ConstraintViolation), "{nonsense}");
@@ -173,6 +180,18 @@ fn an_invalid_value_is_reported_with_its_table_and_row() {
         ),
         ("UPDATE usage SET day_used = -1", "usage row 1: day_used has another type or range"),
         ("UPDATE meta SET last_pet = -1", "meta row 1: last_pet has another type or range"),
+        ("UPDATE meta SET last_event = -1", "meta row 1: last_event has another type or range"),
+        ("UPDATE meta SET event_epoch = 'none'", "meta row 1: event_epoch invalid digit"),
+        (
+            "INSERT INTO event_batches VALUES (-1, 1, 0, x'01')",
+            "event_batches row -1: first has another type or range",
+        ),
+        ("INSERT INTO event_batches VALUES (2, 1, 0, x'01')", "event_batches row 2: last is before first"),
+        ("INSERT INTO event_batches VALUES (1, 1, 9223372036854775807, x'01')", "event_batches row 1: at "),
+        (
+            "INSERT INTO event_batches VALUES (1, 2, 0, x'01')",
+            "event_batches row 1: it ends with event 2, and the last event is 0",
+        ),
         ("DELETE FROM meta", "meta has no row"),
     ] {
         let room = Room::new();
@@ -204,7 +223,7 @@ fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
     for (edit, expected) in [
         (
             "PRAGMA user_version = 99",
-            "has schema version 99, and this program reads version 5: open it with the version that wrote it, or a newer one",
+            "has schema version 99, and this program reads version 6: open it with the version that wrote it, or a newer one",
         ),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
@@ -242,7 +261,8 @@ fn a_file_is_read_in_use_and_at_rest() {
     let room = Room::new();
     let mut journal = room.open();
     fill(&mut journal);
-    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
+    let events = EventBounds::new(EPOCH);
+    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH, events };
     assert_eq!(snapshot(&room.database()), Ok((header, everything())));
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     drop(journal);
@@ -291,7 +311,8 @@ fn a_backup_is_an_independent_journal() {
     for epoch in [1, 2] {
         let restored = room.path(&format!("restored-{epoch}.db"));
         std::fs::copy(&copy, &restored).unwrap();
-        let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch };
+        let events = EventBounds::new(epoch);
+        let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch, events };
         for epoch_if_new in [epoch, 3] {
             let mut journal = SqliteJournal::open(&restored, epoch_if_new).unwrap();
             assert_eq!(load(&mut journal).unwrap(), (header, everything()));
@@ -314,7 +335,7 @@ fn a_file_of_an_older_schema_is_backed_up_unchanged_and_readable_after_its_migra
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
     let said =
-        "has schema version 1, and this program reads version 5: a server that starts on it migrates it";
+        "has schema version 1, and this program reads version 6: a server that starts on it migrates it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();
@@ -341,7 +362,12 @@ fn every_released_schema_opens() {
         }
         let room = Room::new();
         std::fs::copy(&fixture, room.database()).unwrap();
-        let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
+        let header = Header {
+            last_batch: BatchNumber(1),
+            last_ids: IDS,
+            epoch: EPOCH,
+            events: EventBounds::new(EPOCH),
+        };
         assert_eq!(load(&mut room.open()).unwrap(), (header, everything_at(version)), "schema {version}");
     }
 }

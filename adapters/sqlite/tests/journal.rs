@@ -18,7 +18,8 @@ fn every_kind_of_row_is_loaded_as_written() {
     let room = Room::new();
     let mut journal = room.open();
     let (header, none) = load(&mut journal).unwrap();
-    let empty = Header { last_batch: BatchNumber(0), last_ids: LastIds::default(), epoch: EPOCH };
+    let events = EventBounds::new(EPOCH);
+    let empty = Header { last_batch: BatchNumber(0), last_ids: LastIds::default(), epoch: EPOCH, events };
     assert_eq!((header, none), (empty, Vec::new()));
 
     fill(&mut journal);
@@ -27,7 +28,7 @@ fn every_kind_of_row_is_loaded_as_written() {
 
     // A file that has an epoch keeps it.
     let mut journal = petstore_sqlite::SqliteJournal::open(room.database(), 1).unwrap();
-    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH };
+    let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch: EPOCH, events };
     assert_eq!(load(&mut journal).unwrap(), (header, everything()));
 }
 
@@ -204,8 +205,12 @@ fn expired_records_are_deleted_in_bounded_portions() {
 fn a_bulk_load_is_atomic() {
     let room = Room::new();
     let mut journal = room.open();
-    let bulk =
-        BulkLoad { number: BatchNumber(1), last_ids: LastIds { pet: 9, ..LastIds::default() }, anew: None };
+    let bulk = BulkLoad {
+        number: BatchNumber(1),
+        last_ids: LastIds { pet: 9, ..LastIds::default() },
+        anew: None,
+        event_epoch: 8,
+    };
     let mut looks = 0;
     let mut rows = everything().into_iter().inspect(|_| {
         let seen = petstore_sqlite::read_snapshot(&room.database(), &mut |_| panic!("seen")).unwrap();
@@ -222,7 +227,7 @@ fn a_bulk_load_is_atomic() {
 fn a_failed_bulk_load_leaves_a_usable_journal() {
     let room = Room::new();
     let mut journal = room.open();
-    let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, anew: None };
+    let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, anew: None, event_epoch: 8 };
     for last in [Row::Pet(pet(1, 1)), Row::Pet(pet(2, 99))] {
         let mut loaded = [Row::Category(category(1, "cats")), Row::Pet(pet(1, 1)), last].into_iter();
         let ended = journal.bulk(&bulk, &mut loaded);

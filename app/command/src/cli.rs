@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::completions::ManArgs;
+use crate::events::EventsCommand;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
@@ -51,6 +52,11 @@ enum Command {
         target: StoreTarget,
         #[command(subcommand)]
         command: AccountsCommand,
+    },
+    /// Read the event log of a server
+    Events {
+        #[command(subcommand)]
+        command: EventsCommand,
     },
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
@@ -165,6 +171,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Events { command } => command.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
         Command::Openapi { base_path } => {

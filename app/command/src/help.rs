@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The example of each command, by the command's path without `petstore`.
-const EXAMPLES: [(&str, &str); 25] = [
+const EXAMPLES: [(&str, &str); 27] = [
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
     ("keys", "petstore keys create --account zoo --plan pro"),
@@ -19,6 +19,11 @@ const EXAMPLES: [(&str, &str); 25] = [
     ("accounts list", "petstore accounts list --json"),
     ("accounts show", "petstore accounts show zoo"),
     ("accounts update", "petstore accounts update zoo --minute 5000 --day 1000000"),
+    ("events", "petstore events tail --types order.*"),
+    (
+        "events tail",
+        "petstore events tail --types order.*,pet.created --json --server https://petstore.example/v1",
+    ),
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),

@@ -7,6 +7,7 @@ mod cli;
 mod completions;
 mod demo;
 mod environment;
+mod events;
 mod failure;
 mod files;
 mod first_key;

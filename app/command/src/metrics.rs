@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::Timestamp;
 use petstore_http::{Exposition, TransportStats};
 use petstore_ports::{Clock, StoreCounts};
 use petstore_service::Service;
@@ -33,10 +34,12 @@ pub(crate) struct Metrics {
 impl Exposition for Metrics {
     fn text(&self, transport: &TransportStats) -> String {
         let mut registry = Registry::default();
+        let now = self.clock.now();
         registry.register_collector(Box::new(Snapshot {
+            now,
             transport: transport.clone(),
             store: self.backend.stats().counts(),
-            is_ready: self.backend.is_ready(self.clock.now()),
+            is_ready: self.backend.is_ready(now),
             service: self.service.figures(),
             commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
             log_pages: self.backend.log_pages(),
@@ -54,6 +57,7 @@ impl Exposition for Metrics {
 /// All statistics as of one moment.
 #[derive(Debug)]
 struct Snapshot {
+    now: Timestamp,
     transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
@@ -71,6 +75,7 @@ impl Collector for Snapshot {
         let mut families = Families(encoder);
         self.transport(&mut families)?;
         self.store(&mut families)?;
+        self.events(&mut families)?;
         let help = "Log lines that were lost: the queue was full, or the output could not be written";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
@@ -168,6 +173,16 @@ impl Snapshot {
         families.duration(name, help, commits.time, &commits.durations)?;
         let help = "Operations in a batch";
         families.sizes("petstore_store_batch_operations", help, commits.operations, &commits.sizes)
+    }
+
+    fn events(&self, families: &mut Families<'_>) -> fmt::Result {
+        let help = "Position of the last event in the log";
+        families.gauge("petstore_events_head", help, self.store.last_event)?;
+        let help = "Age of the oldest event in the log; 0 without events";
+        let age = self.store.oldest_event_at.map_or(Duration::ZERO, |oldest| self.now.since(oldest));
+        families.gauge_of("petstore_events_oldest", help, &Unit::Seconds, age.as_secs_f64())?;
+        let help = "Streams of events that are open";
+        families.gauge("petstore_events_streams", help, self.transport.streams)
     }
 }
 

@@ -5,15 +5,22 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::failure::Failure;
 
 /// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_while_read(text).map(|_| ())
+}
+
+/// Prints a part of a continuous output. Breaks once standard output is closed: its reader has seen enough.
+pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| unwritten(&error)),
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(unwritten(&error)),
     }
 }
 

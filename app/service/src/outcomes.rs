@@ -22,7 +22,7 @@ pub struct Figures {
     pub quota_unasked: u64,
     /// Bans that are in force and wait to be recorded.
     pub bans_waiting: u64,
-    /// How many times a ban was not queued to be recorded, because the queue was full.
+    /// The number of times that a ban was not queued because the queue was full.
     pub bans_dropped: u64,
 }
 

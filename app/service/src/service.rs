@@ -159,9 +159,9 @@ impl Service {
     }
 
     /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
-    /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
+    /// failure of the store it does nothing for one second; this pause doubles with each further failure, up to 8 s.
     ///
-    /// It waits for the store, up to the deadline of a write: it needs a task of its own.
+    /// It waits for the store, up to the deadline of a write: so call it in a separate task.
     pub async fn record_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
@@ -185,8 +185,8 @@ impl Service {
         }
     }
 
-    /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile
-    /// [`Ports::on_quota_outage`] applies.
+    /// The error that opened the circuit, so that the quota store is not called at the moment; none while it is called.
+    /// Meanwhile [`Ports::on_quota_outage`] applies.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }

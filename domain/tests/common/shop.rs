@@ -9,7 +9,7 @@ use petstore_domain::*;
 use super::fold::assert_told;
 use super::now;
 
-/// All records, by their ids. Names are found by a scan, so that no index can hide a name that is there twice.
+/// All records, by their ids. Names are found by a scan, so that no index can hide a duplicate name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shop {
     pub(crate) pets: BTreeMap<PetId, PetRecord>,
@@ -18,7 +18,7 @@ pub(crate) struct Shop {
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) keys: BTreeMap<KeyId, KeyRecord>,
     pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
-    /// The time by which records of answered requests count as live.
+    /// The current time, by which idempotency records are live or expired.
     pub(crate) now: Timestamp,
     /// The last id given, by the name of the next one.
     given: BTreeMap<RecordRef, u64>,
@@ -176,7 +176,7 @@ impl Shop {
         }
     }
 
-    /// How many records of answers an account has that live.
+    /// The number of live idempotency records of an account.
     pub(crate) fn live_idempotency_records(&self, account: AccountId) -> u32 {
         let live = self.retries.values().filter(|one| one.id.account == account && one.expires_at > self.now);
         u32::try_from(live.count()).unwrap()
@@ -286,7 +286,7 @@ impl Shop {
         }
     }
 
-    /// A record that is not there yet must have the next id: any other was given before, or never.
+    /// The name of an existing record. A new record must have the next id, so its name is that of the next id.
     fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
         if known {
             return own;

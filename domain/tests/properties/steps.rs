@@ -71,7 +71,7 @@ impl Act {
     }
 }
 
-/// Runs the operation under its key two times; the second must have no effect of its own.
+/// Runs the operation under its key twice; the second run must have no effect.
 fn run_twice<O>(shop: &mut Shop, operation: &O, retry: Option<u8>) -> bool
 where
     O: Repeatable<Output: PartialEq + Debug, Rejection: PartialEq + Debug> + Clone + Debug,
@@ -153,7 +153,7 @@ fn any_category_name() -> impl Strategy<Value = CategoryName> {
 }
 
 fn any_account_name() -> impl Strategy<Value = AccountName> {
-    // Among them names that accounts are given after their ids.
+    // Includes names that are generated from account ids.
     sample::select(["zoo", "ZOO", "Zoe\u{308}", "zoë", "account-2", "Account-3"].as_slice())
         .prop_map(account_name)
 }

@@ -8,6 +8,7 @@ use petstore_domain::{
 };
 use petstore_ports::{BatchNumber, LastIds, Row, UsageCount};
 
+use super::events::EventLog;
 use super::{DiskBug, Entry};
 
 #[derive(Debug, Clone, Default)]
@@ -25,25 +26,31 @@ pub(super) struct Contents {
     pub(super) batches: usize,
     /// The epoch of the last reset.
     pub(super) epoch: Option<u64>,
+    pub(super) events: EventLog,
 }
 
 impl Contents {
     /// Applies an entry.
     pub(super) fn write(&mut self, entry: &Entry) {
         match entry {
-            Entry::Batch { number, changes, last_ids } => {
+            Entry::Batch { number, changes, last_ids, events } => {
                 for change in changes {
                     self.change(change);
                 }
                 (self.last_ids, self.last_batch) = (*last_ids, *number);
                 self.batches += 1;
+                if let Some(events) = events {
+                    self.events.push(events.clone());
+                }
             }
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
-            Entry::Bulk { number, anew, rows, last_ids } => {
+            Entry::EventsPruned(limits) => drop(self.events.prune(limits)),
+            Entry::Bulk { number, anew, event_epoch, rows, last_ids } => {
                 if anew.is_some() {
                     self.clear(*anew);
                 }
+                self.events = EventLog::new(*event_epoch);
                 for row in rows {
                     self.row(row);
                 }
@@ -52,7 +59,7 @@ impl Contents {
         }
     }
 
-    /// Applies a planted bug to the counts that are to be noted.
+    /// Applies a planted bug to the usage counts that are about to be stored.
     pub(super) fn miscount(&self, bug: DiskBug, counts: &mut Vec<UsageCount>) {
         let add =
             |window: Window, before: Window| Window::new(window.number(), window.used() + before.used());

@@ -1,15 +1,16 @@
 //! The journal on the disk: every write is synced at once.
 
 use petstore_domain::{Change, Changes, Timestamp};
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
+};
 
 use super::contents::Contents;
+use super::events::{DiskReader, StoredEvents};
 use super::fault::planned_error;
-use super::{Disk, DiskBug, Entry, Fault, State};
+use super::{Disk, DiskBug, EPOCH, Entry, Fault, State};
 use crate::reference::narrow;
-
-/// A constant, so that every opening shows the same epoch.
-const EPOCH: u64 = 7;
 
 pub(super) struct DiskJournal {
     disk: Disk,
@@ -40,10 +41,12 @@ impl DiskJournal {
     }
 
     fn write_with(&mut self, bug: DiskBug, batch: Entry) -> Result<(), StoreError> {
-        let Entry::Batch { number, mut changes, last_ids } = batch else {
+        let Entry::Batch { number, mut changes, last_ids, events } = batch else {
             unreachable!("only batches are wrong")
         };
-        let entry = |changes| Entry::Batch { number, changes, last_ids };
+        let mut events = events;
+        // A part of a batch that a bug writes on its own has the events only if it is the first.
+        let mut entry = |changes| Entry::Batch { number, changes, last_ids, events: events.take() };
         match bug {
             DiskBug::RepliesBeforeCommit => {
                 self.write(Vec::new())?;
@@ -94,7 +97,7 @@ impl State {
     }
 
     /// The contents that a reader finds without a power cut.
-    fn contents(&self) -> Contents {
+    pub(super) fn contents(&self) -> Contents {
         let mut contents = self.synced.clone();
         for entry in &self.unsynced {
             contents.write(entry);
@@ -105,7 +108,7 @@ impl State {
     fn last_batch(&self) -> BatchNumber {
         let number = |entry: &Entry| match entry {
             Entry::Batch { number, .. } | Entry::Bulk { number, .. } => Some(*number),
-            Entry::Usage(_) | Entry::Pruned(_) => None,
+            Entry::Usage(_) | Entry::Pruned(_) | Entry::EventsPruned(_) => None,
         };
         self.unsynced.iter().rev().find_map(number).unwrap_or(self.synced.last_batch)
     }
@@ -121,15 +124,17 @@ impl Journal for DiskJournal {
         let last_ids =
             if bug == Some(DiskBug::ReusesIds) { contents.highest_ids() } else { contents.last_ids };
         let epoch = contents.epoch.unwrap_or(EPOCH);
+        let events = contents.events.bounds();
         contents.into_rows().try_for_each(into)?;
-        Ok(Header { last_batch, last_ids, epoch })
+        Ok(Header { last_batch, last_ids, epoch, events })
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let changes: Vec<Change> = batch.changes.iter().flat_map(Changes::as_slice).cloned().collect();
         assert!(!changes.is_empty(), "a batch that changes nothing is not written");
         let bug = self.disk.lock().bug;
-        let entry = Entry::Batch { number: batch.number, changes, last_ids: batch.last_ids };
+        let events = batch.events.as_ref().map(StoredEvents::of);
+        let entry = Entry::Batch { number: batch.number, changes, last_ids: batch.last_ids, events };
         if let Some(bug) = bug {
             return self.write_with(bug, entry);
         }
@@ -162,8 +167,19 @@ impl Journal for DiskJournal {
         self.write(vec![Entry::Pruned(now)]).map(|()| expired)
     }
 
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        let mut after = self.disk.lock().contents().events;
+        let has_more = after.prune(limits);
+        self.write(vec![Entry::EventsPruned(*limits)])?;
+        Ok(EventsPruned { bounds: after.bounds(), has_more })
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        Box::new(DiskReader(self.disk.clone()))
+    }
+
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
-        let BulkLoad { number, last_ids, anew } = *bulk;
-        self.write(vec![Entry::Bulk { number, anew, rows: rows.collect(), last_ids }])
+        let BulkLoad { number, last_ids, anew, event_epoch } = *bulk;
+        self.write(vec![Entry::Bulk { number, anew, event_epoch, rows: rows.collect(), last_ids }])
     }
 }

@@ -107,4 +107,36 @@ pub enum Bug {
     ResetKeepsAnswers,
     /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
+    /// Decides without a lock, adds the events, and validates only then: those of a discarded decision stay.
+    EventsOfDiscarded,
+    /// Keeps the first event of a decision alone.
+    FirstEventOnly,
+    /// Draws the positions of the events before it has the records: a slow writer inserts its events before later ones.
+    PositionsBeforeRecords,
+    /// Uses up a position for a decision without events.
+    PositionsWithoutEvents,
+    /// Shows the events of a decision before its records.
+    EventsBeforeRecords,
+    /// Shows the records of a decision before its events.
+    EventsAfterRecords,
+    /// Adds the events of a decision after it has answered.
+    EventsAfterReply,
+    /// Adds the events of an idempotent request again when it is replayed.
+    ReplayEmitsAgain,
+    /// Leaves out the event after a page's bound.
+    SkippingEventPage,
+    /// Says that a page has reached the last event that passed its filter.
+    EventPageStuck,
+    /// Shows private events to every account.
+    PrivateEventsShown,
+    /// Reads after an id of an earlier life as if it were of this one.
+    EventEpochIgnored,
+    /// Keeps the epoch of the log through a reset.
+    ResetKeepsEventEpoch,
+    /// Keeps the log through a reset.
+    ResetKeepsEvents,
+    /// Never wakes a reader that waits for events.
+    FeedNeverWakes,
+    /// Does not wake a reader that waits for events when a reset begins a new life.
+    FeedSleepsThroughResets,
 }

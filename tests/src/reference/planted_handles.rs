@@ -26,7 +26,8 @@ impl ReferenceStore {
     /// Another handle of the same store, as another process would have one.
     #[must_use]
     pub fn another_handle(&self) -> Self {
-        Self { state: Arc::clone(&self.state), bug: self.bug, own_ids: OwnIds::default() }
+        let (state, turn) = (Arc::clone(&self.state), Arc::clone(&self.turn));
+        Self { state, bug: self.bug, own_ids: OwnIds::default(), turn }
     }
 
     /// The ports of this store, with further handles.

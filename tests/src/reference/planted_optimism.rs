@@ -23,8 +23,13 @@ struct Seen {
 impl Bug {
     /// Returns whether it is one of this file.
     pub(super) fn is_of_optimism(self) -> bool {
-        use Bug::{NamesOverlooked, RefusalsUnchecked, RenamesOverlooked, VersionsBeginAgain};
-        matches!(self, NamesOverlooked | RenamesOverlooked | VersionsBeginAgain | RefusalsUnchecked)
+        use Bug::{
+            EventsOfDiscarded, NamesOverlooked, RefusalsUnchecked, RenamesOverlooked, VersionsBeginAgain,
+        };
+        matches!(
+            self,
+            NamesOverlooked | RenamesOverlooked | VersionsBeginAgain | RefusalsUnchecked | EventsOfDiscarded
+        )
     }
 }
 
@@ -39,11 +44,20 @@ impl ReferenceStore {
             let seen = self.look(bug, transition);
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
             let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
+            if bug == Bug::EventsOfDiscarded {
+                if let Some(changes) = &decided {
+                    self.lock().log.append(changes);
+                }
+            }
             pause_blocking();
             let mut state = self.lock();
             let unchecked = decided.is_none() && bug == Bug::RefusalsUnchecked;
             if unchecked || state.still_holds(bug, &seen) {
-                state.apply_and_count(decided.unwrap_or_default());
+                let changes = decided.unwrap_or_default();
+                if bug != Bug::EventsOfDiscarded {
+                    state.log.append(&changes);
+                }
+                state.apply_and_count(changes);
                 return Ok(());
             }
         }

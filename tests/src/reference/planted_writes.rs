@@ -12,7 +12,7 @@ use super::planted_values::{forget_lift, forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
 /// Lets other threads run in between.
-async fn pause() {
+pub(super) async fn pause() {
     for _ in 0..3 {
         yield_now();
         tokio::task::yield_now().await;
@@ -41,6 +41,9 @@ impl ReferenceStore {
         }
         if matches!(bug, Bug::IdsDrawnAhead | Bug::IdsOfEachHandle) {
             return self.transact_with_own_ids(bug, transition);
+        }
+        if bug.is_of_events() {
+            return self.transact_with_faulty_events(bug, transition).await;
         }
         if bug.is_of_optimism() {
             return self.transact_by_looking_again(bug, transition);
@@ -137,6 +140,7 @@ impl State {
         };
         let pets = self.tables.pets.clone();
         let Some(changes) = decided? else { return Ok(Late { changes: Vec::new(), pets }) };
+        self.log.append(&changes);
         let mut changes: Vec<Change> = changes.into_iter().collect();
         if bug == Bug::NarrowColumns {
             changes.iter_mut().for_each(narrow);

@@ -20,7 +20,7 @@ impl State {
 }
 
 impl Resettable for ReferenceStore {
-    fn reset(&self, shop: Arc<[Row]>, _epoch: u64) -> Result<(), StoreError> {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
         let has_category =
             |id| shop.iter().any(|row| matches!(row, Row::Category(one) if one.category.id == id));
         for row in &*shop {
@@ -41,6 +41,12 @@ impl Resettable for ReferenceStore {
             }
         }
         state.tables.skip_given();
+        match self.bug {
+            Some(Bug::ResetKeepsEventEpoch) => state.log.restart(state.log.epoch()),
+            Some(Bug::ResetKeepsEvents) => {}
+            Some(Bug::FeedSleepsThroughResets) => state.log.restart_on_a_new_channel(epoch),
+            _ => state.log.restart(epoch),
+        }
         if !self.has(Bug::ResetKeepsUsage) {
             state.forget_usage();
         }

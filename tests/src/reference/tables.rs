@@ -148,8 +148,14 @@ fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
 }
 
 impl State {
-    /// Writes the changes of a decision.
+    /// Writes the changes of a decision, and their events.
     pub(super) fn apply(&mut self, changes: Changes) {
+        self.log.append(&changes);
+        self.apply_records(changes);
+    }
+
+    /// Writes the changes of a decision without their events.
+    pub(super) fn apply_records(&mut self, changes: Changes) {
         for change in changes {
             self.apply_one(change);
         }

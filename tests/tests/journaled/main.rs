@@ -3,6 +3,7 @@
 mod batches;
 mod commit_pause;
 mod conformance;
+mod events;
 mod faults;
 mod housekeeping;
 mod imports;

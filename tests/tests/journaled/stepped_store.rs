@@ -3,13 +3,17 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use petstore_domain::{Account, CategoryRecord, KeyRecord, Operation, OrderRecord, PetRecord, Timestamp};
+use petstore_domain::{
+    Account, CategoryRecord, Event, EventFilter, KeyRecord, Operation, OrderRecord, PetRecord,
+};
 use petstore_memory::{MemoryStore, Step, Writer};
 use petstore_ports::{
-    AccountDirectory, CategoryFilter, CategoryReader, OrderFilter, OrderReader, PageOrder, PageRequest,
-    PetFilter, PetReader, StoreError, run,
+    AccountDirectory, CategoryFilter, CategoryReader, EventQuery, EventRead, EventReader, OrderFilter,
+    OrderReader, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run,
 };
 use petstore_tests::Disk;
+
+use crate::shop::at;
 
 /// The result of an operation.
 pub(crate) type Answer<O> = Result<Result<<O as Operation>::Output, <O as Operation>::Rejection>, StoreError>;
@@ -32,7 +36,7 @@ impl SteppedStore {
 
     /// Makes a call, which then waits for the writer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Call<'_, Answer<O>> {
-        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, Timestamp::EPOCH));
+        let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, at(0)));
         assert!(poll(&mut call).is_pending(), "a write waits for the writer");
         call
     }
@@ -64,7 +68,32 @@ impl SteppedStore {
         ready(self.store.orders(&OrderFilter::default(), &page, &mut |one| seen.orders.push(one.clone())));
         seen.accounts = ready(self.store.accounts(None, usize::MAX));
         seen.keys = ready(self.store.keys(None, usize::MAX));
+        seen.events = self.events();
         seen
+    }
+
+    /// All events that are kept, from the oldest on, read in small pages.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut after = None;
+        loop {
+            let query = EventQuery {
+                epoch: None,
+                order: PageOrder::Ascending,
+                after,
+                filter: EventFilter::ALL,
+                events_max: 7,
+                positions_max: 50,
+            };
+            let EventRead::Page(page) = ready(EventReader::read(&self.store, query)) else {
+                panic!("a walk from the oldest event on never expires: no event is dropped meanwhile")
+            };
+            events.extend(page.events);
+            if page.reached == page.bounds.last {
+                return events;
+            }
+            after = Some(page.reached);
+        }
     }
 
     /// The state that readers would see after a power cut at this moment.
@@ -87,6 +116,7 @@ pub(crate) struct Snapshot {
     pub(crate) orders: Vec<OrderRecord>,
     pub(crate) accounts: Vec<Account>,
     pub(crate) keys: Vec<KeyRecord>,
+    pub(crate) events: Vec<Event>,
 }
 
 /// Polls a call once.

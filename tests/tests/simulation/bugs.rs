@@ -1,7 +1,7 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
-//! They sit below the recorders at the ports, as faults of a store, of its journal or of its quotas would; or
-//! around the service, as faults of its count of requests in flight. Production code contains none of them.
+//! They are below the recorders at the ports, where faults of a store, of its journal or of its quotas would be, or
+//! around the service, where faults of its count of requests in flight would be. Production code contains none of them.
 
 mod batches;
 mod journal;
@@ -26,8 +26,8 @@ pub(crate) enum Bug {
     SplitsRecordFromEffect,
     /// After a crash new ids continue from the highest that exists.
     ReusesIds,
-    /// After a failure the journal reports the last batch that it knew of, and ignores one that reached the
-    /// disk all the same.
+    /// After a failure the journal reports the last batch that it knew of, and ignores a later one that did reach the
+    /// disk.
     IgnoresBatchInDoubt,
     /// The store reports success to callers when the journal fails.
     SwallowsFailures,
@@ -47,13 +47,13 @@ pub(crate) enum Bug {
     LeavesTwice,
     /// A revoked key stays valid.
     CachesCredentials,
-    /// Every other read of a pet shows the state of the last one.
+    /// Every other read of a pet returns the result of the read before it.
     ReadsStale,
     /// A page begins one id too late.
     SkipsAtPages,
     /// One decision in ten uses the pet of an earlier one.
     DecidesOnStale,
-    /// A cancelled order gives one unit too many back.
+    /// A cancelled order returns one unit too many.
     GivesBackTooMuch,
     /// Every eighth retry has its effect again.
     RepeatsEffects,
@@ -130,7 +130,8 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The times that the oracle is told of the end of the `number`th request, and that its place in flight is given back.
+/// The times at which the end of request `number` is reported to the oracle, and at which its place in flight is
+/// released.
 pub(crate) fn leaving(bug: Option<Bug>, number: u64) -> (u32, u32) {
     let is_wrong = number % 20 == 19;
     match bug {

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The idle time after which a careful client no longer uses a connection.
 const STALE: Duration = Duration::from_secs(50);
 
-/// The most attempts with a request under an idempotency key.
+/// The maximum number of attempts with a request under an idempotency key.
 const TRIES: u32 = 6;
 
 /// An open connection.
@@ -312,7 +312,7 @@ async fn talk(
     if sent.is_ok() {
         sent = send(&mut connection.end, second, is_last).await;
     }
-    // A server that refuses need not read the whole request: its answer may be there all the same.
+    // A server that refuses need not read the whole request: its answer may be readable already.
     let answer = read_answer(&mut connection.end, &mut connection.buffer, request.head_only).await?;
     Ok((answer, sent.is_ok()))
 }

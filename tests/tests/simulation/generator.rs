@@ -63,7 +63,7 @@ pub(crate) fn any(observations: &Observations, random: &mut Random) -> Op {
     operation(kind, &targets, observations, random)
 }
 
-/// Concurrent operations: all the same, or different ones on the same category, pet or order.
+/// Concurrent operations: equal ones, or different ones on the same category, pet or order.
 pub(crate) fn burst(observations: &Observations, random: &mut Random) -> Vec<Op> {
     let (count, targets) = (2 + random.below(7), Targets::some(observations, random));
     let kinds: &[u32] = match random.below(4) {

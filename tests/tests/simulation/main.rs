@@ -168,7 +168,7 @@ fn every_listed_answer_occurs() {
         }
     }
     assert!(lacking.is_empty(), "in {SITUATION_SEEDS} seeds never: {lacking:?}");
-    // Faults within a batch show only in batches with several decisions.
+    // Faults within a batch are detectable only in batches with several decisions.
     assert!(shared * SHARED_ONE_IN >= commits, "only {shared} of {commits} batches have several decisions");
 }
 

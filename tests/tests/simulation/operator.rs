@@ -111,7 +111,7 @@ impl Operator {
     }
 }
 
-/// The reason for which an order was not carried out.
+/// The reason why an order was not carried out.
 enum OrderFailure {
     Refused,
     Unavailable,

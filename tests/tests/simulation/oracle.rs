@@ -150,9 +150,9 @@ struct State {
 #[derive(Default)]
 struct WriteBehind {
     usage: BTreeMap<u64, Windows>,
-    /// Noted while the journal failed: it may have them all the same.
+    /// Usage that was stored while the journal failed, which may have stored it or not.
     usage_in_doubt: BTreeMap<u64, Vec<Windows>>,
-    /// The time of the first use that was not noted.
+    /// The time of the first request whose usage is not stored yet.
     usage_since: BTreeMap<u64, Duration>,
     /// The time of the first ban of each key that was not recorded.
     bans: BTreeMap<u64, Duration>,

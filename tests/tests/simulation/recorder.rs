@@ -10,8 +10,9 @@ use petstore_domain::{
     RecordRef, Scopes, Timestamp, Usage, View,
 };
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, Header, Journal, Quotas, Reply,
-    Row, StoreError, Transactor, Transition, UsageCount, Verdict,
+    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, EventBatchReader, EventLimits,
+    EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition, UsageCount,
+    Verdict,
 };
 use tokio::sync::Notify;
 
@@ -64,7 +65,7 @@ impl Transactor for WatchedTransactor {
     }
 }
 
-/// The key and the ban of a transition that records a ban, which nothing else does to a key that has none.
+/// The key and the ban of a transition that records a ban. No other transition adds a ban to a key without one.
 fn recorded_ban(transition: &dyn Transition) -> Option<(u64, Ban)> {
     let footprint = transition.footprint(&View::default());
     let [RecordRef::Key(id)] = footprint.records() else { return None };
@@ -212,6 +213,15 @@ impl Journal for WatchedJournal {
         let pruned = self.inner.prune(now);
         self.recorder.oracle.pruned(self.recorder.process, now.as_millis(), pruned.is_ok());
         self.told(pruned)
+    }
+
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        let pruned = self.inner.prune_events(limits);
+        self.told(pruned)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        self.inner.event_reader()
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {

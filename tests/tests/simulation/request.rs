@@ -284,7 +284,7 @@ pub(crate) fn date(millis: i64) -> String {
 }
 
 impl Listing {
-    /// The most items of one of its pages.
+    /// The maximum number of items on one of its pages.
     pub(crate) fn size(&self) -> usize {
         self.limit.unwrap_or(if self.of == Of::Pets { 20 } else { 100 })
     }

@@ -18,6 +18,8 @@ pub struct TransportStats {
     pub accepted: u64,
     /// Open connections.
     pub connections: u64,
+    /// Open streams of events.
+    pub streams: u64,
     /// Handlers that panicked.
     pub panics: u64,
     /// Requests that were refused by load shedding.

@@ -149,7 +149,17 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let forwarded_origin = notes.forwarded_origin.as_deref();
     let (is_secure, admission, body) = (SECURE, &admission, &body);
-    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
+    let call = OperationCall {
+        thread,
+        activity,
+        parts,
+        head,
+        authority,
+        forwarded_origin,
+        is_secure,
+        admission,
+        body,
+    };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await
@@ -206,11 +216,17 @@ fn check_permission(
             format!("This operation needs the scope {needed}; the API key has the scope {granted}.");
         return Err(ApiError::new(Code::InsufficientScope, message));
     }
-    if head.has_accept() && !wire::accepts_json(&parts.headers) {
-        let message = "The response is application/json; the Accept header must allow it.";
-        return Err(ApiError::new(Code::NotAcceptable, message));
+    if !head.has_accept() {
+        return Ok(());
     }
-    Ok(())
+    let (is_accepted, message) = if operation == OperationId::StreamEvents {
+        let message = "The response is text/event-stream; the Accept header must allow it.";
+        (wire::accepts_event_stream(&parts.headers), message)
+    } else {
+        let message = "The response is application/json; the Accept header must allow it.";
+        (wire::accepts_json(&parts.headers), message)
+    };
+    if is_accepted { Ok(()) } else { Err(ApiError::new(Code::NotAcceptable, message)) }
 }
 
 async fn read_body(

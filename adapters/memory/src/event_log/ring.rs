@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use petstore_domain::{EventFilter, Position, Timestamp};
-use petstore_event_codec::{Body, BodyError, FORMAT, Visit, read};
-use petstore_ports::{EventBounds, LogEnd};
+use petstore_domain::{Position, Timestamp};
+use petstore_event_codec::FORMAT;
+use petstore_ports::{EventBounds, LogEnd, PageOrder};
 
-use super::Span;
+use super::{Encoded, Span};
 
 /// Bytes after which a chunk is closed. A page decodes the chunk in which it begins from its first event on.
 const CHUNK_BYTES: usize = 4 * 1024;
@@ -26,9 +26,13 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Hands over the events that pass.
-    pub(crate) fn visit(&self, filter: &EventFilter, visit: Visit<'_>) -> Result<(), BodyError> {
-        read(&self.bytes, self.first, filter, visit)
+    pub(crate) const fn first(&self) -> Position {
+        self.first
+    }
+
+    /// The events as a body.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes
     }
 
     fn last(&self) -> Position {
@@ -54,24 +58,60 @@ impl Open {
 
 pub(crate) struct Ring {
     epoch: u64,
-    /// The position before the oldest event that is kept.
+    /// The position before the oldest event of the log.
     pruned: Position,
     last: Position,
+    /// The position before the oldest event in the ring.
+    held_after: Position,
     closed: VecDeque<Chunk>,
     open: Option<Open>,
     /// Of the closed chunks.
     pub(super) bytes: usize,
     bytes_max: usize,
+    /// A journal keeps the events, and the ring the latest of them.
+    journaled: Option<Journaled>,
+}
+
+/// The part of the extent that only the journal knows.
+#[derive(Clone, Copy)]
+struct Journaled {
+    oldest_at: Option<Timestamp>,
 }
 
 impl Ring {
-    /// Returns an empty ring whose next event comes after `last`.
-    pub(crate) fn new(epoch: u64, last: Position, bytes_max: usize) -> Self {
-        Self { epoch, pruned: last, last, closed: VecDeque::new(), open: None, bytes: 0, bytes_max }
+    /// Returns an empty ring of a new log, whose events are nowhere else.
+    pub(crate) fn new(epoch: u64, bytes_max: usize) -> Self {
+        Self::of(EventBounds::new(epoch), bytes_max, None)
+    }
+
+    /// Returns an empty ring before a log of this extent, which a journal keeps.
+    pub(crate) fn journaled(bounds: EventBounds, bytes_max: usize) -> Self {
+        Self::of(bounds, bytes_max, Some(Journaled { oldest_at: bounds.oldest_at }))
+    }
+
+    fn of(bounds: EventBounds, bytes_max: usize, journaled: Option<Journaled>) -> Self {
+        let EventBounds { epoch, pruned, last, .. } = bounds;
+        let (closed, open) = (VecDeque::new(), None);
+        Self { epoch, pruned, last, held_after: last, closed, open, bytes: 0, bytes_max, journaled }
     }
 
     pub(crate) fn restart(&mut self, epoch: u64) {
-        *self = Self::new(epoch, Position::START, self.bytes_max);
+        let journaled = self.journaled.map(|_| Journaled { oldest_at: None });
+        *self = Self::of(EventBounds::new(epoch), self.bytes_max, journaled);
+    }
+
+    pub(crate) const fn set_bytes_max(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
+    pub(crate) const fn is_journaled(&self) -> bool {
+        self.journaled.is_some()
+    }
+
+    /// Takes over the extent of the log of a journal that has dropped old events.
+    pub(crate) fn set_pruned(&mut self, bounds: &EventBounds) {
+        self.pruned = bounds.pruned;
+        self.journaled = Some(Journaled { oldest_at: bounds.oldest_at });
     }
 
     pub(crate) fn end(&self) -> LogEnd {
@@ -79,17 +119,18 @@ impl Ring {
     }
 
     pub(crate) fn bounds(&self) -> EventBounds {
-        let oldest = self.closed.front().map(|chunk| chunk.oldest);
-        EventBounds {
-            epoch: self.epoch,
-            pruned: self.pruned,
-            last: self.last,
-            oldest_at: oldest.or_else(|| self.open.as_ref().map(|open| open.oldest)),
-        }
+        let oldest_here = || {
+            let oldest = self.closed.front().map(|chunk| chunk.oldest);
+            oldest.or_else(|| self.open.as_ref().map(|open| open.oldest))
+        };
+        let oldest_at = self.journaled.map_or_else(oldest_here, |journaled| journaled.oldest_at);
+        EventBounds { epoch: self.epoch, pruned: self.pruned, last: self.last, oldest_at }
     }
 
-    pub(crate) fn append(&mut self, body: &Body, latest: Timestamp) {
+    /// Adds events. They begin after the last one.
+    pub(crate) fn append(&mut self, events: Encoded<'_>) {
         let first = self.last.next();
+        let Encoded { groups, count, latest } = events;
         let open = self.open.get_or_insert_with(|| Open {
             first,
             count: 0,
@@ -98,10 +139,13 @@ impl Ring {
             bytes: vec![FORMAT],
         });
         // The groups of one body follow those of another without a mark between them.
-        open.bytes.extend_from_slice(&body.as_bytes()[1..]);
-        open.count += body.events();
+        open.bytes.extend_from_slice(groups);
+        open.count += count;
         open.latest = open.latest.max(latest);
-        self.last = behind(first, body.events()).before();
+        self.last = behind(first, count).before();
+        if let Some(journaled) = &mut self.journaled {
+            journaled.oldest_at.get_or_insert(latest);
+        }
         if open.bytes.len() >= CHUNK_BYTES {
             let chunk = open.to_chunk();
             self.open = None;
@@ -111,7 +155,7 @@ impl Ring {
         }
     }
 
-    /// Drops whole chunks whose latest event is older. Returns the number of events.
+    /// Drops whole chunks whose latest event is older. Returns the number of events. For a log that no journal keeps.
     pub(crate) fn drop_older_than(&mut self, time: Timestamp) -> u64 {
         let before = self.pruned;
         while self.closed.front().is_some_and(|chunk| chunk.latest < time) {
@@ -119,7 +163,7 @@ impl Ring {
         }
         if self.closed.is_empty() && self.open.as_ref().is_some_and(|open| open.latest < time) {
             self.open = None;
-            self.pruned = self.last;
+            (self.held_after, self.pruned) = (self.last, self.last);
         }
         self.pruned.get() - before.get()
     }
@@ -127,8 +171,21 @@ impl Ring {
     fn drop_oldest(&mut self) -> bool {
         let Some(chunk) = self.closed.pop_front() else { return false };
         self.bytes -= chunk.bytes.len() + CHUNK_OVERHEAD;
-        self.pruned = chunk.last();
+        self.held_after = chunk.last();
+        if !self.is_journaled() {
+            self.pruned = self.held_after;
+        }
         true
+    }
+
+    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. A page from the
+    /// newest events on ends where the ring does.
+    pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
+        if span.after >= self.held_after {
+            return Some(span);
+        }
+        let is_begin_held = order == PageOrder::Descending && span.last > self.held_after;
+        is_begin_held.then_some(Span { after: self.held_after, ..span })
     }
 
     /// The chunks with these positions, in order. The open one is copied.

@@ -1,9 +1,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use petstore_domain::{
     EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, Pet, PetId, PetName, PetStatus,
+    Position,
 };
+use petstore_ports::EventPage;
 
 use super::*;
 
@@ -19,6 +22,10 @@ fn happening(number: u64) -> Happening {
     Happening::InventoryUpdated { item, previous: ItemBefore::default() }
 }
 
+fn log_of(bytes: u64) -> Arc<EventLog> {
+    EventLog::new(7, EventRetention { bytes, ..EventRetention::IN_MEMORY })
+}
+
 fn at(number: u64) -> Timestamp {
     Timestamp::from_millis(number.cast_signed()).unwrap()
 }
@@ -28,7 +35,7 @@ fn append(log: &EventLog, positions: std::ops::RangeInclusive<u64>) {
     for number in positions {
         let mut body = Body::new();
         body.push(at(number), &[happening(number)]);
-        log.append_body(&body, at(number));
+        log.append_encoded(Encoded::of(&body, at(number)));
         log.wake();
     }
 }
@@ -52,7 +59,7 @@ fn read(log: &EventLog, query: &EventQuery) -> Result<EventPage, &'static str> {
     match log.read(query).unwrap() {
         FromRing::Read(EventRead::Page(page)) => Ok(page),
         FromRing::Read(EventRead::Expired(_)) => Err("expired"),
-        FromRing::Older => Err("older"),
+        FromRing::Older(..) => Err("older"),
     }
 }
 
@@ -80,7 +87,7 @@ fn walk(log: &EventLog, mut query: EventQuery) -> Vec<u64> {
 
 #[test]
 fn pages_of_any_size_walk_over_each_event_once_in_both_directions() {
-    let log = EventLog::new(7, 16 << 20);
+    let log = log_of(16 << 20);
     assert_eq!(walk(&log, query(PageOrder::Ascending, None, 3)), []);
     assert_eq!(walk(&log, query(PageOrder::Descending, None, 3)), []);
     append(&log, 1..=2_000);
@@ -96,7 +103,7 @@ fn pages_of_any_size_walk_over_each_event_once_in_both_directions() {
 
 #[test]
 fn a_filter_that_few_events_pass_looks_at_a_bounded_number_of_positions() {
-    let log = EventLog::new(7, 16 << 20);
+    let log = log_of(16 << 20);
     append(&log, 1..=1_000);
     let mut kinds = EventKinds::default();
     kinds.add(EventKind::PetDeleted);
@@ -114,7 +121,7 @@ fn a_filter_that_few_events_pass_looks_at_a_bounded_number_of_positions() {
 
 #[test]
 fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
-    let log = EventLog::new(7, 64 * 1024);
+    let log = log_of(64 * 1024);
     append(&log, 1..=20_000);
     let bounds = log.bounds();
     assert!(bounds.pruned > position(10_000) && bounds.last == position(20_000), "{bounds:?}");
@@ -124,13 +131,14 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
     assert_eq!(walk(&log, query(PageOrder::Ascending, None, 1_000)), kept);
     assert_eq!(walk(&log, query(PageOrder::Ascending, Some(bounds.pruned.get()), 1_000)), kept);
     let before = bounds.pruned.get() - 1;
-    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(before), 1)), Err("older"));
+    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(before), 1)), Err("expired"));
     assert_eq!(read(&log, &query(PageOrder::Ascending, Some(20_001), 1)), Err("expired"));
     assert_eq!(read(&log, &query(PageOrder::Descending, Some(20_002), 1)), Err("expired"));
 
-    let dropped = log.drop_older_than(at(19_000));
+    log.set_retention(EventRetention { age: Duration::from_millis(1_000), bytes: 64 * 1024 });
+    let dropped = log.prune(at(20_000));
     assert!(dropped > 0 && log.bounds().pruned < position(19_000));
-    assert_eq!(log.drop_older_than(Timestamp::MAX), 20_000 - bounds.pruned.get() - dropped);
+    assert_eq!(log.prune(at(21_001)), 20_000 - bounds.pruned.get() - dropped);
     assert_eq!(log.bounds().pruned, position(20_000));
     append(&log, 20_001..=20_001);
     assert_eq!(walk(&log, query(PageOrder::Ascending, Some(20_000), 10)), [20_001]);
@@ -138,7 +146,7 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
 
 #[test]
 fn a_new_life_begins_at_the_first_position_and_refuses_readers_of_the_old_one() {
-    let log = EventLog::new(7, 1 << 20);
+    let log = log_of(1 << 20);
     append(&log, 1..=10);
     log.restart(8);
     assert_eq!(read(&log, &query(PageOrder::Ascending, Some(10), 1)), Err("expired"));
@@ -146,6 +154,76 @@ fn a_new_life_begins_at_the_first_position_and_refuses_readers_of_the_old_one() 
     let query = EventQuery { epoch: None, ..query(PageOrder::Ascending, None, 10) };
     assert_eq!(read(&log, &query).unwrap().events[0].id, log.bounds().id(position(1)));
     assert_eq!(log.bounds().epoch, 8);
+}
+
+#[test]
+fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_there() {
+    let log = log_of(1 << 20);
+    let kept =
+        EventBounds { epoch: 7, pruned: position(100), last: position(1_000), oldest_at: Some(at(101)) };
+    log.resume(kept);
+    assert_eq!(log.bounds(), kept);
+    append(&log, 1_001..=1_010);
+    let ascending = |after| query(PageOrder::Ascending, after, 1_000);
+    assert_eq!(read(&log, &ascending(Some(99))), Err("expired"));
+    for after in [None, Some(100), Some(999)] {
+        assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
+    }
+    assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
+    // A page from the newest event on ends where the ring does.
+    let page = read(&log, &query(PageOrder::Descending, None, 1_000)).unwrap();
+    assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
+    assert_eq!(read(&log, &query(PageOrder::Descending, Some(1_001), 1_000)), Err("older"));
+
+    let pruned = EventBounds { pruned: position(1_005), oldest_at: Some(at(1_006)), ..log.bounds() };
+    log.set_pruned(&pruned);
+    assert_eq!(read(&log, &ascending(Some(1_004))), Err("expired"));
+    assert_eq!(walk(&log, ascending(None)), (1_006..=1_010).collect::<Vec<_>>());
+    assert_eq!(log.bounds(), pruned);
+    log.restart_next();
+    let bounds = log.bounds();
+    assert_eq!((bounds.pruned, bounds.last, bounds.oldest_at), (Position::START, Position::START, None));
+    assert_ne!(bounds.epoch, 7);
+}
+
+#[test]
+fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_decision() {
+    use petstore_domain::{Category, CategoryId, CategoryName, CategoryRecord, Change, Version, View};
+    let create = |id| {
+        let (id, name) = (CategoryId::new(id).unwrap(), CategoryName::parse("Dogs").unwrap());
+        let category = Category { id, name, description: None };
+        let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
+        let mut before = View::default();
+        before.load_category(id, None);
+        let changes = Changes::from([Change::Category(record)]);
+        let happenings = petstore_domain::happenings(&before, changes.as_slice());
+        changes.with_events(happenings, at(id.get()))
+    };
+    let without = Changes::none().with_events(Vec::new(), at(99));
+    let mut batch = EncodedBatch::default();
+    batch.encode(std::slice::from_ref(&without));
+    assert_eq!(batch.as_batch(position(10)), None);
+    batch.encode(&[create(1), without, create(3)]);
+    let kept = batch.as_batch(position(10)).unwrap();
+    assert_eq!((kept.first, kept.last, kept.latest), (position(11), position(12), at(3)));
+
+    let log = log_of(1 << 20);
+    log.resume(EventBounds { last: position(10), ..EventBounds::new(7) });
+    batch.decisions().for_each(|decision| log.append_encoded(decision));
+    let of_ring = read(&log, &query(PageOrder::Ascending, Some(10), 10)).unwrap().events;
+    let mut of_journal = Vec::new();
+    petstore_event_codec::read(kept.body, kept.first, &EventFilter::ALL, &mut |at, time, happening| {
+        of_journal.push((at, time, happening));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let of_ring: Vec<_> =
+        of_ring.into_iter().map(|event| (event.id.position, event.at, event.happening)).collect();
+    assert_eq!(of_ring, of_journal);
+    assert_eq!(
+        of_ring.iter().map(|(position, at, _)| (position.get(), at.as_millis())).collect::<Vec<_>>(),
+        [(11, 1), (12, 3)]
+    );
 }
 
 struct Count(AtomicUsize);
@@ -158,7 +236,7 @@ impl Wake for Count {
 
 #[test]
 fn readers_that_wait_are_woken_by_an_event_and_by_a_new_life_and_leave_nothing_behind() {
-    let log = EventLog::new(7, 1 << 20);
+    let log = log_of(1 << 20);
     let count = Arc::new(Count(AtomicUsize::new(0)));
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);

@@ -259,7 +259,7 @@ pub(crate) fn append(
     changes: &[Changes],
     last_ids: LastIds,
 ) -> Result<(), StoreError> {
-    journal.append(&Batch { number: BatchNumber(number), changes, last_ids })
+    journal.append(&Batch { number: BatchNumber(number), changes, last_ids, events: None })
 }
 
 /// Appends a batch of one operation.

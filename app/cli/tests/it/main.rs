@@ -8,6 +8,7 @@ mod clock_steps;
 mod commands;
 mod data;
 mod disk_faults;
+mod events;
 mod http2;
 mod keys;
 mod messages;

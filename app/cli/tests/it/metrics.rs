@@ -40,6 +40,7 @@ fn requests_are_counted_in_every_family() {
         "petstore_store_operations_total{outcome=\"rejected\"}",
         "petstore_store_commit_duration_seconds_count",
         "petstore_store_batch_operations_count",
+        "petstore_events_head",
     ];
     for name in at_least_one {
         assert!(rise(name) >= 1.0, "{name}: {}\n{after:#?}", rise(name));

@@ -2,7 +2,7 @@
 
 use crate::settings::{INITIAL_KEY_VARIABLE, meant};
 
-/// Variables that the contract's examples use, in clients.
+/// Variables of clients that are no settings: the contract's examples use both, and `petstore events` reads the key.
 const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
 
 /// The prefix of every variable of the petstore.

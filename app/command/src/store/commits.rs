@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
+};
 
 use crate::environment::Stopwatch;
 
@@ -108,6 +111,14 @@ impl<J: Journal> Journal for TimedJournal<J> {
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         self.journal.prune(now)
+    }
+
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        self.journal.prune_events(limits)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        self.journal.event_reader()
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {

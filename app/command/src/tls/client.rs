@@ -1,4 +1,4 @@
-//! The TLS client of the health check.
+//! TLS clients of commands: one checks the certificate of the server, and the health check does not.
 
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
@@ -6,11 +6,31 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, StreamOwned,
+};
 
 use super::provider;
+use crate::failure::Failure;
 
-/// Connects to the server of this machine over TLS.
+/// Returns the configuration of a client that checks the server's certificate against those that the system trusts, or
+/// those in SSL_CERT_FILE and SSL_CERT_DIR.
+pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
+    let trusted = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.certs);
+    if roots.is_empty() {
+        let why = trusted.errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+        return Err(Failure::because(format!(
+            "no trusted certificate was found{why}; name a file of them (PEM) in SSL_CERT_FILE"
+        )));
+    }
+    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Connects to the server of this machine over TLS, without a check of its certificate.
 pub(crate) fn connect(
     stream: TcpStream,
     address: IpAddr,

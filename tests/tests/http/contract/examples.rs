@@ -43,7 +43,7 @@ pub(super) fn faults() -> Vec<String> {
     found
 }
 
-/// The schemas with an example of their own although an answer has some, and the schemas without any.
+/// The schemas that have an example although an answer has its own, and the schemas without any example.
 pub(super) fn misplaced() -> Vec<&'static str> {
     let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
     let contents = answers.filter_map(|answer| answer.content.as_ref());
@@ -93,6 +93,7 @@ pub(super) fn send_paths(checker: &mut Checker) {
         ("listCategories", "name=Unicorn"),
         ("listOrders", "petId=4711"),
         ("listInventory", "petId=4711"),
+        ("listEvents", "type=category.deleted"),
     ] {
         let operation = document::operation(list);
         checker.expect(operation, &ValidRequest::of(operation).with_query(query).send(&client), 200, "");
@@ -162,7 +163,12 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
         place => panic!("a parameter in the {place}"),
     };
     let is_weak = value.starts_with("W/");
-    let is_known = if is_weak { operation.id == "listPets" } else { !operation.is_list() };
+    // The tags in the examples are those of the pets, and of a resource in its second version. An event has one version.
+    let is_known = match operation.id {
+        "listPets" => is_weak,
+        "getEvent" => false,
+        _ => !is_weak && !operation.is_list(),
+    };
     let (status, code) = match name {
         // Cursors and the tags of lists belong to one list: here that of the pets.
         "cursor" if operation.id != "listPets" => (400, "invalid_cursor"),
@@ -171,12 +177,12 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
     };
     checker.start_scenario(format!("{name}: {value}"));
     checker.expect(operation, &answer, status, code);
-    if parameter.place == "query" && answer.status == 200 && answer.json() == json!([]) {
+    if parameter.place == "query" && answer.status == 200 && answer.content() == json!([]) {
         checker.fault(format!("{} {name}={value} finds nothing", operation.id));
     }
 }
 
-/// Sends the lists of values again in the other documented form: each value in a parameter of its own.
+/// Sends the lists of values again in the other documented form: each value in a separate parameter.
 pub(super) fn repeat_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {

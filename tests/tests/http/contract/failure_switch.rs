@@ -10,8 +10,9 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
-    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
-    PetSink, Quotas, Reply, StoreError, Transactor, Transition, Verdict,
+    EventBounds, EventQuery, EventRead, EventReader, KeyLookup, KeyReader, OrderFilter, OrderReader,
+    OrderSink, PageEnd, PageRequest, PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, Transactor,
+    Transition, Verdict,
 };
 use petstore_service::Ports;
 
@@ -43,11 +44,11 @@ type Fallible<T> = Reply<Result<T, StoreError>>;
 /// The failure switches of a petstore's ports.
 #[derive(Default)]
 pub(super) struct FailureSwitches {
-    /// Of the ports that read and write pets, categories, orders and stock.
+    /// Switches the ports that read and write pets, categories, orders, stock and events.
     pub(super) records: FailureSwitch,
-    /// Of the port that finds keys.
+    /// Switches the port that finds keys.
     pub(super) keys: FailureSwitch,
-    /// Of the port that counts requests.
+    /// Switches the port that counts requests.
     pub(super) quotas: FailureSwitch,
 }
 
@@ -59,6 +60,7 @@ impl FailureSwitches {
             pets: SwitchedPort::new(ports.pets, &self.records),
             categories: SwitchedPort::new(ports.categories, &self.records),
             orders: SwitchedPort::new(ports.orders, &self.records),
+            events: SwitchedPort::new(ports.events, &self.records),
             keys: SwitchedPort::new(ports.keys, &self.keys),
             quotas: SwitchedPort::new(ports.quotas, &self.quotas),
             addresses: SwitchedPort::new(ports.addresses, &self.quotas),
@@ -143,6 +145,16 @@ impl OrderReader for SwitchedPort<dyn OrderReader> {
             return failure.await;
         }
         self.port.orders(filter, page, sink).await
+    }
+}
+
+impl EventReader for SwitchedPort<dyn EventReader> {
+    fn bounds(&self) -> Fallible<EventBounds> {
+        self.switch.reply(|| self.port.bounds())
+    }
+
+    fn read(&self, query: EventQuery) -> Fallible<EventRead> {
+        self.switch.reply(|| self.port.read(query))
     }
 }
 

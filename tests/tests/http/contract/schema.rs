@@ -35,6 +35,7 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
             // Annotations.
             "description" | "example" | "default" | "nullable" | "x-open-enum" => true,
             "properties" => hold_members(schema, value, at, found),
+            "x-data-schemas" => hold_data(rule, value, at, found),
             "additionalProperties" => *rule == false,
             "items" => hold_items(rule, value, at, found),
             "enum" => list(rule).contains(value),
@@ -109,6 +110,20 @@ fn hold_members(
     true
 }
 
+/// Validates the member `data` against the schema that the document names for the `type` beside it, and `previous` for
+/// members of that schema alone.
+fn hold_data(schemas: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
+    let Some(schema) = data_schema(schemas, value) else { return false };
+    hold(schema, &value["data"], &format!("{at}/data"), found);
+    let members = &resolved(schema)["properties"];
+    let previous = value.get("previous").and_then(Value::as_object);
+    previous.is_none_or(|previous| previous.keys().all(|name| members.get(name).is_some()))
+}
+
+fn data_schema(schemas: &'static Value, value: &Value) -> Option<&'static Value> {
+    schemas.get(value["type"].as_str()?)
+}
+
 fn hold_items(rule: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
     for (place, item) in value.as_array().into_iter().flatten().enumerate() {
         hold(rule, item, &format!("{at}/{place}"), found);
@@ -126,6 +141,9 @@ pub(super) fn places(schema: &'static Value, value: &Value, tell: &mut impl FnMu
         if let Some(rule) = schema["properties"].get(name) {
             places(rule, member, tell);
         }
+    }
+    if let Some(rule) = schema.get("x-data-schemas").and_then(|schemas| data_schema(schemas, value)) {
+        places(rule, &value["data"], tell);
     }
     if let Some(rule) = schema.get("items") {
         value.as_array().into_iter().flatten().for_each(|item| places(rule, item, tell));

@@ -24,7 +24,7 @@ pub(super) const SOLD_OUT_PET: u64 = 11;
 pub(super) const ORDER: u64 = 7;
 pub(super) const COMPLETE_ORDER: u64 = 6;
 
-/// The units of the orders for that pet, from the complete order on.
+/// The units of the orders for that pet, beginning with the complete order.
 const UNITS: [i64; 3] = [1, 2, 1];
 
 /// An id that no resource has.
@@ -33,6 +33,10 @@ pub(super) const UNKNOWN_ID: &str = "4711";
 /// A category with one of the pets, and one without any.
 pub(super) const FULL_CATEGORY: (u64, &str) = (1, "Dog");
 pub(super) const EMPTY_CATEGORY: u64 = 3;
+
+/// The place before the first event of the log, which no event has, and a place in another log.
+pub(super) const FIRST_PLACE: &str = "evt_4GzozDqipuZAzAldp7sbFg";
+pub(super) const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
 
 /// A limit that no test reaches.
 pub(super) const PLENTY: u32 = 1_000_000;

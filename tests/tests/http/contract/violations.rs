@@ -9,7 +9,8 @@ use super::stock;
 use super::valid_request::{ValidRequest, encoded, with_member, written};
 use crate::harness::Client;
 
-/// A character that no pattern of a body or a query admits, and one that no pattern of a header admits alone.
+/// A character that no pattern of a body or a query admits, and one that no pattern of a header admits as the whole
+/// value.
 const DELETE: &str = "\u{7f}";
 const QUOTE: &str = "\"";
 
@@ -57,7 +58,7 @@ pub(super) fn send_other_members(checker: &mut Checker) {
     }
 }
 
-/// Sends unknown parameters, and duplicates of parameters that take one value.
+/// Sends unknown parameters, duplicates of parameters that take one value, and parameters that exclude each other.
 pub(super) fn send_other_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {
@@ -67,7 +68,11 @@ pub(super) fn send_other_parameters(checker: &mut Checker) {
             (one.name, format!("{pair}&{pair}"), "repeated_parameter")
         });
         let unknown = ("verbose", "verbose=1".to_owned(), "unknown_parameter");
-        for (name, query, code) in repeated.chain([unknown]) {
+        let after = format!("after={}", stock::FIRST_PLACE);
+        let exclusive =
+            ["cursor=1", "sort=-id"].map(|other| ("after", format!("{after}&{other}"), "not_allowed"));
+        let exclusive = exclusive.into_iter().filter(|_| operation.takes("after") && operation.is_list());
+        for (name, query, code) in repeated.chain([unknown]).chain(exclusive) {
             let answer = ValidRequest::of(operation).with_query(&query).send(&client);
             checker.start_scenario(query);
             checker.expect(operation, &answer, 400, "invalid_parameter");
@@ -106,14 +111,14 @@ fn send_parameter(
     }
     let request = ValidRequest::of(operation);
     let request = match *place {
-        "path" => request.with_id(&text),
+        "path" => request.with_id(&encoded(&text)),
         "query" => request.with_query(&format!("{name}={}", encoded(&text))),
         "header" => request.with_header(&name.to_ascii_lowercase(), &text),
         place => panic!("a parameter in the {place}"),
     };
     let (status, code) = match *place {
         // A number that cannot be an id matches no resource.
-        "path" if value.is_i64() => (404, "not_found"),
+        "path" if value.is_i64() && schema["type"] == "integer" => (404, "not_found"),
         "header" => (400, "invalid_header"),
         _ if *name == "cursor" => (400, "invalid_cursor"),
         _ => (400, "invalid_parameter"),

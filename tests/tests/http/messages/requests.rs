@@ -27,6 +27,12 @@ const HEADS: &[Case] = &[
         &["The response is application/json; the Accept header must allow it."],
     ),
     (
+        "GET /v1/events/stream",
+        &[("accept", "application/json")],
+        "",
+        &["The response is text/event-stream; the Accept header must allow it."],
+    ),
+    (
         "POST /v1/pets",
         &[("content-type", "text/plain")],
         "x",
@@ -131,8 +137,56 @@ const PARAMETERS: &[Case] = &[
         "",
         &[ONE_PARAMETER, "categoryId must be between 1 and 9007199254740991."],
     ),
+    ("GET /v1/events/abc", &[], "", &[NOT_AN_EVENT, NOT_AN_EVENT]),
+    ("GET /v1/events?wait=31", &[], "", &[ONE_PARAMETER, "wait must be from 0 to 30 seconds."]),
+    (
+        "GET /v1/events?type=order.lost",
+        &[],
+        "",
+        &[
+            ONE_PARAMETER,
+            "type must be types of events such as order.placed, or order.* for all of a resource.",
+        ],
+    ),
+    (
+        "GET /v1/events?after=abc",
+        &[],
+        "",
+        &[ONE_PARAMETER, "after must be an id of an event: evt_ and 22 letters or digits."],
+    ),
+    (
+        "GET /v1/events?sort=-id&after=evt_0000000000000000000001",
+        &[],
+        "",
+        &[ONE_PARAMETER, "after goes neither with a cursor nor with sort=-id."],
+    ),
+    (
+        "GET /v1/events?after=evt_0000000000000000000001",
+        &[],
+        "",
+        &[
+            "The log does not have this id. The oldest place in it is evt_4GzozDqipuZAzAldp7sbFg. To begin again, read \
+             /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
+        ],
+    ),
+    ("GET /v1/events/stream?limit=0", &[], "", &[ONE_PARAMETER, "limit must be between 1 and 10000."]),
+    ("GET /v1/events/stream?wait=0", &[], "", &[ONE_PARAMETER, "wait must be from 1 to 3600 seconds."]),
+    (
+        "GET /v1/events/stream",
+        &[("last-event-id", "abc")],
+        "",
+        &["Last-Event-ID must be an id of an event: evt_ and 22 letters or digits."],
+    ),
+    (
+        "GET /v1/events/stream",
+        &[("last-event-id", "a"), ("last-event-id", "b")],
+        "",
+        &["The request has more than one Last-Event-ID."],
+    ),
     ("GET /v1/pets?=1", &[], "", &[ONE_PARAMETER, "\"\" is not a parameter of this operation."]),
 ];
+
+const NOT_AN_EVENT: &str = "eventId must be an id of an event: evt_ and 22 letters or digits.";
 
 const NOT_AN_ID: &str = "petId must be a decimal number without sign or leading zeros.";
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use petstore_domain::{Change, Changes, Timestamp};
-use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+use petstore_ports::{
+    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
+    StoreError, UsageCount,
+};
 
 use super::Bug;
 
@@ -55,6 +58,14 @@ impl Journal for Wrong {
         let early =
             if self.bug == Bug::PrunesLiveRecords { Duration::from_hours(12) } else { Duration::ZERO };
         self.inner.prune(now.plus(early))
+    }
+
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        self.inner.prune_events(limits)
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        self.inner.event_reader()
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {

@@ -18,10 +18,10 @@ pub(crate) struct Rows {
     pub(crate) categories: BTreeMap<u64, Category>,
     pub(crate) pets: BTreeMap<u64, Pet>,
     pub(crate) orders: BTreeMap<u64, Order>,
-    /// The names of their plans.
+    /// The names of the accounts' plans.
     pub(crate) plans: BTreeMap<u64, &'static str>,
     pub(crate) keys: BTreeMap<u64, Key>,
-    /// The expiry of each.
+    /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
 }

@@ -16,7 +16,7 @@ const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was told to stop, and had the time.
+    /// It was stopped by a signal, and had time to finish.
     Stop,
     /// It crashed.
     Crash,

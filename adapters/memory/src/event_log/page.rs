@@ -1,0 +1,112 @@
+//! A page of events: the positions that a query looks at, and the events that pass.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::{Event, Position};
+use petstore_event_codec::{BodyError, read};
+use petstore_ports::{EventBounds, EventPage, EventQuery, PageOrder};
+
+/// The positions that a page looks at: those after `after`, up to and including `last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) after: Position,
+    pub(crate) last: Position,
+}
+
+/// The place to begin at is not in the log: the events that follow it have been dropped, or it is beyond the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outside;
+
+impl Span {
+    /// Returns the positions that a query looks at in a log of this extent.
+    pub(crate) fn of(query: &EventQuery, bounds: &EventBounds) -> Result<Self, Outside> {
+        let (pruned, last) = (bounds.pruned.get(), bounds.last.get());
+        let (after, last) = match query.order {
+            PageOrder::Ascending => {
+                let after = query.after.map_or(pruned, Position::get);
+                if !(pruned..=last).contains(&after) {
+                    return Err(Outside);
+                }
+                (after, last.min(after.saturating_add(query.positions_max)))
+            }
+            PageOrder::Descending => {
+                let before = query.after.map_or(last + 1, Position::get);
+                let newest = before.saturating_sub(1);
+                if before > last + 1 || newest < pruned {
+                    return Err(Outside);
+                }
+                (newest.saturating_sub(query.positions_max).max(pruned), newest)
+            }
+        };
+        let position = |number| Position::new(number).unwrap_or(Position::MAX);
+        Ok(Self { after: position(after), last: position(last) })
+    }
+}
+
+/// Collects the events of a page from bodies that are added in the order of the query.
+pub(crate) struct PageBuilder<'q> {
+    query: &'q EventQuery,
+    bounds: EventBounds,
+    span: Span,
+    events: Vec<Event>,
+}
+
+impl<'q> PageBuilder<'q> {
+    pub(crate) const fn new(query: &'q EventQuery, bounds: EventBounds, span: Span) -> Self {
+        Self { query, bounds, span, events: Vec::new() }
+    }
+
+    /// Adds the events of a body that pass and are in the span. Breaks off once the page is full.
+    pub(crate) fn add(&mut self, first: Position, body: &[u8]) -> Result<ControlFlow<()>, BodyError> {
+        match self.query.order {
+            PageOrder::Ascending => self.add_from_first(first, body)?,
+            PageOrder::Descending => self.add_from_last(first, body)?,
+        }
+        Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn add_from_first(&mut self, first: Position, body: &[u8]) -> Result<(), BodyError> {
+        read(body, first, &self.query.filter, &mut |position, at, happening| {
+            if position > self.span.last || self.is_full() {
+                return ControlFlow::Break(());
+            }
+            if position > self.span.after {
+                self.events.push(Event { id: self.bounds.id(position), at, happening });
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn add_from_last(&mut self, first: Position, body: &[u8]) -> Result<(), BodyError> {
+        let mut of_body = Vec::new();
+        read(body, first, &self.query.filter, &mut |position, at, happening| {
+            if position > self.span.last {
+                return ControlFlow::Break(());
+            }
+            if position > self.span.after {
+                of_body.push(Event { id: self.bounds.id(position), at, happening });
+            }
+            ControlFlow::Continue(())
+        })?;
+        let room = self.query.events_max - self.events.len();
+        self.events.extend(of_body.into_iter().rev().take(room));
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.query.events_max
+    }
+
+    /// Returns the page.
+    pub(crate) fn finish(self) -> EventPage {
+        let last = self.events.last().filter(|_| self.is_full()).map(|event| event.id.position);
+        let Span { after, last: end } = self.span;
+        let reached = last.unwrap_or_else(|| match self.query.order {
+            PageOrder::Ascending => end,
+            // The oldest position of the page; if it has none, its bound.
+            PageOrder::Descending if after < end => after.next(),
+            PageOrder::Descending => self.query.after.unwrap_or_else(|| self.bounds.last.next()),
+        });
+        EventPage { events: self.events, reached, bounds: self.bounds }
+    }
+}

@@ -1,0 +1,178 @@
+//! Events that the ring no longer holds: they are read from the journal, on a thread of their own.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
+use petstore_domain::EventFilter;
+use petstore_event_codec::{BodyError, read};
+use petstore_ports::{
+    EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply, StoreError,
+    StoreErrorKind,
+};
+
+use crate::event_log::{EventLog, PageBuilder, Span};
+use crate::oneshot::{Sender, channel};
+
+/// Capacity of the queue of pages.
+const QUEUE_MAX: usize = 64;
+
+/// Most tries to read a page while the journal drops the events that it begins with.
+const TRIES_MAX: usize = 4;
+
+/// Reads pages of events from the journal.
+pub(crate) struct OlderEvents {
+    log: Arc<EventLog>,
+    source: Mutex<Source>,
+}
+
+enum Source {
+    /// Pages are read by the caller.
+    Caller(Box<dyn EventBatchReader>),
+    /// Pages are read by a thread, in the order of the requests.
+    Thread(SyncSender<Request>, JoinHandle<()>),
+    Closed,
+}
+
+/// A page that is to be read.
+struct Request {
+    query: EventQuery,
+    bounds: EventBounds,
+    span: Span,
+    sender: Sender<EventRead>,
+}
+
+impl OlderEvents {
+    /// Reads on the thread of each caller, until [`OlderEvents::spawn`].
+    pub(crate) fn new(log: Arc<EventLog>, reader: Box<dyn EventBatchReader>) -> Self {
+        Self { log, source: Mutex::new(Source::Caller(reader)) }
+    }
+
+    /// Starts a thread that reads from now on.
+    pub(crate) fn spawn(&self) -> Result<(), StoreError> {
+        let mut source = self.source.lock();
+        let Source::Caller(reader) = std::mem::replace(&mut *source, Source::Closed) else { return Ok(()) };
+        let (sender, requests) = sync_channel(QUEUE_MAX);
+        let log = Arc::clone(&self.log);
+        let thread = thread::Builder::new().name("petstore-events".to_owned());
+        let thread = thread.spawn(move || read_all(&log, reader, &requests)).map_err(|error| {
+            StoreError::unavailable("cannot start the thread that reads older events").with_source(error)
+        })?;
+        *source = Source::Thread(sender, thread);
+        Ok(())
+    }
+
+    /// Reads a page that begins with events that the ring does not hold. `bounds` and `span`: as the ring has told them.
+    pub(crate) fn read(
+        &self,
+        query: EventQuery,
+        bounds: EventBounds,
+        span: Span,
+    ) -> Reply<Result<EventRead, StoreError>> {
+        let receiver = match &mut *self.source.lock() {
+            Source::Caller(reader) => {
+                return Reply::now(read_page(&self.log, &mut **reader, &query, bounds, span));
+            }
+            Source::Closed => return Reply::now(Err(StoreError::unavailable("the store is closed"))),
+            Source::Thread(requests, _) => {
+                let (sender, receiver) = channel();
+                match requests.try_send(Request { query, bounds, span, sender }) {
+                    Ok(()) => receiver,
+                    Err(TrySendError::Full(_)) => {
+                        let text = format!("all {QUEUE_MAX} places of the queue for older events are taken");
+                        return Reply::now(Err(StoreError::busy(text)));
+                    }
+                    Err(TrySendError::Disconnected(_)) => return Reply::now(Err(ended())),
+                }
+            }
+        };
+        Reply::later(async move {
+            receiver.await.map_err(|error| match error.kind() {
+                // The thread has gone without an answer. A read has no effect, so nothing is in doubt.
+                StoreErrorKind::Indeterminate => ended(),
+                _ => error,
+            })
+        })
+    }
+
+    /// Answers the waiting requests, and drops the reader. Further requests are refused.
+    pub(crate) fn close(&self) {
+        let source = std::mem::replace(&mut *self.source.lock(), Source::Closed);
+        if let Source::Thread(requests, thread) = source {
+            drop(requests);
+            // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends anyway.
+            if thread.thread().id() != thread::current().id() {
+                // A panic was reported to the callers that waited.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::unavailable("the thread that reads older events has ended: restart the server")
+}
+
+/// Checks at the start that this version can read the newest events.
+pub(crate) fn check_newest(
+    reader: &mut dyn EventBatchReader,
+    bounds: &EventBounds,
+) -> Result<(), StoreError> {
+    if bounds.last == bounds.pruned {
+        return Ok(());
+    }
+    let range = EventRange { after: bounds.last.before(), last: bounds.last, order: PageOrder::Ascending };
+    let mut checked = Ok(());
+    reader.read(&range, &mut |batch| {
+        checked = read(batch.body, batch.first, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(()));
+        ControlFlow::Break(())
+    })?;
+    checked.map_err(|error| match error {
+        BodyError::UnknownFormat(_) => StoreError::unavailable(format!(
+            "{error}: open the data with the version that wrote it, or a newer one"
+        )),
+        BodyError::Damaged(_) => StoreError::corrupt(error.to_string()),
+    })
+}
+
+/// Main function of the thread.
+fn read_all(log: &EventLog, mut reader: Box<dyn EventBatchReader>, requests: &Receiver<Request>) {
+    while let Ok(Request { query, bounds, span, sender }) = requests.recv() {
+        sender.send(read_page(log, &mut *reader, &query, bounds, span));
+    }
+}
+
+/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new life of the log.
+fn read_page(
+    log: &EventLog,
+    reader: &mut dyn EventBatchReader,
+    query: &EventQuery,
+    mut bounds: EventBounds,
+    mut span: Span,
+) -> Result<EventRead, StoreError> {
+    for _ in 0..TRIES_MAX {
+        let range = EventRange { after: span.after, last: span.last, order: query.order };
+        let mut page = PageBuilder::new(query, bounds, span);
+        let mut damage = None;
+        let found = reader.read(&range, &mut |batch| {
+            page.add(batch.first, batch.body).unwrap_or_else(|error| {
+                damage = Some(StoreError::corrupt(format!("events from {} on: {error}", batch.first)));
+                ControlFlow::Break(())
+            })
+        })?;
+        if found.epoch != bounds.epoch {
+            return Ok(EventRead::Expired(log.bounds()));
+        }
+        if found.pruned <= span.after {
+            return damage.map_or_else(|| Ok(EventRead::Page(page.finish())), Err);
+        }
+        bounds = EventBounds { pruned: found.pruned, oldest_at: found.oldest_at, ..bounds };
+        match Span::of(query, &bounds) {
+            Ok(later) => span = later,
+            Err(_) => return Ok(EventRead::Expired(bounds)),
+        }
+    }
+    Err(StoreError::busy("the oldest events are being dropped faster than they are read"))
+}

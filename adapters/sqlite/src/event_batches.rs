@@ -1,0 +1,132 @@
+//! The table of events: one row for each batch, written in the transaction of the batch.
+
+use petstore_domain::{Position, Timestamp};
+use petstore_ports::{EventBatch, EventBounds, EventLimits, EventsPruned, StoreError};
+use rusqlite::{Connection, Error, OptionalExtension, Row, params};
+
+use crate::epoch_text::digits;
+use crate::error::unreadable;
+use crate::table::Fields;
+
+/// The name of the table.
+pub(crate) const TABLE: &str = "event_batches";
+
+/// Rows that one step drops at most: a few milliseconds of the writer's time.
+const PRUNE_MAX: usize = 1_000;
+
+/// Writes the events of a batch. They must follow the last event, because a gap would be lost events.
+pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlite::Result<()> {
+    let EventBatch { first, last, latest, body } = *events;
+    let bytes = body.len() as u64;
+    let sql = "UPDATE meta SET last_event = ?2, event_bytes = event_bytes + ?3 WHERE last_event = ?1 - 1";
+    let changed = connection.prepare_cached(sql)?.execute(params![first.get(), last.get(), bytes])?;
+    if changed != 1 {
+        return Err(Error::StatementChangedRows(changed));
+    }
+    let sql = "INSERT INTO event_batches (first, last, at, body) VALUES (?1, ?2, ?3, ?4)";
+    let values = params![first.get(), last.get(), latest.as_millis(), body];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Begins a new life of the log.
+pub(crate) fn restart(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM event_batches", [])?;
+    let sql = "UPDATE meta SET event_epoch = ?1, last_event = 0, event_bytes = 0";
+    let changed = connection.execute(sql, [digits(epoch)])?;
+    if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
+}
+
+/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them. Returns true if more exceed them. The caller
+/// has a transaction.
+pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::Result<bool> {
+    let sql = "SELECT event_bytes FROM meta";
+    let mut left: u64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+    let before = left;
+    let sql = "SELECT first, at, length(body) FROM event_batches ORDER BY first";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let (mut last, mut count, mut has_more) = (None, 0, false);
+    while let Some(row) = rows.next()? {
+        let (first, at, bytes): (i64, i64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if at >= limits.not_before.as_millis() && left <= limits.bytes_max {
+            break;
+        }
+        has_more = count == PRUNE_MAX;
+        if has_more {
+            break;
+        }
+        (last, count, left) = (Some(first), count + 1, left.saturating_sub(bytes));
+    }
+    drop(rows);
+    if let Some(last) = last {
+        let sql = "DELETE FROM event_batches WHERE first <= ?1";
+        connection.prepare_cached(sql)?.execute([last])?;
+        let sql = "UPDATE meta SET event_bytes = max(0, event_bytes - ?1)";
+        connection.prepare_cached(sql)?.execute([before - left])?;
+    }
+    Ok(has_more)
+}
+
+/// Reads the extent of the log. The caller has a transaction, or the only connection that writes.
+pub(crate) fn bounds(connection: &Connection) -> Result<EventBounds, StoreError> {
+    let failed = |error| unreadable("meta", &error);
+    let sql = "SELECT id, event_epoch, last_event FROM meta";
+    let parse = |row: &Row<'_>| -> Result<(u64, Position), StoreError> {
+        let mut row = Fields::new("meta", row);
+        let _id: i64 = row.plain("id")?;
+        let epoch = row.text("event_epoch", |digits| u64::from_str_radix(digits, 16))?;
+        Ok((epoch, row.number("last_event", |number| Position::new(number).ok_or("is too large"))?))
+    };
+    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+    let found = statement.query_row([], |row| Ok(parse(row))).optional().map_err(failed)?;
+    let (epoch, last) = found.ok_or_else(|| StoreError::corrupt("meta has no row"))??;
+
+    let failed = |error| unreadable(TABLE, &error);
+    let sql = "SELECT first, last, at FROM event_batches ORDER BY first LIMIT 1";
+    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+    let oldest = statement.query_row([], |row| Ok(parse_row(row))).optional().map_err(failed)?;
+    let Some(oldest) = oldest.transpose()? else {
+        return Ok(EventBounds { epoch, pruned: last, last, oldest_at: None });
+    };
+    Ok(EventBounds { epoch, pruned: oldest.first.before(), last, oldest_at: Some(oldest.latest) })
+}
+
+/// A row without its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventRow {
+    pub(crate) first: Position,
+    pub(crate) last: Position,
+    pub(crate) latest: Timestamp,
+}
+
+/// Parses the first columns of a row.
+pub(crate) fn parse_row(row: &Row<'_>) -> Result<EventRow, StoreError> {
+    let mut row = Fields::new(TABLE, row);
+    let position = |number| Position::new(number).filter(|it| *it > Position::START).ok_or("is out of range");
+    let (first, last) = (row.number("first", position)?, row.number("last", position)?);
+    if last < first {
+        return Err(row.damaged("last", "is before first"));
+    }
+    let millis: i64 = row.plain("at")?;
+    let latest = Timestamp::from_millis(millis).map_err(|error| row.damaged("at", error))?;
+    Ok(EventRow { first, last, latest })
+}
+
+/// Checks that the newest row ends with the last event.
+pub(crate) fn check_end(connection: &Connection, bounds: &EventBounds) -> Result<(), StoreError> {
+    let failed = |error| unreadable(TABLE, &error);
+    let sql = "SELECT first, last, at FROM event_batches ORDER BY first DESC LIMIT 1";
+    let newest = connection.query_row(sql, [], |row| Ok(parse_row(row))).optional().map_err(failed)?;
+    match newest.transpose()? {
+        Some(EventRow { first, last, .. }) if last != bounds.last => Err(StoreError::corrupt(format!(
+            "{TABLE} row {first}: it ends with event {last}, and the last event is {}",
+            bounds.last
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the extent after a step of dropping rows.
+pub(crate) fn pruned(connection: &Connection, has_more: bool) -> Result<EventsPruned, StoreError> {
+    Ok(EventsPruned { bounds: bounds(connection)?, has_more })
+}

@@ -1,0 +1,111 @@
+//! The reader of events beside the writer.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::Position;
+use petstore_ports::{EventBatch, EventBatchReader, EventBounds, EventRange, PageOrder, StoreError};
+use rusqlite::{Connection, params};
+
+use crate::error::unreadable;
+use crate::event_batches::{TABLE, bounds, parse_row};
+use crate::open_files::OpenFiles;
+
+/// Reads pages of events from the files of an open journal. Each page has a connection of its own, so that the files are
+/// checked each time, and the journal may be recovered in between.
+pub(crate) struct EventReader(OpenFiles);
+
+impl EventReader {
+    pub(crate) const fn of(files: OpenFiles) -> Self {
+        Self(files)
+    }
+}
+
+impl EventBatchReader for EventReader {
+    fn read(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        let connection = self.0.reader()?;
+        // Read only: dropping it is enough.
+        let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
+        let bounds = bounds(&snapshot)?;
+        if bounds.pruned <= range.after && range.last <= bounds.last && range.after < range.last {
+            read_rows(&snapshot, range, into)?;
+        }
+        Ok(bounds)
+    }
+}
+
+/// The batches of a range. The first one may begin before the range, and the last one may end after it.
+const ASCENDING: &str = "SELECT first, last, at, body FROM event_batches
+     WHERE first >= (SELECT coalesce(max(first), 0) FROM event_batches WHERE first <= ?1) AND first <= ?2
+     ORDER BY first";
+const DESCENDING: &str = "SELECT first, last, at, body FROM event_batches
+     WHERE first >= (SELECT coalesce(max(first), 0) FROM event_batches WHERE first <= ?1) AND first <= ?2
+     ORDER BY first DESC";
+
+fn read_rows(
+    connection: &Connection,
+    range: &EventRange,
+    into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let failed = |error| unreadable(TABLE, &error);
+    let sql = if range.order == PageOrder::Ascending { ASCENDING } else { DESCENDING };
+    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
+    let begin = range.after.next();
+    let mut rows = statement.query(params![begin.get(), range.last.get()]).map_err(failed)?;
+    let mut chain = Chain::of(range);
+    while let Some(row) = rows.next().map_err(failed)? {
+        let batch = parse_row(row)?;
+        chain.follow(batch.first, batch.last)?;
+        let body = row.get_ref(3).map_err(failed)?.as_blob();
+        let body =
+            body.map_err(|_| StoreError::corrupt(format!("{TABLE} row {}: body is no blob", batch.first)))?;
+        if into(EventBatch { first: batch.first, last: batch.last, latest: batch.latest, body }).is_break() {
+            return Ok(());
+        }
+    }
+    chain.finish()
+}
+
+/// The check that the batches of a page follow each other without a gap, in either direction.
+struct Chain {
+    order: PageOrder,
+    /// The next position of the page.
+    next: Position,
+    /// The last position of the page.
+    end: Position,
+    is_begun: bool,
+}
+
+impl Chain {
+    fn of(range: &EventRange) -> Self {
+        let (begin, last, order) = (range.after.next(), range.last, range.order);
+        let (next, end) = if order == PageOrder::Ascending { (begin, last) } else { (last, begin) };
+        Self { order, next, end, is_begun: false }
+    }
+
+    fn follow(&mut self, first: Position, last: Position) -> Result<(), StoreError> {
+        let (near, far) = if self.order == PageOrder::Ascending { (first, last) } else { (last, first) };
+        let is_next = near == self.next || (!self.is_begun && (first..=last).contains(&self.next));
+        if !is_next {
+            return Err(self.gap());
+        }
+        self.is_begun = true;
+        self.next = if self.order == PageOrder::Ascending { far.next() } else { far.before() };
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), StoreError> {
+        let is_complete = match self.order {
+            PageOrder::Ascending => self.next > self.end,
+            PageOrder::Descending => self.next < self.end,
+        };
+        if is_complete { Ok(()) } else { Err(self.gap()) }
+    }
+
+    fn gap(&self) -> StoreError {
+        StoreError::corrupt(format!("{TABLE}: event {} is missing", self.next))
+    }
+}

@@ -1,0 +1,126 @@
+//! `petstore events`: the event log of a server, as its clients read it.
+
+mod api_client;
+mod backoff;
+mod base_url;
+mod line;
+mod page;
+mod tail;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use petstore_domain::EventId;
+
+use self::base_url::BaseUrl;
+use self::tail::Tail;
+use crate::failure::Failure;
+use crate::runtime::single_threaded;
+use crate::settings::expected::number;
+use crate::text_file;
+
+/// The variable with the API key. There is no flag for it: other users of the machine can read the arguments of a process.
+const KEY_VARIABLE: &str = "PETSTORE_KEY";
+
+/// `petstore events …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum EventsCommand {
+    /// Print the events of a server as they happen
+    #[command(
+        after_help = "The API key is read from the variable PETSTORE_KEY or from a file. For https:// the server's \
+                            certificate is checked against those that the system trusts, or against the file in \
+                            SSL_CERT_FILE."
+    )]
+    Tail(TailArgs),
+}
+
+impl EventsCommand {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Tail(args) => args.run(),
+        }
+    }
+}
+
+/// The events to print, and their server.
+#[derive(Debug, Args)]
+pub(crate) struct TailArgs {
+    /// Begin after the event with this id; default: only new events
+    #[arg(long, value_parser = event_id, value_name = "ID")]
+    after: Option<EventId>,
+    /// Only events of these types, such as order.placed or order.*
+    #[arg(long, value_delimiter = ',', value_parser = event_type, value_name = "TYPES")]
+    types: Vec<String>,
+    /// Print each event as a line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Stop after this many events
+    #[arg(long, value_parser = number::<u64>(1..=u64::MAX), value_name = "N")]
+    limit: Option<u64>,
+    /// Base URL of the server
+    #[arg(long, env = "PETSTORE_URL", default_value = "http://127.0.0.1:8080/v1", value_parser = BaseUrl::parse, value_name = "URL")]
+    server: BaseUrl,
+    /// File with the API key; default: the key in PETSTORE_KEY
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+impl TailArgs {
+    fn run(self) -> Result<(), Failure> {
+        let key = key(self.key_file.as_deref())?;
+        let tail = Tail {
+            after: self.after.map(|id| id.to_string()),
+            types: self.types,
+            is_json: self.json,
+            limit: self.limit,
+        };
+        single_threaded()?.block_on(tail.follow(self.server, &key))
+    }
+}
+
+/// Returns the API key: from the file, or from the variable.
+fn key(file: Option<&Path>) -> Result<String, Failure> {
+    let key = match file {
+        Some(file) => text_file::read(file)
+            .map_err(|error| Failure::usage(format!("--key-file {}: {error}", file.display())))?,
+        None => std::env::var(KEY_VARIABLE).unwrap_or_default(),
+    };
+    let key = key.trim();
+    match file {
+        _ if !key.is_empty() => Ok(key.to_owned()),
+        Some(file) => Err(Failure::usage(format!("--key-file {}: the file holds no key", file.display()))),
+        None => Err(Failure::usage(format!(
+            "an API key is needed: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
+        ))),
+    }
+}
+
+fn event_id(text: &str) -> Result<EventId, String> {
+    EventId::parse(text).map_err(|error| error.to_string())
+}
+
+/// Parses a type. Any word is sent: the server may know types that this version does not.
+fn event_type(text: &str) -> Result<String, String> {
+    let is_type = |c: char| c.is_ascii_lowercase() || "_.*".contains(c);
+    if !text.is_empty() && text.chars().all(is_type) {
+        return Ok(text.to_owned());
+    }
+    Err("expected types such as order.placed, or order.* for all of a resource, separated by commas"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_a_word_that_needs_no_encoding_in_a_query() {
+        for valid in ["order.placed", "pet.status_changed", "order.*", "shelf.moved"] {
+            assert_eq!(event_type(valid).as_deref(), Ok(valid));
+        }
+        for invalid in ["", "order placed", "a&b=c", "Order.placed", "a%2e", "ä.b"] {
+            assert!(event_type(invalid).is_err(), "{invalid}");
+        }
+    }
+}

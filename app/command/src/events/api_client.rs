@@ -1,0 +1,174 @@
+//! A client of a server's API: one connection, one request at a time.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::base_url::BaseUrl;
+use crate::failure::Failure;
+use crate::{tls, version};
+
+/// The time limit for a connection, with its TLS handshake.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// The largest body that is read: several times the size of the largest page of events.
+const BODY_MAX: usize = 8 << 20;
+
+/// An answer with its whole body.
+#[derive(Debug)]
+pub(super) struct ApiAnswer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// The reason why no answer came.
+#[derive(Debug)]
+pub(super) struct NoAnswer {
+    pub(super) why: String,
+    /// Set if another attempt would end in the same way.
+    pub(super) is_permanent: bool,
+}
+
+impl NoAnswer {
+    fn temporary(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_permanent: false }
+    }
+}
+
+/// A client of one server, with one key.
+pub(super) struct ApiClient {
+    url: BaseUrl,
+    authorization: HeaderValue,
+    tls: Option<TlsConnector>,
+    /// The connection that is open between two requests.
+    sender: Option<SendRequest<Empty<Bytes>>>,
+}
+
+impl ApiClient {
+    /// Returns a client that is not connected yet.
+    pub(super) fn new(url: BaseUrl, key: &str) -> Result<Self, Failure> {
+        let mut authorization = HeaderValue::try_from(format!("Bearer {key}"))
+            .map_err(|_| Failure::usage("the API key has characters that no key has: copy it again"))?;
+        authorization.set_sensitive(true);
+        let tls = if url.is_secure { Some(connector()?) } else { None };
+        Ok(Self { url, authorization, tls, sender: None })
+    }
+
+    /// The base URL of the server.
+    pub(super) const fn url(&self) -> &BaseUrl {
+        &self.url
+    }
+
+    /// Sends a GET request, and returns its answer if it is complete within the time limit.
+    pub(super) async fn get(&mut self, path_and_query: &str, limit: Duration) -> Result<ApiAnswer, NoAnswer> {
+        let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
+            Some(sender) => sender,
+            None => timeout(CONNECT_TIME, self.connect())
+                .await
+                .map_err(|_| NoAnswer::temporary(late("connection", CONNECT_TIME)))??,
+        };
+        let request = self.request(path_and_query)?;
+        let exchange = async {
+            sender.ready().await.map_err(|error| unanswered(&error))?;
+            let answer = sender.send_request(request).await.map_err(|error| unanswered(&error))?;
+            let (parts, body) = answer.into_parts();
+            let body = Limited::new(body, BODY_MAX).collect().await;
+            let body =
+                body.map_err(|error| NoAnswer::temporary(format!("the answer is incomplete: {error}")))?;
+            Ok(ApiAnswer { status: parts.status, headers: parts.headers, body: body.to_bytes() })
+        };
+        let answer =
+            timeout(limit, exchange).await.map_err(|_| NoAnswer::temporary(late("answer", limit)))??;
+        self.sender = Some(sender);
+        Ok(answer)
+    }
+
+    fn request(&self, path_and_query: &str) -> Result<Request<Empty<Bytes>>, NoAnswer> {
+        Request::get(format!("{}{path_and_query}", self.url.path))
+            .header(HOST, &self.url.authority)
+            .header(AUTHORIZATION, self.authorization.clone())
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, format!("petstore/{}", version::NUMBER))
+            .body(Empty::new())
+            .map_err(|error| NoAnswer { why: error.to_string(), is_permanent: true })
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
+        let BaseUrl { host, port, .. } = &self.url;
+        let stream = TcpStream::connect((&**host, *port)).await.map_err(|error| unconnected(&error))?;
+        let Some(tls) = &self.tls else { return start(stream).await };
+        let name = ServerName::try_from(host.clone())
+            .map_err(|_| NoAnswer { why: format!("{host} is not a host name"), is_permanent: true })?;
+        start(tls.connect(name, stream).await.map_err(|error| not_trusted(&error))?).await
+    }
+}
+
+async fn start(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unanswered(&error))?;
+    // This failure also ends the request in progress.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+fn connector() -> Result<TlsConnector, Failure> {
+    let config: ClientConfig = tls::client::verifying()?;
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn late(what: &str, limit: Duration) -> String {
+    format!("no {what} within {} s", limit.as_secs())
+}
+
+fn unconnected(error: &io::Error) -> NoAnswer {
+    NoAnswer::temporary(match error.kind() {
+        io::ErrorKind::ConnectionRefused => format!("no server listens there: {error}"),
+        _ => format!("cannot connect: {error}"),
+    })
+}
+
+/// A failed TLS handshake. Another attempt would not make the certificate trusted.
+fn not_trusted(error: &io::Error) -> NoAnswer {
+    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(rustls::Error::InvalidCertificate(_)) => NoAnswer {
+            why: format!(
+                "the server's certificate is not trusted: {error}; if its issuer is your own, name the issuer's \
+                 certificate in SSL_CERT_FILE"
+            ),
+            is_permanent: true,
+        },
+        Some(rustls::Error::InvalidMessage(_)) => {
+            NoAnswer { why: format!("the server does not speak TLS there: {error}"), is_permanent: true }
+        }
+        _ => NoAnswer::temporary(format!("the TLS handshake failed: {error}")),
+    }
+}
+
+/// An exchange that failed, with its causes.
+fn unanswered(error: &hyper::Error) -> NoAnswer {
+    let mut why = format!("the server did not answer: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(why, ": {error}");
+        cause = error.source();
+    }
+    NoAnswer::temporary(why)
+}

@@ -1,0 +1,144 @@
+//! Following the event log of a server: pages, long polls, waits and reconnects.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::api_client::ApiClient;
+use super::backoff::Backoff;
+use super::base_url::BaseUrl;
+use super::line;
+use super::page::{self, Page, Refusal};
+use crate::environment::{Stopwatch, SystemEntropy};
+use crate::failure::Failure;
+use crate::terminal::{notify, print_while_read};
+
+/// The time for which the server is asked to wait for an event: the longest that the API allows.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The time limit of an answer: that wait, and time for the answer itself.
+const ANSWER_TIME: Duration = WAIT.saturating_add(Duration::from_secs(15));
+
+/// The largest page that the API allows.
+const PAGE_MAX: u64 = 100;
+
+/// The events to print.
+pub(super) struct Tail {
+    /// The id after which to begin; none for new events only.
+    pub(super) after: Option<String>,
+    /// The types; all if empty.
+    pub(super) types: Vec<String>,
+    pub(super) is_json: bool,
+    /// The number of events after which to stop.
+    pub(super) limit: Option<u64>,
+}
+
+impl Tail {
+    /// Prints events until the limit is reached, standard output is closed, or the server refuses permanently.
+    pub(super) async fn follow(&self, server: BaseUrl, key: &str) -> Result<(), Failure> {
+        let mut reader = Reader::new(ApiClient::new(server, key)?);
+        let mut after = match &self.after {
+            Some(id) => id.clone(),
+            None => reader.end_of_log().await?,
+        };
+        let mut printed = 0;
+        loop {
+            let left = self.limit.map_or(PAGE_MAX, |limit| limit - printed).min(PAGE_MAX);
+            let asked = Stopwatch::start();
+            let page = reader.page(&self.query(&after, left)).await?;
+            for event in &page.events {
+                let line = if self.is_json { line::json(event) } else { line::text(&event.fields) };
+                if print_while_read(&line)?.is_break() {
+                    return Ok(());
+                }
+                printed += 1;
+                reader.last_printed = Some(event.fields.id.clone());
+                if self.limit.is_some_and(|limit| printed >= limit) {
+                    return Ok(());
+                }
+            }
+            let is_early = page.events.is_empty() && !page.has_more && asked.elapsed() < WAIT / 2;
+            after = page.reached.unwrap_or(after);
+            if is_early {
+                // The server has ended the wait: it stops, or its log has begun a new epoch.
+                sleep(reader.pause()).await;
+            }
+        }
+    }
+
+    fn query(&self, after: &str, limit: u64) -> String {
+        let types =
+            if self.types.is_empty() { String::new() } else { format!("&type={}", self.types.join(",")) };
+        format!("after={after}&limit={limit}&wait={}{types}", WAIT.as_secs())
+    }
+}
+
+/// Reads pages, and repeats a request for as long as that may help.
+struct Reader {
+    client: ApiClient,
+    backoff: Backoff,
+    /// Set once the server has answered.
+    has_answered: bool,
+    last_printed: Option<String>,
+}
+
+impl Reader {
+    fn new(client: ApiClient) -> Self {
+        Self { client, backoff: Backoff::default(), has_answered: false, last_printed: None }
+    }
+
+    /// The id of the last event in the log.
+    async fn end_of_log(&mut self) -> Result<String, Failure> {
+        let page = self.page("sort=-id&limit=1").await?;
+        page.reached.ok_or_else(|| {
+            self.failure("the answer has no header Last-Event-ID: a proxy between may have removed it; name a place with --after")
+        })
+    }
+
+    /// Returns the page of a query.
+    async fn page(&mut self, query: &str) -> Result<Page, Failure> {
+        let mut is_lost = false;
+        loop {
+            let (why, after) = match self.client.get(&format!("/events?{query}"), ANSWER_TIME).await {
+                // A wrong URL is reported at once. A server that has answered before is waited for.
+                Err(error) if error.is_permanent || !self.has_answered => {
+                    return Err(self.failure(&error.why));
+                }
+                Err(error) => (error.why, None),
+                Ok(answer) => {
+                    self.has_answered = true;
+                    match page::read(&answer) {
+                        Ok(page) => {
+                            self.backoff.reset();
+                            if is_lost {
+                                notify(&format!("{} answers again", self.client.url()));
+                            }
+                            return Ok(page);
+                        }
+                        Err(Refusal::Later { why, after }) => (why, after),
+                        Err(Refusal::Final { why }) => return Err(self.failure(&why)),
+                        Err(Refusal::Expired { why }) => {
+                            return Err(self.failure(&format!("{why} Then pass that id with --after.")));
+                        }
+                    }
+                }
+            };
+            is_lost = true;
+            let pause = after.unwrap_or_else(|| self.pause());
+            notify(&format!("{}: {why}; next attempt in {:.1} s", self.client.url(), pause.as_secs_f64()));
+            sleep(pause).await;
+        }
+    }
+
+    /// The next wait of the backoff.
+    fn pause(&mut self) -> Duration {
+        self.backoff.next(SystemEntropy::number().unwrap_or_default())
+    }
+
+    /// A failure with the server, and with the place to continue at.
+    fn failure(&self, why: &str) -> Failure {
+        let last = self.last_printed.as_ref();
+        let last = last.map(|id| format!(" (the last event printed was {id})")).unwrap_or_default();
+        Failure::because(format!("{}: {why}{last}", self.client.url()))
+    }
+}

@@ -1,0 +1,127 @@
+//! The shop as rebuilt from its events: each event is applied to the state that the earlier events have left.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{
+    Category, CategoryBefore, CategoryId, Event, Happening, InventoryItem, ItemBefore, NewPet, Order,
+    OrderId, Pet, PetBefore, PetId, PetRecord,
+};
+
+use crate::listing::Snapshot;
+
+/// Pets, inventory items, categories and orders, without versions and counts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Fold {
+    pets: BTreeMap<PetId, Pet>,
+    items: BTreeMap<PetId, InventoryItem>,
+    categories: BTreeMap<CategoryId, Category>,
+    orders: BTreeMap<OrderId, Order>,
+}
+
+impl Fold {
+    /// The shop as the tables have it.
+    pub(crate) fn of(tables: &Snapshot) -> Self {
+        Self {
+            pets: tables.pets.iter().map(|record| (record.pet.id, record.pet.clone())).collect(),
+            items: tables.pets.iter().map(|record| (record.pet.id, record.item())).collect(),
+            categories: tables.categories.iter().map(|one| (one.category.id, one.category.clone())).collect(),
+            orders: tables.orders.iter().map(|record| (record.order.id, record.order.clone())).collect(),
+        }
+    }
+
+    /// Applies events. Panics if one does not follow from the state before it: its old values must equal the current
+    /// ones, so that a lost, repeated or transposed event is detected.
+    pub(crate) fn apply_all(&mut self, events: &[Event]) {
+        for event in events {
+            self.apply(&event.happening, event);
+        }
+    }
+
+    fn apply(&mut self, happening: &Happening, event: &Event) {
+        match happening {
+            Happening::OrderPlaced(order) => {
+                assert_eq!(self.orders.insert(order.id, order.clone()), None, "placed once: {event:?}");
+            }
+            Happening::OrderUpdated { order, previous_ship_date } => {
+                let before = Order { ship_date: *previous_ship_date, ..order.clone() };
+                self.replace_order(order, &before, event);
+            }
+            Happening::OrderCompleted(order) => {
+                let before = self.orders.get(&order.id).cloned();
+                let open = before.filter(|before| !before.complete).unwrap_or_else(|| {
+                    panic!("an order that is completed is there, and open: {event:?}");
+                });
+                let expected = Order { complete: true, ship_date: order.ship_date, ..open };
+                assert_eq!(*order, expected, "an order is completed as it was: {event:?}");
+                self.orders.insert(order.id, order.clone());
+            }
+            Happening::OrderCancelled(order) => {
+                let gone = self.orders.remove(&order.id);
+                assert_eq!(gone.as_ref(), Some(order), "an order is cancelled as it was: {event:?}");
+            }
+            Happening::PetCreated(pet) => self.create_pet(pet, event),
+            Happening::PetStatusChanged { pet, previous } => self.change_status(pet, *previous, event),
+            Happening::PetUpdated { pet, previous: PetBefore { name, category_id } } => {
+                let before = Pet {
+                    name: name.clone().unwrap_or_else(|| pet.name.clone()),
+                    category_id: category_id.unwrap_or(pet.category_id),
+                    ..pet.clone()
+                };
+                let found = self.pets.insert(pet.id, pet.clone());
+                assert_eq!(found, Some(before), "a pet is changed as it was: {event:?}");
+            }
+            Happening::PetDeleted(pet) => {
+                assert_eq!(self.pets.remove(&pet.id).as_ref(), Some(pet), "deleted as it was: {event:?}");
+                assert!(self.items.remove(&pet.id).is_some(), "its item goes with it: {event:?}");
+            }
+            Happening::CategoryCreated(category) => {
+                let found = self.categories.insert(category.id, category.clone());
+                assert_eq!(found, None, "created once: {event:?}");
+            }
+            Happening::CategoryUpdated { category, previous } => {
+                let CategoryBefore { name, description } = &**previous;
+                let before = Category {
+                    id: category.id,
+                    name: name.clone().unwrap_or_else(|| category.name.clone()),
+                    description: description.clone().unwrap_or_else(|| category.description.clone()),
+                };
+                let found = self.categories.insert(category.id, category.clone());
+                assert_eq!(found, Some(before), "a category is changed as it was: {event:?}");
+            }
+            Happening::CategoryDeleted(category) => {
+                let gone = self.categories.remove(&category.id);
+                assert_eq!(gone.as_ref(), Some(category), "deleted as it was: {event:?}");
+            }
+            Happening::InventoryUpdated { item, previous: ItemBefore { quantity, status } } => {
+                let before = InventoryItem {
+                    quantity: quantity.unwrap_or(item.quantity),
+                    status: status.unwrap_or(item.status),
+                    ..*item
+                };
+                let found = self.items.insert(item.pet_id, *item);
+                assert_eq!(found, Some(before), "an item is changed as it was: {event:?}");
+            }
+            Happening::KeyBanned(_) | Happening::KeyUnbanned(_) => {}
+        }
+    }
+
+    fn replace_order(&mut self, order: &Order, before: &Order, event: &Event) {
+        let found = self.orders.insert(order.id, order.clone());
+        assert_eq!(found.as_ref(), Some(before), "an order is changed as it was: {event:?}");
+    }
+
+    /// The item of a new pet is created with it.
+    fn create_pet(&mut self, pet: &Pet, event: &Event) {
+        let new = NewPet { name: pet.name.clone(), category_id: pet.category_id, status: Some(pet.status) };
+        let item = PetRecord::new(pet.id, new).item();
+        assert_eq!(self.pets.insert(pet.id, pet.clone()), None, "created once: {event:?}");
+        assert_eq!(self.items.insert(pet.id, item), None, "its item comes with it: {event:?}");
+    }
+
+    /// Other members may have changed in the same decision; their event follows.
+    fn change_status(&mut self, pet: &Pet, previous: petstore_domain::PetStatus, event: &Event) {
+        let found = self.pets.get_mut(&pet.id).unwrap_or_else(|| panic!("the pet is there: {event:?}"));
+        assert_eq!(found.status, previous, "a status is changed as it was: {event:?}");
+        found.status = pet.status;
+    }
+}

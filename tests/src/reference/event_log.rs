@@ -1,0 +1,135 @@
+//! The event log: a list of all events, and a channel that holds its end.
+
+use petstore_domain::{Changes, Event, EventId, Happening, Position, Timestamp};
+use petstore_ports::{
+    EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, Reply,
+    StoreError,
+};
+use tokio::sync::watch;
+
+use super::{Bug, ReferenceStore};
+
+/// All events of one life, by their positions. None is dropped.
+#[derive(Debug)]
+pub(super) struct EventLog {
+    epoch: u64,
+    pub(super) last: Position,
+    events: Vec<Event>,
+    end: watch::Sender<LogEnd>,
+}
+
+impl Default for EventLog {
+    fn default() -> Self {
+        let (epoch, last) = (0, Position::START);
+        Self { epoch, last, events: Vec::new(), end: watch::Sender::new(LogEnd { epoch, last }) }
+    }
+}
+
+impl EventLog {
+    /// Adds the events of a decision.
+    pub(super) fn append(&mut self, changes: &Changes) {
+        for happening in changes.happenings() {
+            self.insert(self.last.next(), changes.at(), happening.clone());
+        }
+    }
+
+    /// Adds an event at a position.
+    pub(super) fn insert(&mut self, position: Position, at: Timestamp, happening: Happening) {
+        let id = EventId { epoch: self.epoch, position };
+        let place = self.events.partition_point(|event| event.id < id);
+        self.events.insert(place, Event { id, at, happening });
+        self.extend_to(position);
+    }
+
+    /// Moves the end of the log to this position, unless it is there already.
+    pub(super) fn extend_to(&mut self, position: Position) {
+        self.last = self.last.max(position);
+        self.end.send_replace(LogEnd { epoch: self.epoch, last: self.last });
+    }
+
+    /// Begins a new life, without events.
+    pub(super) fn restart(&mut self, epoch: u64) {
+        (self.epoch, self.last) = (epoch, Position::START);
+        self.events.clear();
+        self.extend_to(Position::START);
+    }
+
+    /// The same, on a new channel: see [`Bug::FeedSleepsThroughResets`].
+    pub(super) fn restart_on_a_new_channel(&mut self, epoch: u64) {
+        self.end = watch::Sender::new(LogEnd { epoch, last: Position::START });
+        self.restart(epoch);
+    }
+
+    pub(super) const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn bounds(&self) -> EventBounds {
+        let oldest_at = self.events.first().map(|event| event.at);
+        EventBounds { epoch: self.epoch, pruned: Position::START, last: self.last, oldest_at }
+    }
+
+    fn read(&self, query: &EventQuery) -> EventRead {
+        let bounds = self.bounds();
+        let start = match query.order {
+            PageOrder::Ascending => query.after.unwrap_or(Position::START),
+            PageOrder::Descending => query.after.unwrap_or(bounds.last.next()),
+        };
+        let is_beyond = match query.order {
+            PageOrder::Ascending => start > bounds.last,
+            PageOrder::Descending => start > bounds.last.next(),
+        };
+        if is_beyond || query.epoch.is_some_and(|epoch| epoch != bounds.epoch) {
+            return EventRead::Expired(bounds);
+        }
+        let mut ahead: Vec<&Event> = match query.order {
+            PageOrder::Ascending => self.events.iter().filter(|event| event.id.position > start).collect(),
+            PageOrder::Descending => {
+                self.events.iter().rev().filter(|event| event.id.position < start).collect()
+            }
+        };
+        ahead.truncate(usize::try_from(query.positions_max).unwrap_or(usize::MAX));
+        let (mut events, mut reached) = (Vec::new(), start);
+        for event in ahead {
+            if events.len() == query.events_max {
+                break;
+            }
+            reached = event.id.position;
+            if query.filter.admits(&event.happening) {
+                events.push(event.clone());
+            }
+        }
+        EventRead::Page(EventPage { events, reached, bounds })
+    }
+}
+
+impl EventReader for ReferenceStore {
+    fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+        Reply::now(Ok(self.lock().log.bounds()))
+    }
+
+    fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+        let query = self.bug.map_or(query, |bug| bug.distort_query(query));
+        let read = self.lock().log.read(&query);
+        Reply::now(Ok(self.bug.map_or(read.clone(), |bug| bug.distort_page(&query, read))))
+    }
+}
+
+impl EventFeed for ReferenceStore {
+    fn end(&self) -> LogEnd {
+        *self.lock().log.end.borrow()
+    }
+
+    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+        let never_wakes = self.has(Bug::FeedNeverWakes);
+        let mut end = self.lock().log.end.subscribe();
+        Reply::later(async move {
+            let found = end.wait_for(|end| *end != known && !never_wakes).await.map(|end| *end);
+            match found {
+                Ok(end) => end,
+                // The store is gone.
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! Planted bugs of the event log.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use petstore_domain::{Changes, EventFilter, Happening, IdempotencyId, Position, RecordRef, View};
+use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
+
+use super::planted_writes::pause;
+use super::{Bug, ReferenceStore, State};
+
+/// Positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than any has events.
+const DRAWN: u64 = 8;
+
+/// The events of each idempotent request, for [`Bug::ReplayEmitsAgain`].
+pub(super) type EmittedByRequest = BTreeMap<IdempotencyId, Changes>;
+
+impl Bug {
+    /// Returns whether it is one of writing events.
+    pub(super) fn is_of_events(self) -> bool {
+        use Bug::{
+            EventsAfterRecords, EventsAfterReply, EventsBeforeRecords, FirstEventOnly,
+            PositionsBeforeRecords, PositionsWithoutEvents, ReplayEmitsAgain,
+        };
+        matches!(
+            self,
+            FirstEventOnly
+                | PositionsBeforeRecords
+                | PositionsWithoutEvents
+                | EventsBeforeRecords
+                | EventsAfterRecords
+                | EventsAfterReply
+                | ReplayEmitsAgain
+        )
+    }
+
+    /// The query of a page, with the bug if it is one of reading.
+    pub(super) fn distort_query(self, query: EventQuery) -> EventQuery {
+        match self {
+            Self::EventEpochIgnored => EventQuery { epoch: None, ..query },
+            Self::PrivateEventsShown => {
+                EventQuery { filter: EventFilter { account: None, ..query.filter }, ..query }
+            }
+            Self::SkippingEventPage => EventQuery {
+                after: query.after.filter(|after| *after > Position::START).map(|after| match query.order {
+                    PageOrder::Ascending => after.next(),
+                    PageOrder::Descending => after.before(),
+                }),
+                ..query
+            },
+            _ => query,
+        }
+    }
+
+    /// A page, with the bug if it is one of reading.
+    pub(super) fn distort_page(self, query: &EventQuery, read: EventRead) -> EventRead {
+        match read {
+            // The position of the last event that passed: a filter that none passes gets no further.
+            EventRead::Page(mut page) if self == Self::EventPageStuck => {
+                let first = match query.order {
+                    PageOrder::Ascending => Position::START,
+                    PageOrder::Descending => page.bounds.last.next(),
+                };
+                let start = query.after.unwrap_or(first);
+                page.reached = page.events.last().map_or(start, |event| event.id.position);
+                EventRead::Page(page)
+            }
+            read => read,
+        }
+    }
+}
+
+impl ReferenceStore {
+    /// Runs a transition with a faulty event log.
+    pub(super) async fn transact_with_faulty_events(
+        &self,
+        bug: Bug,
+        transition: &dyn Transition,
+    ) -> Result<(), StoreError> {
+        match bug {
+            Bug::EventsBeforeRecords | Bug::EventsAfterRecords | Bug::EventsAfterReply => {
+                self.transact_in_two_steps(bug, transition).await
+            }
+            Bug::PositionsBeforeRecords => {
+                let drawn = self.lock().draw_positions();
+                pause().await;
+                let mut state = self.lock();
+                let changes = state.tables.decide(transition)?.unwrap_or_default();
+                let mut position = drawn;
+                for happening in changes.happenings() {
+                    state.log.insert(position, changes.at(), happening.clone());
+                    position = position.next();
+                }
+                state.apply_records(changes);
+                Ok(())
+            }
+            _ => self.lock().emit_wrongly(bug, transition),
+        }
+    }
+
+    /// Writes records and events in two steps. Writers take turns, readers come between the steps.
+    async fn transact_in_two_steps(&self, bug: Bug, transition: &dyn Transition) -> Result<(), StoreError> {
+        let _turn = self.turn.lock().await;
+        let changes = self.lock().tables.decide(transition)?.unwrap_or_default();
+        if bug == Bug::EventsBeforeRecords {
+            self.lock().log.append(&changes);
+            pause().await;
+            self.lock().apply_records(changes);
+            return Ok(());
+        }
+        self.lock().apply_records(changes.clone());
+        if bug == Bug::EventsAfterRecords {
+            pause().await;
+            self.lock().log.append(&changes);
+            return Ok(());
+        }
+        let state = Arc::clone(&self.state);
+        tokio::spawn(async move {
+            pause().await;
+            state.lock().unwrap_or_else(PoisonError::into_inner).log.append(&changes);
+        });
+        Ok(())
+    }
+}
+
+impl State {
+    /// The first of the positions for one decision.
+    fn draw_positions(&mut self) -> Position {
+        let first = self.drawn_positions + 1;
+        self.drawn_positions += DRAWN;
+        Position::new(first).unwrap_or(Position::MAX)
+    }
+
+    fn emit_wrongly(&mut self, bug: Bug, transition: &dyn Transition) -> Result<(), StoreError> {
+        let decided = self.tables.decide(transition)?;
+        let changes = decided.unwrap_or_default();
+        let happenings = changes.happenings();
+        match bug {
+            Bug::PositionsWithoutEvents if happenings.is_empty() => {
+                self.log.extend_to(self.log.last.next());
+            }
+            Bug::FirstEventOnly => {
+                if let Some(first) = happenings.first() {
+                    self.log.insert(self.log.last.next(), changes.at(), Happening::clone(first));
+                }
+            }
+            Bug::ReplayEmitsAgain => {
+                for record in transition.footprint(&View::default()).records() {
+                    let RecordRef::Idempotency(id) = record else { continue };
+                    if happenings.is_empty() {
+                        self.emitted.get(id).into_iter().for_each(|earlier| self.log.append(earlier));
+                    } else {
+                        self.emitted.insert(id.clone(), changes.clone());
+                    }
+                }
+                self.log.append(&changes);
+            }
+            _ => self.log.append(&changes),
+        }
+        self.apply_records(changes);
+        Ok(())
+    }
+}
