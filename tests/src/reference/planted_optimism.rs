@@ -44,10 +44,10 @@ impl ReferenceStore {
             let seen = self.look(bug, transition);
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
             let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
-            if bug == Bug::EventsOfDiscarded {
-                if let Some(changes) = &decided {
-                    self.lock().log.append(changes);
-                }
+            if bug == Bug::EventsOfDiscarded
+                && let Some(changes) = &decided
+            {
+                self.lock().log.append(changes);
             }
             pause_blocking();
             let mut state = self.lock();

@@ -4,6 +4,7 @@
 //! around the service, where faults of its count of requests in flight would be. Production code contains none of them.
 
 mod batches;
+mod events;
 mod journal;
 mod quotas;
 mod reads;
@@ -61,10 +62,18 @@ pub(crate) enum Bug {
     IgnoresBatchedPets,
     /// A decision on a name ignores the earlier decisions of its batch.
     IgnoresBatchedNames,
+    /// After a restart a page of older events begins a batch too late.
+    LosesOlderEvents,
+    /// Every other page of events leaves out its first one.
+    SkipsEvents,
+    /// Private events are shown to every account.
+    ShowsPrivateEvents,
+    /// Each change has the event of a creation.
+    MistakesEvents,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsRecordFromEffect,
@@ -86,6 +95,10 @@ impl Bug {
         Self::RepeatsEffects,
         Self::IgnoresBatchedPets,
         Self::IgnoresBatchedNames,
+        Self::LosesOlderEvents,
+        Self::SkipsEvents,
+        Self::ShowsPrivateEvents,
+        Self::MistakesEvents,
     ];
 }
 
@@ -104,7 +117,11 @@ pub(crate) fn disk(bug: Option<Bug>) -> Disk {
 pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Journal> {
     match bug {
         Some(
-            bug @ (Bug::IgnoresBatchInDoubt | Bug::ForgetsUsage | Bug::ForgetsBans | Bug::PrunesLiveRecords),
+            bug @ (Bug::IgnoresBatchInDoubt
+            | Bug::ForgetsUsage
+            | Bug::ForgetsBans
+            | Bug::PrunesLiveRecords
+            | Bug::LosesOlderEvents),
         ) => Box::new(journal::Wrong::new(bug, inner)),
         _ => inner,
     }
@@ -121,6 +138,12 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
         }
         Bug::SwallowsFailures | Bug::DecidesOnStale | Bug::GivesBackTooMuch | Bug::RepeatsEffects => {
             ports.transactor = Arc::new(writes::Wrong::new(bug, Arc::clone(&ports.transactor)));
+        }
+        Bug::SkipsEvents | Bug::ShowsPrivateEvents => {
+            ports.events = Arc::new(events::FaultyReader::new(bug, Arc::clone(&ports.events)));
+        }
+        Bug::MistakesEvents => {
+            ports.transactor = Arc::new(events::WithoutRecords(Arc::clone(&ports.transactor)));
         }
         Bug::IgnoresBatchedPets | Bug::IgnoresBatchedNames => {
             ports.transactor = Arc::new(batches::Wrong::new(bug, &ports));

@@ -24,6 +24,7 @@ mod client;
 mod clock;
 mod expected;
 mod fault_injection;
+mod follower;
 mod generator;
 mod link;
 mod model;
@@ -145,6 +146,7 @@ const SITUATIONS: &[&str] = &[
     "409 order_already_complete",
     "409 pet_has_open_orders",
     "409 pet_not_available",
+    "410 event_expired",
     "410 operation_sunset",
     "412 precondition_failed",
     "422 idempotency_key_reused",

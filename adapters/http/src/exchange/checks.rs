@@ -89,11 +89,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
     if parts.method == Method::OPTIONS {
-        return match resource {
-            Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-            None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
-                .unwrap_or_else(|| not_found().into()),
-        };
+        return answer_options(app, resource, parts, head);
     }
     if !thread
         .load_shedder
@@ -172,6 +168,15 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     match handled {
         Ok(answer) | Err(answer) => answer,
+    }
+}
+
+/// Answers OPTIONS, for any path under the base path.
+fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
+    match resource {
+        Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
+        None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
+            .unwrap_or_else(|| not_found().into()),
     }
 }
 

@@ -137,7 +137,7 @@ impl App {
         let [panics, shed, forwarded_ignored] =
             [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
         let streams = self.streams.open() as u64;
-        TransportStats { panics, shed, forwarded_ignored, streams, ..self.counters.stats() }
+        TransportStats { streams, panics, shed, forwarded_ignored, ..self.counters.stats() }
     }
 
     /// Counts values in forwarding headers of a trusted proxy that were ignored.

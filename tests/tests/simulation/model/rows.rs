@@ -24,6 +24,8 @@ pub(crate) struct Rows {
     /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
+    /// The life of the event log, and the number of its events.
+    pub(crate) events: (u64, u64),
 }
 
 impl Rows {
@@ -36,6 +38,7 @@ impl Rows {
         });
         let header = header.expect("a disk in memory can be read");
         rows.last_batch = header.last_batch.0;
+        rows.events = (header.events.epoch, header.events.last.get());
         (rows, header.epoch)
     }
 

@@ -84,7 +84,7 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
 }
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdError>) -> Handled {
-    let id = id.map_err(|error| invalid_id(&error))?;
+    let id = id.map_err(invalid_id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     match call.api().event(call.admission.account, id).await? {
@@ -145,7 +145,7 @@ pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     ApiError::new(Code::EventExpired, message)
 }
 
-fn invalid_id(error: &EventIdError) -> ApiError {
+fn invalid_id(error: EventIdError) -> ApiError {
     let message = format!("eventId {error}.");
     let detail =
         Detail { field: "eventId".to_owned(), code: "invalid_format", message: message.clone().into() };
