@@ -20,7 +20,7 @@ impl Tables {
     /// visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a record is written in
     /// one piece.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
-        self.publish_with(changes, |log, changes| log.append(changes), write);
+        self.publish_with(changes, EventLog::append, write);
     }
 
     /// As [`Tables::publish`], with events that were encoded for the journal.
