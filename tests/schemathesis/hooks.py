@@ -30,6 +30,9 @@ def explained(case, detail):
     # not implement.
     if field == "delta":
         return code == "out_of_range"
+    # An id of an event is a number in base 62: not each text of its form is one. `after` goes with neither of two others.
+    if field in ("after", "eventId"):
+        return code in ("invalid_format", "not_allowed")
     # Patterns restrict ASCII only, so that they work in engines without Unicode mode. The server also refuses other
     # control characters, and names without a visible character.
     if field in ("name", "description"):
@@ -51,6 +54,10 @@ REASONS = {
     # Rules that relate a value to something outside it, or that only some regular expression engines can express.
     (400, "validation_failed"): only_explained_details,
     (400, "invalid_parameter"): only_explained_details,
+    # An id of an event is a number in base 62: not each text of its form is one.
+    (400, "invalid_header"): sends("headers", "Last-Event-ID"),
+    # Only the server gives ids of events.
+    (410, "event_expired"): lambda case, _: True,
     # If-Match does not name the current version, or If-None-Match does.
     (412, "precondition_failed"): lambda case, error: (
         sends("headers", "If-Match")(case, error) or sends("headers", "If-None-Match")(case, error)
@@ -72,6 +79,17 @@ def filter_failure(context, failure, case, response):
     return reason is None or not reason(case, error)
 
 
+# Ids of events that the server has given.
+event_ids = []
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Collects ids of events: a generated one would be in no log."""
+    if case.operation.path == "/events" and response.status_code == 200:
+        event_ids.extend(event["id"] for event in response.json())
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Corrects generated requests that would not be valid."""
@@ -89,3 +107,17 @@ def before_call(context, case, kwargs):
         for name in ("If-Match", "If-None-Match"):
             if headers.get(name) in (0, "0"):
                 headers[name] = "*"
+    # An id of the present log, so that an event is found.
+    if valid and event_ids:
+        if case.operation.path == "/events/{eventId}":
+            case.path_parameters["eventId"] = event_ids[-1]
+        if "after" in query:
+            query["after"] = event_ids[0]
+        if "Last-Event-ID" in headers:
+            headers["Last-Event-ID"] = event_ids[0]
+    # A long wait takes time, and shows nothing more. A stream would not end without one.
+    if case.operation.path == "/events/stream":
+        if valid or "wait" not in query:
+            case.query = {**query, "wait": 1}
+    elif valid and "wait" in query:
+        query["wait"] = 0

@@ -22,7 +22,8 @@ pub(crate) mod request_head;
 pub(crate) mod route;
 
 pub(crate) use accept::{
-    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_gzip, accepts_json, check_content_type, prefers_gzip,
+    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json,
+    check_content_type, prefers_gzip,
 };
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
@@ -31,9 +32,9 @@ pub(crate) use bodies::{
 pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match, unless_known};
 pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
-pub(crate) use query::{EventListQuery, list_events};
+pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
 pub(crate) use render::{
-    FinishedPage, Page, push_category, push_event, push_item, push_number, push_order, push_pet,
-    render_error, render_rate_limit,
+    FinishedPage, Page, event_frames, push_category, push_event, push_item, push_number, push_order,
+    push_pet, render_error, render_rate_limit,
 };

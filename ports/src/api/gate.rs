@@ -133,7 +133,7 @@ pub trait Gate: Send + Sync {
     /// Admits or refuses a request that presents a key.
     fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
 
-    /// Returns whether a key is still valid, for an answer that takes long.
+    /// Returns whether a key is still valid and not banned, for an answer that takes long.
     fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>>;
 
     /// Admits or refuses a request without a key, by its address.

@@ -70,6 +70,7 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
+    pub(crate) store: Arc<MemoryStore>,
     server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
@@ -111,13 +112,13 @@ impl Shop {
         Self::open_over(options, |ports| ports)
     }
 
-    /// Opens a shop over ports of which the test may replace some.
+    /// Opens a shop over ports, some of which the test may replace.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(
-            store,
+            Arc::clone(&store),
             Arc::clone(&clock) as Arc<dyn Clock>,
             entropy,
             Arc::new(TokioTimer::new()),
@@ -127,7 +128,7 @@ impl Shop {
         let threads = NonZeroUsize::new(2).unwrap();
         let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, http, server: Some(server), runtime }
+        Self { clock, service, http, store, server: Some(server), runtime }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -182,7 +183,7 @@ impl Drop for Shop {
     }
 }
 
-/// Sends requests, each on a connection of its own.
+/// Sends requests, each on a separate connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -218,7 +219,7 @@ impl Client {
         self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
     }
 
-    /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
+    /// Sends a request. A body is JSON, and gets that content type unless `headers` has one.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -279,7 +280,7 @@ impl Connection {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes. A server that has closed already is no fault: its answer may be there.
+    /// Sends bytes. A connection that the server has closed is no error: its answer may still be readable.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
@@ -302,11 +303,30 @@ impl Connection {
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
         let length = answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-        if !is_head && status != 204 && status != 304 {
-            answer.body = vec![0; length];
-            self.stream.read_exact(&mut answer.body).ok()?;
+        if is_head || status == 204 || status == 304 {
+            return Some(answer);
         }
+        if answer.header("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = self.read_chunk()? {
+                answer.body.extend(chunk);
+            }
+            return Some(answer);
+        }
+        answer.body = vec![0; length];
+        self.stream.read_exact(&mut answer.body).ok()?;
         Some(answer)
+    }
+
+    /// Reads one chunk of a body; `Some(None)` for the end of the body, and none if the connection ends before it.
+    pub(crate) fn read_chunk(&mut self) -> Option<Option<Vec<u8>>> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line).ok()?;
+        let length = usize::from_str_radix(line.trim_end(), 16).ok()?;
+        let mut chunk = vec![0; length + 2];
+        self.stream.read_exact(&mut chunk).ok()?;
+        assert!(chunk.ends_with(b"\r\n"), "a chunk ends with its line");
+        chunk.truncate(length);
+        Some(Some(chunk).filter(|chunk| !chunk.is_empty()))
     }
 
     /// Returns whether the server closes without another byte.
@@ -327,6 +347,14 @@ impl Answer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("not JSON ({error}): {:?}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The body: JSON, or the text of a stream.
+    pub(crate) fn content(&self) -> Value {
+        if self.header("content-type") == Some("text/event-stream") {
+            return String::from_utf8(self.body.clone()).expect("a stream is UTF-8").into();
+        }
+        self.json()
     }
 
     /// The value of this header, which must occur at most once.

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use petstore_domain::AccountId;
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::{Instant, sleep};
 
@@ -52,7 +53,7 @@ impl ScriptedSource {
     }
 
     pub(super) fn body(&self) -> Body {
-        let place = StreamPlaces::default().take(1).unwrap();
+        let place = StreamPlaces::default().take(AccountId::FIRST, 1, 1).unwrap();
         Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), place }))
     }
 
@@ -161,8 +162,8 @@ pub(super) fn a_stream_whose_source_does_not_end_is_cut_after_a_stop<C: StreamCl
     });
 }
 
-/// `lasts_less_than`: the time in which a connection must end whose client reads nothing. `buffered_max`: the most
-/// chunks that the connection may buffer meanwhile.
+/// `lasts_less_than`: the time limit for closing a connection whose client reads nothing. `buffered_max`: the maximum
+/// number of chunks that the connection may buffer meanwhile.
 pub(super) fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams<C: StreamClient>(
     lasts_less_than: Duration,
     buffered_max: usize,

@@ -16,7 +16,7 @@ use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::route::Resource;
 
 /// The route templates of the contract.
-const CONTRACT: [&str; 12] = [
+const CONTRACT: [&str; 13] = [
     "/pets",
     "/pets/{petId}",
     "/categories",
@@ -29,6 +29,7 @@ const CONTRACT: [&str; 12] = [
     "/rate-limit",
     "/events",
     "/events/{eventId}",
+    "/events/stream",
 ];
 
 /// The route templates: those of the contract, then the built-in ones, then one for all unknown paths.
@@ -221,6 +222,7 @@ impl RouteLabel {
             Resource::RateLimit => 9,
             Resource::Events => 10,
             Resource::Event(_) => 11,
+            Resource::EventStream => 12,
         })
     }
 
@@ -286,10 +288,10 @@ impl ServerCounters {
             in_flight,
             accepted,
             connections,
+            streams: 0,
             panics: 0,
             shed: 0,
             forwarded_ignored: 0,
-            streams: 0,
         };
         for (route, template) in ROUTES.iter().enumerate() {
             for (method, name) in METHODS.iter().enumerate() {
@@ -325,8 +327,8 @@ impl ServerCounters {
     }
 }
 
-/// The number of begun items, and of those that have not ended. The ended ones are read first: an item that begins and
-/// ends between the two reads then counts once too often, where otherwise it would hide one that is in progress.
+/// The number of begun items, and of those that have not ended. The ended items are read first: an item that begins and
+/// ends between the two reads then counts once too often. In the other order it would hide an item that is in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();

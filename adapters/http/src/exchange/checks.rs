@@ -89,11 +89,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
     if parts.method == Method::OPTIONS {
-        return match resource {
-            Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-            None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
-                .unwrap_or_else(|| not_found().into()),
-        };
+        return answer_options(app, resource, parts, head);
     }
     if !thread
         .load_shedder
@@ -149,7 +145,17 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let forwarded_origin = notes.forwarded_origin.as_deref();
     let (is_secure, admission, body) = (SECURE, &admission, &body);
-    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
+    let call = OperationCall {
+        thread,
+        activity,
+        parts,
+        head,
+        authority,
+        forwarded_origin,
+        is_secure,
+        admission,
+        body,
+    };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await
@@ -162,6 +168,15 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     match handled {
         Ok(answer) | Err(answer) => answer,
+    }
+}
+
+/// Answers OPTIONS, for any path under the base path.
+fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
+    match resource {
+        Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
+        None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
+            .unwrap_or_else(|| not_found().into()),
     }
 }
 
@@ -206,11 +221,17 @@ fn check_permission(
             format!("This operation needs the scope {needed}; the API key has the scope {granted}.");
         return Err(ApiError::new(Code::InsufficientScope, message));
     }
-    if head.has_accept() && !wire::accepts_json(&parts.headers) {
-        let message = "The response is application/json; the Accept header must allow it.";
-        return Err(ApiError::new(Code::NotAcceptable, message));
+    if !head.has_accept() {
+        return Ok(());
     }
-    Ok(())
+    let (is_accepted, message) = if operation == OperationId::StreamEvents {
+        let message = "The response is text/event-stream; the Accept header must allow it.";
+        (wire::accepts_event_stream(&parts.headers), message)
+    } else {
+        let message = "The response is application/json; the Accept header must allow it.";
+        (wire::accepts_json(&parts.headers), message)
+    };
+    if is_accepted { Ok(()) } else { Err(ApiError::new(Code::NotAcceptable, message)) }
 }
 
 async fn read_body(

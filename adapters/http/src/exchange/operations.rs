@@ -1,6 +1,7 @@
 //! The operations. Each parses its own input, calls the service and renders the result.
 
 mod categories;
+mod event_stream;
 mod events;
 mod inventory;
 mod orders;
@@ -18,6 +19,7 @@ use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
 use crate::exchange::forwarded::ForwardedOrigin;
+use crate::io::activity::Activity;
 use crate::response::answer::{Answer, Location};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
@@ -33,6 +35,7 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 /// A request that was admitted and whose body was read.
 pub(crate) struct OperationCall<'a> {
     pub(crate) thread: &'a ThreadState,
+    pub(crate) activity: &'a Activity,
     pub(crate) parts: &'a Parts,
     pub(crate) head: &'a RequestHead<'a>,
     /// The value of the Host header.
@@ -75,6 +78,7 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (Op::AdjustInventory, Of::Adjustments(id)) => inventory::adjust(call, id).await,
         (Op::ListEvents, _) => Box::pin(events::list(call)).await,
         (Op::GetEvent, Of::Event(id)) => events::get(call, id).await,
+        (Op::StreamEvents, _) => Box::pin(event_stream::open(call)).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // Unreachable, since `Resource::operation` returns only the operations of that resource.
         _ => Err(not_found().into()),

@@ -17,6 +17,7 @@ pub(crate) enum Content {
     Nothing,
     Json,
     Yaml,
+    EventStream,
     /// The response's own headers name the content type.
     Custom,
 }

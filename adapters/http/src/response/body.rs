@@ -1,10 +1,13 @@
 //! The body of a response: whole, or a stream that is produced while it is sent.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+use petstore_domain::AccountId;
 
 /// The maximum bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's buffer.
 pub(crate) const CHUNK_MAX: usize = 16 * 1024;
@@ -14,7 +17,6 @@ pub(crate) enum Body {
     /// All bytes are available.
     Whole(Bytes),
     /// The bytes are produced while the client reads them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing streams yet: the event stream will"))]
     Stream(Box<StreamBody>),
 }
 
@@ -34,31 +36,69 @@ pub(crate) struct StreamBody {
     pub(crate) place: StreamPlace,
 }
 
-/// Counter of open streams, shared by the threads of a server.
+/// The open streams of a server, shared by its threads.
 #[derive(Clone, Default)]
-pub(crate) struct StreamPlaces(Arc<AtomicUsize>);
+pub(crate) struct StreamPlaces(Arc<Mutex<OpenStreams>>);
+
+#[derive(Default)]
+struct OpenStreams {
+    all: usize,
+    /// Accounts with at least one stream.
+    of_accounts: HashMap<AccountId, usize>,
+}
 
 /// The permit of one stream, released on drop.
-pub(crate) struct StreamPlace(Arc<AtomicUsize>);
+pub(crate) struct StreamPlace {
+    places: StreamPlaces,
+    account: AccountId,
+}
+
+/// The bound that admits no further stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoStreamPlace {
+    /// The account has its largest number of streams.
+    OfAccount,
+    /// The server has its largest number of streams.
+    OfServer,
+}
 
 impl StreamPlaces {
-    /// Returns a permit for one more stream; `None` while `max` are open.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing streams yet: the event stream will"))]
-    pub(crate) fn take(&self, max: usize) -> Option<StreamPlace> {
-        let taken =
-            self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| (open < max).then(|| open + 1));
-        taken.is_ok().then(|| StreamPlace(Arc::clone(&self.0)))
+    /// Returns a permit for one more stream of an account.
+    pub(crate) fn take(
+        &self,
+        account: AccountId,
+        account_max: usize,
+        all_max: usize,
+    ) -> Result<StreamPlace, NoStreamPlace> {
+        let mut open = self.0.lock();
+        let of_account = open.of_accounts.get(&account).copied().unwrap_or(0);
+        if of_account >= account_max {
+            return Err(NoStreamPlace::OfAccount);
+        }
+        if open.all >= all_max {
+            return Err(NoStreamPlace::OfServer);
+        }
+        open.all += 1;
+        open.of_accounts.insert(account, of_account + 1);
+        Ok(StreamPlace { places: self.clone(), account })
     }
 
     /// The number of open streams.
     pub(crate) fn open(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.0.lock().all
     }
 }
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut open = self.places.0.lock();
+        open.all -= 1;
+        if let Entry::Occupied(mut of_account) = open.of_accounts.entry(self.account) {
+            *of_account.get_mut() -= 1;
+            if *of_account.get() == 0 {
+                of_account.remove();
+            }
+        }
     }
 }
 
@@ -102,9 +142,22 @@ mod tests {
     #[test]
     fn at_most_the_permitted_streams_are_open_at_a_time() {
         let places = StreamPlaces::default();
-        let (one, two) = (places.take(2), places.take(2));
-        assert!(one.is_some() && two.is_some() && places.take(2).is_none());
-        drop(one);
-        assert!(places.take(2).is_some());
+        let account = |number| AccountId::new(number).unwrap();
+        let take = |number| places.take(account(number), 2, 3);
+        let (first, _second) = (take(1).ok(), take(1).unwrap());
+        assert_eq!(take(1).err(), Some(NoStreamPlace::OfAccount));
+        let _third = take(2).unwrap();
+        assert_eq!(take(2).err(), Some(NoStreamPlace::OfServer));
+        assert_eq!(places.open(), 3);
+        drop(first);
+        assert!(take(1).is_ok(), "the place was released");
+        assert_eq!(places.0.lock().of_accounts.len(), 2);
+    }
+
+    #[test]
+    fn an_account_without_streams_takes_no_memory() {
+        let places = StreamPlaces::default();
+        drop(places.take(AccountId::FIRST, 1, 1));
+        assert!(places.0.lock().of_accounts.is_empty());
     }
 }

@@ -22,6 +22,7 @@ use crate::wire::route::Resource;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -173,6 +174,7 @@ impl TemplateKey {
             Content::Nothing | Content::Custom => {}
             Content::Json => headers.push((CONTENT_TYPE, JSON)),
             Content::Yaml => headers.push((CONTENT_TYPE, YAML)),
+            Content::EventStream => headers.push((CONTENT_TYPE, EVENT_STREAM)),
         }
         if self.coding == Coding::Gzip {
             headers.push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));

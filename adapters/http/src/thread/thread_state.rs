@@ -86,8 +86,13 @@ impl ThreadState {
 
     /// An id for a request that has none: 16 hexadecimal digits that look random and do not repeat.
     pub(crate) fn next_request_id(&self) -> [u8; wire::HEX_LEN] {
+        wire::hex(self.next_number())
+    }
+
+    /// A number that looks random and does not repeat.
+    pub(crate) fn next_number(&self) -> u64 {
         let number = self.request_ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.request_ids.set(number);
-        wire::hex(mix(number))
+        mix(number)
     }
 }

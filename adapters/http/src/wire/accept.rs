@@ -14,11 +14,21 @@ pub(crate) const PATCH_TYPES: HeaderValue =
     HeaderValue::from_static("application/merge-patch+json, application/json");
 
 /// Returns whether the client accepts `application/json`.
-///
-/// The most specific media range decides; among equally specific ranges, one that does not exclude JSON. Parameters
-/// other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    // The specificity of the best range, and whether it includes JSON. Without any range everything is accepted.
+    accepts(headers, b"application/json", b"application/*")
+}
+
+/// Returns whether the client accepts `text/event-stream`.
+pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
+    accepts(headers, b"text/event-stream", b"text/*")
+}
+
+/// Returns whether the client accepts a media type of this group.
+///
+/// The most specific media range decides; among equally specific ranges, one that does not exclude the type. Parameters
+/// other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
+fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
+    // The specificity of the best range, and whether it includes the type. Without any range everything is accepted.
     let mut best: Option<(u8, bool)> = None;
     let mut ranges = 0_usize;
     for value in headers.get_all(ACCEPT) {
@@ -26,8 +36,8 @@ pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
             ranges += 1;
             let mut parts = elements(range, b';').map(trim);
             let specificity = match parts.next().unwrap_or_default() {
-                full if full.eq_ignore_ascii_case(b"application/json") => 3,
-                group if group.eq_ignore_ascii_case(b"application/*") => 2,
+                full if full.eq_ignore_ascii_case(media_type) => 3,
+                group if group.eq_ignore_ascii_case(media_group) => 2,
                 // The asterisk alone is not in the grammar, but old Java clients send it.
                 b"*/*" | b"*" => 1,
                 _ => continue,
@@ -240,6 +250,22 @@ mod tests {
         ];
         for (values, expected) in cases {
             assert_eq!(accepts_json(&headers(&ACCEPT, values)), *expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_accepted_by_its_own_type() {
+        for (values, expected) in [
+            (&[][..], true),
+            (&["text/event-stream"], true),
+            (&["text/event-stream, application/json"], true),
+            (&["text/*"], true),
+            (&["*/*"], true),
+            (&["application/json"], false),
+            (&["text/html"], false),
+            (&["text/event-stream;q=0, */*"], false),
+        ] {
+            assert_eq!(accepts_event_stream(&headers(&ACCEPT, values)), expected, "{values:?}");
         }
     }
 

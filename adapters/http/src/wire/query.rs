@@ -13,9 +13,11 @@ use parameters::{Parameters, number};
 
 use super::faults::FieldFault;
 
+mod event_stream;
 mod events;
 mod parameters;
 
+pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
 pub(crate) use events::{EventListQuery, list_events};
 
 /// The maximum items of a page.

@@ -8,6 +8,7 @@ use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
 use crate::wire::error::ApiError;
 
 mod event;
+pub(crate) mod event_frames;
 mod ids;
 mod page;
 

@@ -19,6 +19,7 @@ pub(crate) enum Resource {
     Adjustments(Result<PetId, IdError>),
     Events,
     Event(Result<EventId, EventIdError>),
+    EventStream,
     RateLimit,
 }
 
@@ -48,6 +49,7 @@ pub(crate) enum OperationId {
     AdjustInventory,
     ListEvents,
     GetEvent,
+    StreamEvents,
     GetRateLimit,
 }
 
@@ -92,10 +94,10 @@ impl Resource {
             };
         }
         if let Some(rest) = path.strip_prefix("/events") {
-            return if rest.is_empty() {
-                Some(Self::Events)
-            } else {
-                Some(Self::Event(EventId::parse(last(rest)?)))
+            return match rest {
+                "" => Some(Self::Events),
+                "/stream" => Some(Self::EventStream),
+                id => Some(Self::Event(EventId::parse(last(id)?))),
             };
         }
         (path == "/rate-limit").then_some(Self::RateLimit)
@@ -107,7 +109,9 @@ impl Resource {
             Self::Pets | Self::Categories | Self::Orders => "GET, HEAD, POST, OPTIONS",
             Self::Pet(_) | Self::Category(_) => "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
             Self::Order(_) => "GET, HEAD, PATCH, DELETE, OPTIONS",
-            Self::Inventory | Self::RateLimit | Self::Events | Self::Event(_) => "GET, HEAD, OPTIONS",
+            Self::Inventory | Self::RateLimit | Self::Events | Self::Event(_) | Self::EventStream => {
+                "GET, HEAD, OPTIONS"
+            }
             Self::Item(_) => "GET, HEAD, PATCH, OPTIONS",
             Self::Adjustments(_) => "POST, OPTIONS",
         }
@@ -140,6 +144,7 @@ impl Resource {
             (Self::Adjustments(_), &Method::POST) => Op::AdjustInventory,
             (Self::Events, &Method::GET | &Method::HEAD) => Op::ListEvents,
             (Self::Event(_), &Method::GET | &Method::HEAD) => Op::GetEvent,
+            (Self::EventStream, &Method::GET | &Method::HEAD) => Op::StreamEvents,
             (Self::RateLimit, &Method::GET | &Method::HEAD) => Op::GetRateLimit,
             _ => return None,
         })
@@ -160,6 +165,7 @@ impl OperationId {
             | Self::GetInventoryItem
             | Self::ListEvents
             | Self::GetEvent
+            | Self::StreamEvents
             | Self::GetRateLimit => Scope::Read,
             Self::CreatePet
             | Self::ReplacePet
@@ -286,6 +292,7 @@ mod tests {
             "/inventory/1/adjustments",
             "/events",
             "/events/evt_0000000000000000000001",
+            "/events/stream",
             "/rate-limit",
         ] {
             let resource = find(path).unwrap();

@@ -135,7 +135,7 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
     assert_eq!(read(&log, &query(PageOrder::Ascending, Some(20_001), 1)), Err("expired"));
     assert_eq!(read(&log, &query(PageOrder::Descending, Some(20_002), 1)), Err("expired"));
 
-    log.set_retention(EventRetention { age: Duration::from_millis(1_000), bytes: 64 * 1024 });
+    log.set_retention(EventRetention { age: Duration::from_secs(1), bytes: 64 * 1024 });
     let dropped = log.prune(at(20_000));
     // Also within a chunk: the events of this time stay.
     let kept = log.bounds();

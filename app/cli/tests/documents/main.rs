@@ -4,6 +4,7 @@
 mod common;
 
 mod browser;
+mod events_in_rust;
 mod monitoring;
 mod pages;
 mod readme;

@@ -142,3 +142,8 @@ fn the_page_about_testing_works_as_printed() {
         &[curl(), (pytest, "--version"), ("node".into(), "--version"), ("rustc".into(), "--version")],
     );
 }
+
+#[test]
+fn the_page_about_events_works_as_printed() {
+    run("events.md", &[curl(), ("python3".into(), "--version"), ("node".into(), "--version")]);
+}

@@ -21,7 +21,7 @@ const TRANSPORT: [&str; 8] = [
     "x-content-type-options",
 ];
 
-/// The headers of a deprecation: on every answer that documents them, though none of them is marked as required.
+/// The headers of a deprecation: expected on every answer that documents them, although none is marked as required.
 const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 
 /// The answers seen so far. It collects faults rather than stopping at the first: they often explain each other.
@@ -29,7 +29,7 @@ const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 pub(super) struct Checker {
     /// Statuses, codes and headers, in the text form of `Facts`.
     seen: BTreeSet<String>,
-    /// The examples of answers and of headers that were answered literally.
+    /// The examples of answers and of headers that an answer matched literally.
     shown: BTreeSet<String>,
     /// The first value of each header.
     headers: BTreeMap<&'static str, String>,
@@ -75,7 +75,7 @@ impl Checker {
         self.expect(operation, answer, operation.success(), "");
         let examples = operation.answers[&operation.success()].content.iter().flat_map(|one| &one.examples);
         let shown = examples.into_iter().find(|example| example.name == name).map(|example| example.value);
-        let body = answer.json();
+        let body = answer.content();
         if shown != Some(&body) {
             self.faults
                 .push(format!("{} {name}: answered {body}, and the document shows {shown:?}", operation.id));
@@ -98,7 +98,7 @@ impl Checker {
             self.headers.entry(header.component).or_insert_with(|| value.to_owned());
         }
         let Some(content) = &documented.content else { return };
-        let body = answer.json();
+        let body = answer.content();
         for example in content.examples.iter().filter(|example| *example.value == body) {
             self.shown.insert(Facts { operation: operation.id, status: answer.status }.example(example.name));
         }
@@ -265,7 +265,7 @@ fn faults_of_body(documented: &Documented, answer: &Answer) -> Vec<String> {
     if content_type != Some(content.media_type) {
         return vec![format!("the type is {content_type:?}")];
     }
-    let body = answer.json();
+    let body = answer.content();
     let mut found = schema::faults(content.schema, &body);
     if answer.status >= 400 {
         if body["status"] != answer.status {

@@ -129,7 +129,7 @@ pub(super) fn name_of(part: &'static Value) -> Option<&'static str> {
 }
 
 impl Operation {
-    /// The status of its success, of which each operation has one.
+    /// The status of its success; each operation has exactly one.
     pub(super) fn success(&self) -> u16 {
         let mut successes = self.answers.keys().filter(|status| **status < 300);
         let success = *successes.next().unwrap_or_else(|| panic!("{} never succeeds", self.id));
@@ -150,6 +150,14 @@ impl Operation {
     /// Returns whether it acts on one resource, whose id is in its path.
     pub(super) fn names_resource(&self) -> bool {
         self.path.contains('{')
+    }
+
+    /// Returns whether it answers with a stream.
+    pub(super) fn is_stream(&self) -> bool {
+        self.answers[&self.success()]
+            .content
+            .as_ref()
+            .is_some_and(|one| one.media_type == "text/event-stream")
     }
 
     /// Returns whether it answers with a page of a list.

@@ -1,8 +1,9 @@
 //! Events of each type, as the document shows them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use petstore_domain::{AccountName, EventId, KeyHolder, KeyLabel, Scopes};
+use petstore_domain::{AccountName, EventId, EventKind, KeyHolder, KeyLabel, Scopes};
 use petstore_ports::api::{Administration, NewKey};
 
 use super::checker::Checker;
@@ -32,6 +33,8 @@ pub(super) fn provoke(checker: &mut Checker) {
 
     let operation = document::operation("getEvent");
     let examples = &operation.answers[&200].content.as_ref().expect("an event").examples;
+    let shown: BTreeSet<_> = examples.iter().map(|example| written(&example.value["type"])).collect();
+    assert_eq!(shown, EventKind::ALL.iter().map(|kind| kind.to_string()).collect());
     for example in examples {
         let request = ValidRequest::of(operation).with_id(&written(&example.value["id"]));
         // The events of a key are for its account alone.

@@ -1,7 +1,9 @@
-//! Constructs that client generators stumble over stay out of the document.
+//! Checks that the document has no construct that client generators handle wrongly.
 //!
-//! Each rule here was a client that did not compile, or that refused a valid answer at run time. What a generated client
-//! makes of the document is tried in the matrix of clients of the binary's tests; these rules need no generator.
+//! Each rule comes from a client that did not compile, or that refused a valid answer at run time. The matrix of
+//! clients in the binary's tests generates and runs clients; these rules need no generator.
+
+use std::collections::BTreeSet;
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
@@ -11,8 +13,8 @@ use crate::harness::OPENAPI;
 /// Formats that every generator knows. An unknown one fails each answer in validators such as openapi-core.
 const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
-/// Formats whose values are strings on the wire and a type of their own in most clients, and the constraints that do not
-/// compile or fail on such a type.
+/// Formats whose values are strings on the wire but have a separate type in most clients, and the constraints that do
+/// not compile or fail on such a type.
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 
@@ -83,6 +85,21 @@ fn unportable_pattern(schema: &Map<String, Value>) -> bool {
         || outside_classes.contains('.')
 }
 
+/// A full stop in a value of an enumeration stays in the name of a constant (C), and does not compile.
+fn unportable_enumeration(schema: &Map<String, Value>) -> bool {
+    let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str).any(|value| value.contains('.'))
+}
+
+/// A constant that two named enumerations have is declared twice (Go).
+fn repeated_constants(document: &Value) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let schemas = document["components"]["schemas"].as_object().expect("schemas").values();
+    let values = schemas.flat_map(|schema| schema["enum"].as_array().into_iter().flatten());
+    let words = values.filter_map(Value::as_str).map(|value| value.replace(['.', '-'], "_"));
+    words.filter(|word| !seen.insert(word.clone())).collect()
+}
+
 fn several_media_types(members: &Map<String, Value>) -> bool {
     members.get("content").and_then(Value::as_object).is_some_and(|types| types.len() > 1)
 }
@@ -104,8 +121,7 @@ fn optional_path_level_parameters(document: &Value) -> Vec<String> {
     found
 }
 
-/// Operations in which a header stands before a parameter of the query: the caller's first optional argument would be
-/// the header.
+/// Operations that list a header before a query parameter: the header would be the caller's first optional argument.
 fn headers_before_queries(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for item in document["paths"].as_object().expect("paths").values() {
@@ -135,6 +151,8 @@ fn the_document_has_no_construct_that_generators_stumble_over() {
         ("a string constraint beside a typed format", faults(&document, constraint_beside_typed_format)),
         ("a keyword that generators do not implement", faults(&document, unsupported_keyword)),
         ("a pattern that differs between regular expression engines", faults(&document, unportable_pattern)),
+        ("an enumeration of values with a full stop", faults(&document, unportable_enumeration)),
+        ("a value in two named enumerations", repeated_constants(&document)),
         ("a body in several media types", faults(&document, several_media_types)),
         ("an optional parameter of a whole path", optional_path_level_parameters(&document)),
         ("a header parameter before one of the query", headers_before_queries(&document)),
@@ -161,10 +179,13 @@ fn planted_constructs_are_found() {
     for pattern in [r"^\x22[!#-~]+\x22$", r"^[a-z.]+\.$"] {
         assert_eq!(one(serde_json::json!({"pattern": pattern}), unportable_pattern), 0, "{pattern}");
     }
+    assert_eq!(one(serde_json::json!({"enum": ["order.placed"]}), unportable_enumeration), 1);
     let content =
         serde_json::json!({"content": {"application/json": {}, "application/merge-patch+json": {}}});
     assert_eq!(one(content, several_media_types), 1);
     let mut document = document();
+    document["components"]["schemas"]["EventType"] = serde_json::json!({"enum": ["key.banned"]});
+    assert_eq!(repeated_constants(&document), ["key_banned"]);
     document["paths"]["/pets"]["parameters"] =
         serde_json::json!([{"$ref": "#/components/parameters/IfNoneMatch"}]);
     assert_eq!(optional_path_level_parameters(&document), ["/pets \"If-None-Match\""]);

@@ -15,7 +15,7 @@ struct Provocation {
     spoil: fn(ValidRequest) -> ValidRequest,
 }
 
-/// One byte more than the server takes by default.
+/// One byte more than the server accepts by default.
 const BODY: usize = 1024 * 1024 + 1;
 
 /// More than a target and a head may have, but less than what the parser refuses by itself.
@@ -34,7 +34,7 @@ fn provocation(
     Provocation { status, code, concerns, spoil }
 }
 
-/// A well-formed key that nothing was made with.
+/// A well-formed key that was never issued.
 const ANOTHER_KEY: &str = "pet_0El6XFXwsUFD8J2vGxsaboW7rZYnQRBP5d9erwRwd2928IMiW";
 
 fn provocations() -> Vec<Provocation> {
@@ -43,6 +43,7 @@ fn provocations() -> Vec<Provocation> {
     let ids = Operation::names_resource;
     let numbers: fn(&Operation) -> bool = |one| one.names_resource() && one.id != "getEvent";
     let event: fn(&Operation) -> bool = |one| one.id == "getEvent";
+    let streams = Operation::is_stream;
     let log: fn(&Operation) -> bool = |one| one.takes("after");
     let log_pages: fn(&Operation) -> bool = |one| one.takes("after") && one.is_list();
     let lists = Operation::is_list;
@@ -62,6 +63,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(400, "invalid_header", conditional, |one| one.with_header("if-match", "3")),
         provocation(400, "invalid_header", selective, |one| one.with_header("if-none-match", "\"3")),
         provocation(400, "invalid_header", repeatable, |one| one.with_header("idempotency-key", "\"\"")),
+        provocation(400, "invalid_header", streams, |one| one.with_header("last-event-id", "4711")),
         provocation(400, "invalid_json", bodies, |one| one.with_body("{\"name\": ")),
         provocation(400, "validation_failed", bodies, |one| one.with_body_member("colour", "red")),
         provocation(400, "validation_failed", bodies, |one| one.with_body("{\"colour\": null}")),
@@ -76,7 +78,9 @@ fn provocations() -> Vec<Provocation> {
         provocation(405, "method_not_allowed", all, |one| one.with_method("TRACE")),
         provocation(406, "not_acceptable", all, |one| one.with_header("accept", "text/html")),
         provocation(410, "event_expired", event, |one| one.with_id(stock::OTHER_LOG)),
-        provocation(410, "event_expired", log, |one| one.with_query(&format!("after={}", stock::OTHER_LOG))),
+        provocation(410, "event_expired", log, |one| {
+            one.without_header("last-event-id").with_query(&format!("after={}", stock::OTHER_LOG))
+        }),
         provocation(412, "precondition_failed", conditional, |one| one.with_header("if-match", "\"stale\"")),
         provocation(412, "precondition_failed", exclusive, |one| one.with_header("if-none-match", "*")),
         provocation(413, "body_too_large", bodies, |one| one.with_body(" ".repeat(BODY))),

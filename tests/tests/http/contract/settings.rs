@@ -13,13 +13,14 @@ use crate::harness::ShopOptions;
 /// The day in `x-deprecated-sunset`.
 const SUNSET: &str = "2030-12-05T00:00:00Z";
 
-/// Short for a body that does not come, long for one that does.
+/// A body deadline that is short enough to wait for, and long enough for a body that does arrive.
 const BODY_DEADLINE: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(checker: &mut Checker) {
     precondition_required(checker);
     request_timeout(checker);
     operation_sunset(checker);
+    too_many_streams(checker);
 }
 
 fn options(change: impl FnOnce(&mut HttpSettings)) -> ShopOptions {
@@ -69,5 +70,20 @@ fn operation_sunset(checker: &mut Checker) {
             _ => continue,
         };
         checker.expect(operation, &ValidRequest::of(operation).send(&client), status, code);
+    }
+}
+
+fn too_many_streams(checker: &mut Checker) {
+    let stream = document::operation("streamEvents");
+    for (change, status, code) in [
+        (
+            (|http| http.bounds.streams_per_account = 0) as fn(&mut HttpSettings),
+            429,
+            "too_many_concurrent_requests",
+        ),
+        (|http| http.bounds.streams = 0, 503, "overloaded"),
+    ] {
+        let (_shop, client) = stock::open_as(options(change));
+        checker.expect(stream, &ValidRequest::of(stream).send(&client), status, code);
     }
 }

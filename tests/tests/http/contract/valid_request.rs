@@ -10,6 +10,8 @@ use crate::harness::{Answer, Client, Connection};
 pub(super) struct ValidRequest {
     pub(super) method: String,
     pub(super) target: String,
+    /// Parameters without which the answer would not end, unless the query sets them.
+    bounds: Vec<(&'static str, &'static str)>,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
 }
@@ -24,9 +26,17 @@ impl ValidRequest {
         let mut valid_request = Self {
             method: operation.method.clone(),
             target: format!("{}{path}", document::base_path()),
+            bounds: vec![],
             headers: vec![],
             body: None,
         };
+        if operation.is_stream() {
+            // It ends after an event of the stock, and at the latest after a second.
+            valid_request.bounds = vec![("limit", "1"), ("wait", "1")];
+            let header =
+                operation.parameters.iter().find(|one| one.name == "Last-Event-ID").expect("a header");
+            valid_request = valid_request.with_header("last-event-id", &first_example(header));
+        }
         if let Some(content) = operation.bodies.first() {
             let example = content.examples.first().expect("every body has an example");
             valid_request = valid_request
@@ -43,6 +53,12 @@ impl ValidRequest {
         self
     }
 
+    /// Removes a header.
+    pub(super) fn without_header(mut self, name: &str) -> Self {
+        self.headers.retain(|(one, _)| one != name);
+        self
+    }
+
     /// Sets the path under the base path.
     pub(super) fn at_path(mut self, path: &str) -> Self {
         self.target = format!("{}{path}", document::base_path());
@@ -54,7 +70,7 @@ impl ValidRequest {
         let is_id = |segment: &str| segment.parse::<u64>().is_ok() || segment.starts_with("evt_");
         let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
         self.target = segments.collect::<Vec<_>>().join("/");
-        // A body that repeats the old id would be invalid for that.
+        // A body that repeats the old id would be invalid.
         if let Some(Ok(Value::Object(mut members))) = self.body.as_deref().map(serde_json::from_slice) {
             members.remove("id");
             self.body = Some(Value::Object(members).to_string().into_bytes());
@@ -89,7 +105,19 @@ impl ValidRequest {
     /// Sends it, and reads the answer.
     pub(super) fn send(&self, client: &Client) -> Answer {
         let headers: Vec<_> = self.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        client.send_bytes(&self.method, &self.target, &headers, self.body.as_deref())
+        client.send_bytes(&self.method, &self.full_target(), &headers, self.body.as_deref())
+    }
+
+    /// The target with the bounds that its query does not set.
+    fn full_target(&self) -> String {
+        let mut target = self.target.clone();
+        for (name, value) in &self.bounds {
+            if !self.target.contains(&format!("{name}=")) {
+                let separator = if target.contains('?') { '&' } else { '?' };
+                target += &format!("{separator}{name}={value}");
+            }
+        }
+        target
     }
 
     /// Sends it without reading the answer.
@@ -100,7 +128,8 @@ impl ValidRequest {
     /// Sends its head and this much of its body. The caller sends the rest.
     pub(super) fn begin(&self, client: &Client, bytes: usize) -> Connection {
         let body = self.body.as_deref().unwrap_or_default();
-        let mut head = format!("{} {} HTTP/1.1\r\nhost: {}\r\n", self.method, self.target, client.address);
+        let mut head =
+            format!("{} {} HTTP/1.1\r\nhost: {}\r\n", self.method, self.full_target(), client.address);
         let key = client.key.iter().map(|key| ("authorization".to_owned(), format!("Bearer {key}")));
         let length = ("content-length".to_owned(), body.len().to_string());
         for (name, value) in self.headers.iter().cloned().chain(key).chain([length]) {

@@ -27,6 +27,12 @@ const HEADS: &[Case] = &[
         &["The response is application/json; the Accept header must allow it."],
     ),
     (
+        "GET /v1/events/stream",
+        &[("accept", "application/json")],
+        "",
+        &["The response is text/event-stream; the Accept header must allow it."],
+    ),
+    (
         "POST /v1/pets",
         &[("content-type", "text/plain")],
         "x",
@@ -162,6 +168,20 @@ const PARAMETERS: &[Case] = &[
             "The log does not have this id. The oldest place in it is evt_4GzozDqipuZAzAldp7sbFg. To begin again, read \
              /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
         ],
+    ),
+    ("GET /v1/events/stream?limit=0", &[], "", &[ONE_PARAMETER, "limit must be between 1 and 10000."]),
+    ("GET /v1/events/stream?wait=0", &[], "", &[ONE_PARAMETER, "wait must be from 1 to 3600 seconds."]),
+    (
+        "GET /v1/events/stream",
+        &[("last-event-id", "abc")],
+        "",
+        &["Last-Event-ID must be an id of an event: evt_ and 22 letters or digits."],
+    ),
+    (
+        "GET /v1/events/stream",
+        &[("last-event-id", "a"), ("last-event-id", "b")],
+        "",
+        &["The request has more than one Last-Event-ID."],
     ),
     ("GET /v1/pets?=1", &[], "", &[ONE_PARAMETER, "\"\" is not a parameter of this operation."]),
 ];

@@ -19,7 +19,7 @@ use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than a request takes that arrives as a whole.
+/// Longer than it takes to handle a request that arrives as a whole.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(seen: &mut Seen) {
@@ -124,6 +124,11 @@ fn concurrency(seen: &mut Seen) {
     let message = "The account has too many requests in flight; retry after one of them has finished.";
     seen.expect(&list(&client), "a second request in flight", &[message]);
     drop(held);
+    let mut options = ShopOptions::default();
+    options.http.bounds.streams_per_account = 0;
+    let shop = Shop::open_as(options);
+    let message = "The account has too many open streams; retry after one of them has ended.";
+    seen.expect(&shop.client(PLENTY).get("/v1/events/stream"), "a stream too many", &[message]);
 }
 
 fn idempotency_keys(seen: &mut Seen) {

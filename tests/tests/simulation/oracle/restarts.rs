@@ -16,7 +16,7 @@ const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was told to stop, and had the time.
+    /// It was stopped by a signal, and had time to finish.
     Stop,
     /// It crashed.
     Crash,
@@ -72,6 +72,8 @@ impl State {
         self.reopen_keys(ending, rows)?;
         self.failing = false;
         self.failing_until = self.now();
+        let (epoch, last) = rows.events;
+        self.events.reopen(epoch, last)?;
         same("categories", &self.shop.categories, &rows.categories)?;
         same("pets", &self.shop.pets, &rows.pets)?;
         same("orders", &self.shop.orders, &rows.orders)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, LINK};
+use hyper::header::{HeaderValue, LINK};
 use petstore_domain::{EventId, EventIdError, Position, Version};
 use petstore_ports::api::{EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
@@ -12,15 +12,13 @@ use tokio::time::{Instant, timeout_at};
 use super::{Handled, OperationCall, not_found, text_value};
 use crate::response::answer::Answer;
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::{self, EntityTag, EventListQuery};
-
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 
 /// Bytes of an event on a page, generously.
 const EVENT_BYTES: usize = 260;
 
 /// The longest time after which a request that waits looks whether its key is still valid.
-const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
+pub(super) const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let query = wire::list_events(call.query())?;
@@ -58,6 +56,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
     let app = &*call.thread.app;
+    let _waiting = call.activity.waiting();
     loop {
         let now = Instant::now();
         if now >= deadline || app.is_draining() {
@@ -85,7 +84,7 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
 }
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdError>) -> Handled {
-    let id = id.map_err(|error| invalid_id(&error))?;
+    let id = id.map_err(invalid_id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     match call.api().event(call.admission.account, id).await? {
@@ -137,7 +136,7 @@ fn answer(
 }
 
 /// The place in the log is not there (any more).
-fn expired(bounds: &EventBounds) -> ApiError {
+pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
         "The log does not have this id. The oldest place in it is {}. To begin again, read \
          /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
@@ -146,7 +145,7 @@ fn expired(bounds: &EventBounds) -> ApiError {
     ApiError::new(Code::EventExpired, message)
 }
 
-fn invalid_id(error: &EventIdError) -> ApiError {
+fn invalid_id(error: EventIdError) -> ApiError {
     let message = format!("eventId {error}.");
     let detail =
         Detail { field: "eventId".to_owned(), code: "invalid_format", message: message.clone().into() };

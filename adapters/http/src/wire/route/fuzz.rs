@@ -13,6 +13,7 @@ const WORDS: &[&str] = &[
     "/rate-limit",
     "/events",
     "/events/evt_0000000000000000000001",
+    "/events/stream",
     "/",
     "//",
     ".",
@@ -45,7 +46,7 @@ fn a_path_names_the_resource_that_it_is_formatted_from() {
         both(input, WORDS, |path| {
             let Ok(path) = std::str::from_utf8(path) else { return };
             let Some(decoded) = decode(path) else { return };
-            // A second decoder agrees, if it takes the path for the name of a parameter.
+            // A second decoder agrees, if the path is passed to it as the name of a parameter.
             if !path.contains(['&', '=', '+']) && !path.is_empty() {
                 assert_eq!(form_urlencoded::parse(path.as_bytes()).next().unwrap().0, decoded);
             }
@@ -57,6 +58,7 @@ fn a_path_names_the_resource_that_it_is_formatted_from() {
                 | Resource::Orders
                 | Resource::Inventory
                 | Resource::Events
+                | Resource::EventStream
                 | Resource::RateLimit => {
                     return assert_eq!(RouteLabel::of(&resource).template(), decoded);
                 }

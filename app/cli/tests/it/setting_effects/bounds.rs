@@ -1,4 +1,4 @@
-//! Settings of bounds.
+//! The effects of the settings for bounds.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -115,7 +115,7 @@ pub(crate) fn bodies() {
     assert_eq!((create("12345678"), create("1234567890")), (201, 413));
 }
 
-/// The number of requests within which some of a crowd must be refused, or none.
+/// The number of requests of a crowd that are sent to find out if any of them is refused.
 const CROWD_MAX: usize = 20_000;
 
 pub(crate) fn turns() {

@@ -1,0 +1,220 @@
+//! The content of an event stream, written frame by frame from pages of the log.
+//!
+//! A stream holds a position and not a queue: it reads its next page when the connection has taken the one before.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use petstore_domain::{AccountId, EventId, EventKinds, KeyId, Position};
+use petstore_ports::api::EventListing;
+use petstore_ports::{EventPage, EventRead, LogEnd, PageOrder};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
+
+use super::super::events::KEY_CHECK_TIME;
+use super::outlet::Outlet;
+use crate::response::body::CHUNK_MAX;
+use crate::thread::shared::App;
+use crate::wire::event_frames::{
+    BOOKMARK_BYTES, COMMENT, push_bookmark, push_end, push_event_frame, push_opening,
+};
+
+/// Events that are read at once: about as many as a chunk holds.
+const PAGE_EVENTS: usize = 50;
+
+/// Positions without an event for the client after which it gets a bookmark, so that it does not search them again.
+const BOOKMARK_POSITIONS: u64 = 1_000;
+
+/// The reason for which a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client has the number of events that it asked for.
+    Limit,
+    /// The time is up that the client asked for.
+    Wait,
+    /// The stream was open for as long as the server permits.
+    Lifetime,
+    /// The server stops.
+    Drain,
+    /// A new log has begun.
+    Reset,
+    /// The key is no longer valid, or is banned.
+    Key,
+    /// Events that the client has not read have been dropped from the log.
+    Expired,
+    /// The log cannot be read.
+    Unavailable,
+}
+
+impl End {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Wait => "wait",
+            Self::Lifetime => "lifetime",
+            Self::Drain => "drain",
+            Self::Reset => "reset",
+            Self::Key => "key",
+            Self::Expired => "expired",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// Writes one stream.
+pub(super) struct Follower {
+    pub(super) app: Arc<App>,
+    pub(super) account: AccountId,
+    pub(super) key: KeyId,
+    pub(super) kinds: EventKinds,
+    /// The place that was read last.
+    pub(super) read: EventId,
+    /// The last position that the client knows of.
+    pub(super) told: Position,
+    /// The number of events until the end; `None` for any number.
+    pub(super) left: Option<usize>,
+    /// The instant at which the client wants the stream to end.
+    pub(super) wait_end: Option<Instant>,
+    pub(super) lifetime_end: Instant,
+    pub(super) key_check: Instant,
+    /// The instant of the last frame.
+    pub(super) sent: Instant,
+}
+
+impl Follower {
+    /// Writes the stream to its end.
+    pub(super) async fn write(mut self, outlet: Outlet) {
+        let mut opening = Vec::new();
+        push_opening(&mut opening, self.read);
+        self.send(&outlet, opening).await;
+        let end = self.follow(&outlet).await;
+        let mut last = Vec::new();
+        push_end(&mut last, end.as_str());
+        self.send(&outlet, last).await;
+    }
+
+    async fn follow(&mut self, outlet: &Outlet) -> End {
+        loop {
+            if let Some(end) = self.due_end(outlet).await {
+                return end;
+            }
+            let page = match self.next_page().await {
+                Ok(page) => page,
+                Err(end) => return end,
+            };
+            let frames = self.frames(&page);
+            let is_silent = frames.is_empty();
+            if !is_silent {
+                self.send(outlet, frames).await;
+            }
+            if self.left == Some(0) {
+                return End::Limit;
+            }
+            let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
+            if is_silent
+                && self.read.position >= known.last
+                && let Some(end) = self.wait(outlet, known).await
+            {
+                return end;
+            }
+            // A client that reads quickly must not keep the thread from its other connections.
+            yield_now().await;
+        }
+    }
+
+    /// The reason to end now, if there is one.
+    async fn due_end(&mut self, outlet: &Outlet) -> Option<End> {
+        let now = Instant::now();
+        if outlet.is_stopping() {
+            return Some(End::Drain);
+        }
+        if self.wait_end.is_some_and(|end| end <= now) {
+            return Some(End::Wait);
+        }
+        if self.lifetime_end <= now {
+            return Some(End::Lifetime);
+        }
+        if self.key_check <= now {
+            self.key_check = now + KEY_CHECK_TIME;
+            let api = &self.app.api;
+            // A store that fails here fails at the next page too, which ends the stream.
+            if api.is_valid(self.key, api.now()).await == Ok(false) {
+                return Some(End::Key);
+            }
+        }
+        None
+    }
+
+    async fn next_page(&self) -> Result<EventPage, End> {
+        let listing = EventListing {
+            account: self.account,
+            kinds: self.kinds,
+            epoch: Some(self.read.epoch),
+            order: PageOrder::Ascending,
+            after: Some(self.read.position),
+            limit: self.left.map_or(PAGE_EVENTS, |left| left.min(PAGE_EVENTS)),
+        };
+        match self.app.api.list_events(listing).await {
+            Ok(EventRead::Page(page)) => Ok(page),
+            Ok(EventRead::Expired(bounds)) if bounds.epoch == self.read.epoch => Err(End::Expired),
+            Ok(EventRead::Expired(_)) => Err(End::Reset),
+            Err(_) => Err(End::Unavailable),
+        }
+    }
+
+    /// Returns the frames of a page, as many as a chunk holds, and moves the position behind them.
+    fn frames(&mut self, page: &EventPage) -> Vec<u8> {
+        let mut frames = Vec::new();
+        for event in &page.events {
+            let len = frames.len();
+            push_event_frame(&mut frames, event);
+            if frames.len() > CHUNK_MAX && len > 0 {
+                // The next page begins with this event.
+                frames.truncate(len);
+                return frames;
+            }
+            (self.read, self.told) = (event.id, event.id.position);
+            self.left = self.left.map(|left| left - 1);
+        }
+        self.read.position = page.reached;
+        let is_far = page.reached.get().saturating_sub(self.told.get()) >= BOOKMARK_POSITIONS;
+        if is_far && frames.len() + BOOKMARK_BYTES <= CHUNK_MAX {
+            push_bookmark(&mut frames, self.read);
+            self.told = self.read.position;
+        }
+        frames
+    }
+
+    /// Waits for an event, the next check or the end of the silence. Returns the reason to end, if there is one.
+    async fn wait(&mut self, outlet: &Outlet, known: LogEnd) -> Option<End> {
+        let silence_end = self.sent + self.app.settings.deadlines.stream_silence;
+        let next = silence_end.min(self.key_check).min(self.lifetime_end);
+        let next = self.wait_end.map_or(next, |end| end.min(next));
+        let app = Arc::clone(&self.app);
+        tokio::select! {
+            biased;
+            () = outlet.stop() => {}
+            end = app.api.log_changed(known) => {
+                if end.epoch != known.epoch {
+                    return Some(End::Reset);
+                }
+            }
+            () = sleep_until(next) => {}
+        }
+        if silence_end <= Instant::now() {
+            let mut frame = COMMENT.to_vec();
+            if self.told < self.read.position {
+                frame.clear();
+                push_bookmark(&mut frame, self.read);
+                self.told = self.read.position;
+            }
+            self.send(outlet, frame).await;
+        }
+        None
+    }
+
+    async fn send(&mut self, outlet: &Outlet, frames: Vec<u8>) {
+        outlet.send(Bytes::from(frames)).await;
+        self.sent = Instant::now();
+    }
+}
