@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::Answered;
 
-use crate::bans::PendingBans;
+use crate::pending_bans::PendingBans;
 
 /// Counts of the service since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

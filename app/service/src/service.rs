@@ -14,11 +14,11 @@ use petstore_ports::{
     Timer, Transactor, run,
 };
 
-use crate::bans::{BanStore, BanWrites};
 use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
+use crate::pending_bans::{BanStore, BanWrites};
 use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;

@@ -178,8 +178,8 @@ impl Ring {
         true
     }
 
-    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. A page from the
-    /// newest events on ends where the ring does.
+    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. The part is enough
+    /// if it fills the page.
     pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
         if span.after >= self.held_after {
             return Some(span);

@@ -170,10 +170,12 @@ fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_
         assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
     }
     assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
-    // A page from the newest event on ends where the ring does.
-    let page = read(&log, &query(PageOrder::Descending, None, 1_000)).unwrap();
+    // A page from the newest event on needs no older events if it is full.
+    let page = read(&log, &query(PageOrder::Descending, None, 10)).unwrap();
     assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
-    assert_eq!(read(&log, &query(PageOrder::Descending, Some(1_001), 1_000)), Err("older"));
+    for (after, size) in [(None, 11), (Some(1_001), 1)] {
+        assert_eq!(read(&log, &query(PageOrder::Descending, after, size)), Err("older"), "{after:?}");
+    }
 
     let pruned = EventBounds { pruned: position(1_005), oldest_at: Some(at(1_006)), ..log.bounds() };
     log.set_pruned(&pruned);
