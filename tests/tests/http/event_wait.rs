@@ -1,13 +1,14 @@
 //! The wait of a list of events: it ends at an event, at its time, and whenever the server has a reason to.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use petstore_memory::MemoryStore;
 use petstore_ports::Resettable;
 use petstore_ports::api::Administration;
 use petstore_service::{Policy, Ports};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::event_list::{last_event_id, types};
 use crate::harness::{Answer, Client, Connection, PATIENT, Shop, ShopOptions};

@@ -13,7 +13,7 @@ pub(crate) struct Expected {
     pub(crate) location: Option<String>,
     pub(crate) replayed: bool,
     /// The place that a page of events has reached.
-    pub(crate) reached: Option<String>,
+    pub(crate) reached: Option<Box<str>>,
     /// `true` if the page has a next one; none if this is no page.
     pub(crate) has_next: Option<bool>,
 }

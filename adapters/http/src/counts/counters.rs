@@ -285,6 +285,7 @@ impl ServerCounters {
             requests: vec![],
             latencies: vec![],
             decisions: vec![],
+            streams: 0,
             in_flight,
             accepted,
             connections,

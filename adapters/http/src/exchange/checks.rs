@@ -166,14 +166,6 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
 }
 
-/// Counts the decision of the gate about an account, and returns the response to the refused request.
-fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &mut RequestNotes) -> Answer {
-    if let Some((plan, decision)) = gate::decision(&refusal) {
-        thread.counters.decided(plan, decision);
-    }
-    gate::refused(refusal, now, &mut notes.quota)
-}
-
 /// Answers OPTIONS, for any path under the base path.
 fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
     match resource {
@@ -181,6 +173,14 @@ fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &R
         None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
             .unwrap_or_else(|| not_found().into()),
     }
+}
+
+/// Counts the decision of the gate about an account, and returns the response to the refused request.
+fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &mut RequestNotes) -> Answer {
+    if let Some((plan, decision)) = gate::decision(&refusal) {
+        thread.counters.decided(plan, decision);
+    }
+    gate::refused(refusal, now, &mut notes.quota)
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.

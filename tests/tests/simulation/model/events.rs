@@ -35,7 +35,7 @@ pub(crate) struct Events {
 pub(crate) struct EventPage {
     pub(crate) events: Value,
     /// The value of Last-Event-ID.
-    pub(crate) reached: String,
+    pub(crate) reached: Box<str>,
     pub(crate) has_next: bool,
 }
 
@@ -108,7 +108,11 @@ impl Events {
         if events.len() < limit {
             reached = self.last();
         }
-        Some(EventPage { events: events.into(), reached: self.id(reached), has_next: reached < self.last() })
+        Some(EventPage {
+            events: events.into(),
+            reached: self.id(reached).into(),
+            has_next: reached < self.last(),
+        })
     }
 
     fn id(&self, position: u64) -> String {
@@ -172,8 +176,11 @@ pub(crate) fn touched(op: &Op, given: Given, shop: &Shop) -> Vec<(Of, u64)> {
             touched.push((Of::Categories, *id));
         }
         Op::CreatePet { .. } => given.pet.into_iter().for_each(|id| pet(&mut touched, id)),
-        Op::ReplacePet { id, .. } | Op::PatchPet { id, .. } | Op::DeletePet { id } => pet(&mut touched, *id),
-        Op::SetStock { pet: id, .. } | Op::AdjustStock { pet: id, .. } => pet(&mut touched, *id),
+        Op::ReplacePet { id, .. }
+        | Op::PatchPet { id, .. }
+        | Op::DeletePet { id }
+        | Op::SetStock { pet: id, .. }
+        | Op::AdjustStock { pet: id, .. } => pet(&mut touched, *id),
         Op::PlaceOrder { pet: id, .. } => {
             touched.extend(given.order.map(|id| (Of::Orders, id)));
             pet(&mut touched, *id);

@@ -72,11 +72,11 @@ impl State {
         self.reopen_keys(ending, rows)?;
         self.failing = false;
         self.failing_until = self.now();
-        let (epoch, last) = rows.events;
-        self.events.reopen(epoch, last)?;
         same("categories", &self.shop.categories, &rows.categories)?;
         same("pets", &self.shop.pets, &rows.pets)?;
         same("orders", &self.shop.orders, &rows.orders)?;
+        let (epoch, last) = rows.events;
+        self.events.reopen(epoch, last)?;
         let plans = self.accounts.plans.iter().map(|(id, plan)| (*id, plan.name)).collect();
         same("accounts", &plans, &rows.plans)?;
         self.reopen_retries(rows)?;
