@@ -289,7 +289,6 @@ impl ServerCounters {
             in_flight,
             accepted,
             connections,
-            streams: 0,
             panics: 0,
             shed: 0,
             forwarded_ignored: 0,
