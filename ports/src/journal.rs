@@ -119,16 +119,23 @@ pub struct Header {
 /// - `load` returns exactly the records that the batches left. It parses each row like external input: a row that does not
 ///   parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table and the row, never a default value.
 ///
-/// A journal of categories alone, which loses them when the process ends:
+/// A journal of categories alone, which drops events at once and loses everything when the process ends:
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use petstore_domain::{CategoryId, CategoryRecord, Change, Changes, Timestamp};
-/// use petstore_ports::{Batch, BatchNumber, BulkLoad, Header, Journal, Row, StoreError, UsageCount};
+/// use std::ops::ControlFlow;
+/// use std::sync::{Arc, Mutex};
+/// use petstore_domain::{CategoryId, CategoryRecord, Change, Changes, Position, Timestamp};
+/// use petstore_ports::{
+///     Batch, BatchNumber, BulkLoad, EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned,
+///     Header, Journal, Row, StoreError, UsageCount,
+/// };
 ///
 /// struct Categories {
 ///     header: Header,
 ///     records: BTreeMap<CategoryId, CategoryRecord>,
+///     /// Shared with the readers of events.
+///     bounds: Arc<Mutex<EventBounds>>,
 /// }
 ///
 /// fn other_record() -> StoreError {
@@ -138,7 +145,7 @@ pub struct Header {
 /// impl Journal for Categories {
 ///     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
 ///         self.records.values().cloned().map(Row::Category).try_for_each(into)?;
-///         Ok(self.header)
+///         Ok(Header { events: *self.bounds.lock().unwrap(), ..self.header })
 ///     }
 ///
 ///     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -151,8 +158,13 @@ pub struct Header {
 ///                 _ => return Err(other_record()),
 ///             }
 ///         }
-///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
 ///         self.records = records;
+///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
+///         if let Some(events) = batch.events {
+///             // Dropped at once: the log ends where it begins.
+///             let mut bounds = self.bounds.lock().unwrap();
+///             (bounds.pruned, bounds.last) = (events.last, events.last);
+///         }
 ///         Ok(())
 ///     }
 ///
@@ -168,6 +180,14 @@ pub struct Header {
 ///         Ok(0)
 ///     }
 ///
+///     fn prune_events(&mut self, _limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+///         Ok(EventsPruned { bounds: *self.bounds.lock().unwrap(), has_more: false })
+///     }
+///
+///     fn event_reader(&self) -> Box<dyn EventBatchReader> {
+///         Box::new(Dropped(Arc::clone(&self.bounds)))
+///     }
+///
 ///     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
 ///         let loaded = rows.map(|row| match row {
 ///             Row::Category(record) => Ok((record.category.id, record)),
@@ -176,7 +196,22 @@ pub struct Header {
 ///         self.records = loaded.collect::<Result<_, StoreError>>()?;
 ///         (self.header.last_batch, self.header.last_ids) = (bulk.number, bulk.last_ids);
 ///         self.header.epoch = bulk.anew.unwrap_or(self.header.epoch);
+///         let (pruned, last) = (Position::START, Position::START);
+///         *self.bounds.lock().unwrap() = EventBounds { epoch: bulk.event_epoch, pruned, last, oldest_at: None };
 ///         Ok(())
+///     }
+/// }
+///
+/// /// A log whose events have all been dropped.
+/// struct Dropped(Arc<Mutex<EventBounds>>);
+///
+/// impl EventBatchReader for Dropped {
+///     fn read(
+///         &mut self,
+///         _range: &EventRange,
+///         _into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+///     ) -> Result<EventBounds, StoreError> {
+///         Ok(*self.0.lock().unwrap())
 ///     }
 /// }
 /// ```

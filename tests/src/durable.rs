@@ -10,6 +10,7 @@ use petstore_domain::{
 };
 use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
 
+use crate::event_fold::Fold;
 use crate::listing::{all, walk};
 use crate::make::{
     at, cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, fresh_secret,
@@ -302,4 +303,36 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     assert_eq!(refused, Err(petstore_domain::IdempotencyRejection::TooManyRecords), "the live one stays");
     let answered = opened.run(full("third", 2)).await.expect("what was pruned counts no more");
     answered.result.expect("a unit is left");
+}
+
+/// A power cut after any answer leaves the events of exactly the changes that it leaves.
+pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    write_all_kinds(&store, async |store| {
+        let opened = subject.after_power_cut().await.open().await;
+        let events = opened.all_events().await;
+        let mut fold = Fold::default();
+        fold.apply_all(&events);
+        assert_eq!(fold, Fold::of(&opened.snapshot().await), "an event is on disk with its change");
+        assert_eq!(events, store.all_events().await, "a power cut loses no event of an answered change");
+        assert_eq!(opened.event_bounds().await, store.event_bounds().await, "the log is the same");
+    })
+    .await;
+}
+
+/// The event log of a store that was opened again has the same events, and goes on after the last one.
+pub async fn the_event_log_goes_on_after_a_restart(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    write_all_kinds(&store, async |_| {}).await;
+    let (before, end) = (store.all_events().await, store.event_bounds().await);
+    let cut = subject.after_power_cut().await;
+    drop(store);
+    for store in [subject.open().await, cut.open().await] {
+        assert_eq!(store.event_bounds().await, end, "the log goes on");
+        store.add_category("Late").await;
+        let events = store.all_events().await;
+        assert_eq!(events[..before.len()], before, "the log goes on");
+        let new: Vec<_> = events[before.len()..].iter().map(|event| event.id).collect();
+        assert_eq!(new, [end.id(end.last.next())], "the next event has the next position");
+    }
 }

@@ -276,6 +276,8 @@ macro_rules! durable_conformance {
                 the_last_noted_usage_survives
                 a_graceful_stop_notes_usage
                 pruned_records_stay_gone
+                an_event_is_kept_with_its_change
+                the_event_log_goes_on_after_a_restart
             }
         }
     };

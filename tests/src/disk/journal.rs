@@ -81,6 +81,14 @@ impl DiskJournal {
                 changes.iter_mut().for_each(narrow);
                 self.write(vec![entry(changes)])?;
             }
+            DiskBug::ForgetsEvents => {
+                self.write(vec![Entry::Batch { number, changes, last_ids, events: None }])?;
+            }
+            DiskBug::SplitsEvents => {
+                let late = entry(Vec::new());
+                self.write(vec![Entry::Batch { number, changes, last_ids, events: None }])?;
+                self.late.push(late);
+            }
             DiskBug::ReusesIds | DiskBug::MinuteNotedAsDay | DiskBug::NotesUsageOnce | DiskBug::AddsUsage => {
                 self.write(vec![entry(changes)])?;
             }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_domain::{AccountId, Scope, Scopes};
+use petstore_domain::{AccountId, Scope, Scopes, Timestamp};
 use petstore_ports::{Cost, api};
 
 use super::QueueFull;
@@ -118,12 +118,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let admission = match app.api.admit(api::Call { key, address: client, cost, now }).await {
         Ok(admission) => admission,
-        Err(refusal) => {
-            if let Some((plan, decision)) = gate::decision(&refusal) {
-                thread.counters.decided(plan, decision);
-            }
-            return gate::refused(refusal, now, &mut notes.quota);
-        }
+        Err(refusal) => return refuse(thread, refusal, now, notes),
     };
     thread.counters.decided(&admission.plan, Decision::Admitted);
     thread.known_keys.remember(key);
@@ -178,6 +173,14 @@ fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &R
         None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
             .unwrap_or_else(|| not_found().into()),
     }
+}
+
+/// Counts the decision of the gate about an account, and returns the response to the refused request.
+fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &mut RequestNotes) -> Answer {
+    if let Some((plan, decision)) = gate::decision(&refusal) {
+        thread.counters.decided(plan, decision);
+    }
+    gate::refused(refusal, now, &mut notes.quota)
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.
