@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::Timestamp;
 use petstore_memory::MemoryStore;
-use petstore_ports::Resettable;
-use petstore_ports::api::Administration;
+use petstore_ports::api::{Administration, ClockChange, ClockState, Sandbox};
+use petstore_ports::{Resettable, StoreError};
 use petstore_service::{Policy, Ports};
 use serde_json::json;
 use tokio::time::Instant;
@@ -145,6 +146,45 @@ fn a_reset_ends_it_at_once_and_its_place_is_gone() {
     let begin = end_of_log(&client);
     client.post("/v1/categories", &json!({"name": "Cats"}));
     assert_eq!(types(&client.get(&format!("/v1/events?after={begin}"))), ["category.created"]);
+}
+
+/// A sandbox over a store, with a clock that stands still.
+struct StoreSandbox(Arc<MemoryStore>);
+
+impl Sandbox for StoreSandbox {
+    fn new_epoch(&self) -> Result<u64, StoreError> {
+        Ok(0xE90C)
+    }
+
+    fn reset(&self, epoch: u64) -> Result<(), StoreError> {
+        self.0.reset(Arc::new([]), epoch)
+    }
+
+    fn clock(&self) -> ClockState {
+        ClockState { now: Timestamp::EPOCH, frozen: true }
+    }
+
+    fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
+        Ok(self.clock())
+    }
+}
+
+#[test]
+fn it_delays_neither_a_reset_of_the_sandbox_nor_a_change_of_its_clock() {
+    let store = Arc::new(MemoryStore::new());
+    let mut options = one_at_a_time();
+    options.http.sandbox = Some(Arc::new(StoreSandbox(Arc::clone(&store))));
+    let shop =
+        Shop::open_over(options, |ports| Ports::of_one_store(store, ports.clock, ports.entropy, ports.timer));
+    let (client, tester) = (shop.client(PLENTY), shop.anonymous());
+    let clock = json!({"advance": "1m"});
+    for (path, body, status) in [("clock", Some(&clock), 200), ("reset", None, 204), ("reset", None, 204)] {
+        let waiting = wait_for_events(&client, "");
+        let done = tester.send("POST", &format!("/sandbox/{path}"), &[], body);
+        assert_eq!(done.status, status, "{path}: {}", done.text());
+        assert_eq!(answer_of(waiting).json(), json!([]), "{path}");
+    }
+    assert_eq!(client.get("/v1/events").json(), json!([]));
 }
 
 #[test]

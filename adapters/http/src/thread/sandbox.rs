@@ -26,6 +26,8 @@ pub(crate) struct SandboxState {
     faults: PlannedFaults,
     /// Read-locked by each request of the contract, and write-locked by a reset, so that no request overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
+    /// The number of changes that wait for the lock. A request that waits for an event ends its wait for them.
+    changes: watch::Sender<usize>,
     /// Ends planned delays early.
     delay_cancellation: watch::Sender<DelayCancellation>,
 }
@@ -72,6 +74,7 @@ impl SandboxState {
             epoch,
             faults: PlannedFaults::default(),
             reset_lock,
+            changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),
         }
     }
@@ -99,10 +102,33 @@ impl SandboxState {
         self.epoch.load(Ordering::Relaxed)
     }
 
+    /// Waits until there is a change that must not overlap a request.
+    pub(crate) async fn change_begins(&self) {
+        // The sender lives as long as this.
+        let _ = self.changes.subscribe().wait_for(|changes| *changes > 0).await;
+    }
+
     /// Waits until no request is in flight, and blocks new ones until the lock is dropped.
     pub(crate) async fn lock_for_reset(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
+        let _change = PendingChange::of(&self.changes);
         let lock_for_reset = timeout(RESET_WAIT, Arc::clone(&self.reset_lock).write_owned()).await;
         lock_for_reset
             .map_err(|_| StoreError::busy("requests in flight did not end in time; retry the reset"))
+    }
+}
+
+/// A change that waits for the requests in flight, until it is dropped.
+struct PendingChange<'a>(&'a watch::Sender<usize>);
+
+impl<'a> PendingChange<'a> {
+    fn of(changes: &'a watch::Sender<usize>) -> Self {
+        changes.send_modify(|changes| *changes += 1);
+        Self(changes)
+    }
+}
+
+impl Drop for PendingChange<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|changes| *changes -= 1);
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Handled, OperationCall, not_found, text_value};
 use crate::response::answer::Answer;
+use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 
@@ -52,7 +53,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 }
 
 /// Waits for an event beyond the page. `false` if the request is to be answered now: the time is up, the server stops, the
-/// log has begun a new life or the key is no longer valid.
+/// log has begun a new life, the sandbox is about to change or the key is no longer valid.
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
     let app = &*call.thread.app;
@@ -67,6 +68,7 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
             tokio::select! {
                 end = call.api().log_changed(known) => Some(end),
                 () = app.drain_begins() => None,
+                () = sandbox_changes(app) => None,
             }
         };
         match timeout_at(next_check, changed).await {
@@ -80,6 +82,14 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
                 }
             }
         }
+    }
+}
+
+/// Waits until a reset of the sandbox or a change of its clock waits for the requests in flight.
+async fn sandbox_changes(app: &App) {
+    match &app.sandbox {
+        Some(sandbox) => sandbox.change_begins().await,
+        None => std::future::pending().await,
     }
 }
 
