@@ -21,7 +21,7 @@ pub fn skip(why: &str) {
     skip_even_under_ci(why);
 }
 
-/// The same for what even a dedicated machine may lack, such as a network.
+/// Reports a skip like [`skip`], for a condition that even a dedicated machine may not meet, such as a network.
 pub fn skip_even_under_ci(why: &str) {
     let thread = std::thread::current();
     let (number, test) = (next_number(), thread.name().unwrap_or("a test"));

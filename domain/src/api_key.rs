@@ -134,7 +134,7 @@ impl KeyPrefix {
     /// Characters of a display prefix: `pet_` and eight digits.
     pub const LEN: usize = 12;
 
-    /// Takes a display prefix, as a store kept it.
+    /// Parses a display prefix that a store kept.
     pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
         let prefix: [u8; Self::LEN] = text.as_bytes().try_into().map_err(|_| ApiKeyError)?;
         let well_formed =
@@ -317,8 +317,8 @@ impl KeyRecord {
 
     /// Lifts its ban, and voids every ban that has begun and is not recorded yet.
     ///
-    /// The time of the lift is later than the one before, by which a quota store recognises that there was one, and is
-    /// not before the start of the ban, which another node's clock may have set.
+    /// The recorded time of the lift is later than that of the lift before, so that a quota store recognises a new
+    /// lift. It is not before the start of the ban, which may come from the clock of another node.
     pub fn lift_ban(&mut self, now: Timestamp) {
         let after_last = self.ban_lifted_at.map(|last| last.plus(TICK));
         let start = self.ban.map(|ban| ban.since);
@@ -326,7 +326,7 @@ impl KeyRecord {
         self.ban = self.ban.map(|ban| ban.lifted(now));
     }
 
-    /// Removes its last ban as if there had been none. If that ban is recorded once more, this has no effect.
+    /// Removes its last ban as if there had been none. Recording the removed ban again has no effect.
     pub fn forget_ban(&mut self) {
         if let Some(ban) = self.ban.take() {
             self.ban_lifted_at = self.ban_lifted_at.max(Some(ban.since));

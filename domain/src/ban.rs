@@ -10,7 +10,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 /// The parameters of the ban rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanPolicy {
-    /// Strikes that a key may collect in one window; none: the plan's requests a minute, at least
+    /// Strikes that a key may have in one window. None: as many as the plan has requests a minute, and at least
     /// [`BanPolicy::STRIKES_MIN`].
     pub strikes: Option<u32>,
     /// The length of the first ban.
@@ -24,7 +24,7 @@ pub struct BanPolicy {
 }
 
 impl BanPolicy {
-    /// The strikes that even the smallest plan may collect.
+    /// The number of strikes that even the smallest plan allows.
     pub const STRIKES_MIN: u32 = 10;
 
     /// Two minutes, doubled within a day, at most a day.
@@ -35,7 +35,7 @@ impl BanPolicy {
         length_max: Duration::from_hours(24),
     };
 
-    /// The strikes that a key with these limits may collect in one window.
+    /// The number of strikes that are allowed for a key with these limits in one window.
     pub fn strikes_allowed(&self, limits: Limits) -> u32 {
         self.strikes.unwrap_or_else(|| limits.minute.get().max(Self::STRIKES_MIN))
     }
@@ -59,7 +59,7 @@ impl BanPolicy {
 pub struct Ban {
     /// When it began.
     pub since: Timestamp,
-    /// When it ends; earlier than its length says if an operator lifted it.
+    /// The end. If an operator has lifted the ban, it is earlier than `since` plus `length`.
     pub until: Timestamp,
     /// The length that was imposed.
     pub length: Duration,
@@ -71,7 +71,7 @@ impl Ban {
         now < self.until
     }
 
-    /// Returns whether it begins after `now`. It was then recorded by a clock that was ahead.
+    /// Returns whether it begins after `now`. Such a ban was recorded by a clock that was ahead.
     pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.since > now
     }

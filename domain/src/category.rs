@@ -71,7 +71,7 @@ pub struct Category {
 /// The fields of a category that a caller changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryPatch {
-    /// The new name; absent, it stays.
+    /// The new name; if absent, the name stays.
     pub name: Option<CategoryName>,
     /// The new description.
     pub description: Patch<Description>,

@@ -96,7 +96,7 @@ fn category(before: Option<&CategoryRecord>, after: &CategoryRecord) -> Option<H
         .then(|| Happening::CategoryUpdated { category: category.clone(), previous: Box::new(previous) })
 }
 
-/// A new key may inherit a ban, which is no event of its own.
+/// A new key may inherit a ban, which is no separate event.
 fn key(before: Option<&KeyRecord>, after: &KeyRecord) -> Option<Happening> {
     let before = before?.ban;
     let ban = after.ban?;

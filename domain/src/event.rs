@@ -19,7 +19,7 @@ use crate::{
 /// An event as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its id: the life of the log and the place in it.
+    /// Its id: the epoch of the log and the position in it.
     pub id: EventId,
     /// The time of the operation that caused it.
     pub at: Timestamp,
@@ -148,7 +148,7 @@ impl Happening {
         }
     }
 
-    /// The account that alone sees the event; none if every account with the scope `read` does.
+    /// The only account that sees the event; none if every account with the scope `read` sees it.
     pub const fn private_to(&self) -> Option<AccountId> {
         match self {
             Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => Some(ban.account),

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 
-/// The version of the folding rule. A store that keeps folded names keeps it with them. It rises with whatever makes one
-/// name fold to another text than before, a new version of Unicode's tables among it: a test compares the rule with the
-/// digest of this version.
+/// The version of the folding rule. A store that keeps folded names stores this version with them. It increases with
+/// each change of the rule, including a new version of Unicode's tables: a test compares the rule with the digest of
+/// this version.
 ///
 /// 0 was the lower case of the standard library, without normalisation.
 pub const FOLDING: u32 = 1;
@@ -46,7 +46,7 @@ fn fold(name: &str) -> String {
     }
     let decomposed = DecomposingNormalizer::new_nfd().normalize(name);
     let folded = CaseMapper::new().fold_string(&decomposed);
-    // Folding can leave what is not composed, and put marks into another order.
+    // Folding can produce decomposed text, and marks in another order.
     match ComposingNormalizer::new_nfc().normalize(&folded) {
         Cow::Borrowed(text) => text.to_owned(),
         Cow::Owned(text) => text,
@@ -67,7 +67,7 @@ mod tests {
             ("STRAẞE", "strasse"),
             ("ΣΑΣ", "σας"),
             ("ﬁsh", "FISH"),
-            // A ligature of case, and marks whose order does not show.
+            // A letter that folds to several characters, and marks whose order is not visible.
             ("\u{390}", "\u{3aa}\u{301}"),
             ("a\u{323}\u{307}", "A\u{307}\u{323}"),
             ("\u{212b}", "å"),
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// FNV-1a of the folded form of each character, and of each with a mark behind it.
+    /// FNV-1a of the folded form of each character, and of each character followed by a mark.
     fn digest() -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for c in '\u{80}'..=char::MAX {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_rule_that_has_changed_has_a_new_version() {
-        // Where this fails, raise FOLDING, and stores fold their names again when they are opened.
+        // If this fails, increase FOLDING: stores then fold their names again when they are opened.
         assert_eq!((FOLDING, digest()), (1, 4_181_162_236_676_566_685));
     }
 }

@@ -22,10 +22,10 @@ pub struct IdempotencyKey(Arc<str>);
 pub struct IdempotencyKeyError;
 
 impl IdempotencyKey {
-    /// The most characters of a key.
+    /// The maximum number of characters of a key.
     pub const MAX: usize = 255;
 
-    /// Takes the characters bare, or in double quotes that are not part of the key.
+    /// Parses the key, bare or in double quotes that are not part of it.
     pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
         let key = match text {
             // Escapes are not supported. A quoted backslash is refused: the client would mean another key than
@@ -58,7 +58,7 @@ pub enum IdempotencyScope {
     AdjustStock(PetId),
 }
 
-/// The name of an idempotency record: account, scope and key.
+/// The id of an idempotency record: account, scope and key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdempotencyId {
     /// The account.
@@ -95,8 +95,8 @@ pub enum Outcome {
 /// An idempotency record: the answer to a request, kept for its retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyRecord {
-    /// Its name.
-    pub name: IdempotencyId,
+    /// Its id.
+    pub id: IdempotencyId,
     /// The fingerprint of the body that was answered.
     pub fingerprint: Fingerprint,
     /// The answer.
@@ -122,8 +122,8 @@ pub trait Repeatable: Operation {
 pub struct Idempotent<O> {
     /// The operation.
     pub operation: O,
-    /// The name of its record.
-    pub name: IdempotencyId,
+    /// The id of its record.
+    pub id: IdempotencyId,
     /// The body of the request.
     pub fingerprint: Fingerprint,
     /// The time of the request.
@@ -155,7 +155,7 @@ pub enum IdempotencyRejection<R> {
     /// The key was used with another body.
     #[error("the idempotency key was used with a different body")]
     KeyReused,
-    /// The account has as many records as it may have.
+    /// The account has the maximum number of records.
     #[error("the account has too many idempotency records")]
     TooManyRecords,
 }
@@ -165,7 +165,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
     type Rejection = IdempotencyRejection<O::Rejection>;
 
     fn footprint(&self, seen: &View) -> Footprint {
-        let record = RecordRef::Idempotency(self.name.clone());
+        let record = RecordRef::Idempotency(self.id.clone());
         let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
             self.operation.footprint(seen)
         } else {
@@ -185,7 +185,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             return Ok((Changes::none(), Answered { result, replayed: true }));
         }
         // An expired record is overwritten, which does not raise their number.
-        let is_another = view.idempotency(&self.name).is_none();
+        let is_another = view.idempotency(&self.id).is_none();
         if is_another && self.records >= self.records_max {
             return Err(IdempotencyRejection::TooManyRecords);
         }
@@ -196,7 +196,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         match (O::outcome(result.as_ref()), result) {
             (Some(outcome), result) => {
                 changes.push(Change::Idempotency(Box::new(IdempotencyRecord {
-                    name: self.name.clone(),
+                    id: self.id.clone(),
                     fingerprint: self.fingerprint,
                     outcome,
                     expires_at: self.expires_at,
@@ -212,7 +212,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
 impl<O> Idempotent<O> {
     /// Returns the live record of the same request, if there is one.
     fn kept<'v>(&self, view: &'v View) -> Option<&'v IdempotencyRecord> {
-        view.idempotency(&self.name).filter(|record| record.expires_at > self.now)
+        view.idempotency(&self.id).filter(|record| record.expires_at > self.now)
     }
 }
 

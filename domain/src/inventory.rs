@@ -22,7 +22,7 @@ pub struct InventoryItem {
 pub struct StockLevel(u32);
 
 impl StockLevel {
-    /// The most units that a request may set, or raise the stock to.
+    /// The maximum number of units that a request may set, or raise the stock to.
     pub const MAX: u32 = 1_000_000;
 
     /// Takes a number from 0 to [`StockLevel::MAX`].

@@ -1,5 +1,5 @@
-//! Records whose names are equal after folding, where each must have a name of its own: in data that older versions stored,
-//! and in an import.
+//! Collisions of names that are equal after folding but must be unique: in data that older versions stored, and in an
+//! import.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use crate::{AccountName, CategoryId, CategoryName, FoldedName, NAME_MAX, TextErr
 
 /// A name that at most one record of its kind may have, compared by its folded form.
 pub trait UniqueName: Clone + Sized {
-    /// Parses a name by the rules of today.
+    /// Parses a name by the current rules.
     fn parse(text: &str) -> Result<Self, TextError>;
 
     /// The name as it was given.
@@ -38,7 +38,7 @@ macro_rules! unique_names {
 
 unique_names!(AccountName, CategoryName);
 
-/// A record that gets another name, since an older record has its own.
+/// A record that is renamed because an older record has its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renamed<Id = CategoryId, Name = CategoryName> {
     /// The record.
@@ -77,7 +77,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.insert(id, name);
     }
 
-    /// Adds a record whose name was made for it: every other record keeps its name before this one does.
+    /// Adds a record with a generated name. Every other record keeps its name in preference to this one.
     pub fn add_made(&mut self, id: Id, name: Name) -> Name {
         let made = std::iter::once(name.clone()).chain(self.made_of(&name, id));
         let name = self.free_of(made).unwrap_or(name);
@@ -90,7 +90,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.len()
     }
 
-    /// Returns whether each record has a name of its own.
+    /// Returns whether each record has a unique name.
     pub fn is_empty(&self) -> bool {
         self.others.is_empty()
     }
@@ -100,7 +100,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }
 
-    /// Gives each record that has the name of an older one that name with its own id behind it, ` (7)`.
+    /// Renames each record that has the name of an older one: its id is appended to the name, as in `Rex (7)`.
     pub fn rename(mut self) -> Vec<Renamed<Id, Name>> {
         let mut renamed = Vec::with_capacity(self.others.len());
         for (id, from) in std::mem::take(&mut self.others) {
@@ -112,7 +112,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         renamed
     }
 
-    /// The name with the id behind it, in one more form than there are records that could have one of them.
+    /// Candidate names with the id appended: one more than there are records that could have one of them.
     fn made_of(&self, name: &Name, id: Id) -> impl Iterator<Item = Name> + use<Id, Name> {
         let attempts = u64::try_from(self.bearers.len()).unwrap_or(u64::MAX).saturating_add(1);
         let name = name.clone();
@@ -125,8 +125,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
     }
 }
 
-/// A name with the id behind it, ` (7)`, and with the number of the attempt from the second on, ` (7-2)`; the name is cut so
-/// that the whole has at most [`NAME_MAX`] characters.
+/// A name with the id appended, such as ` (7)`, and from the second attempt on with the number of the attempt, `
+/// (7-2)`. The name is cut so that the whole has at most [`NAME_MAX`] characters.
 fn apart<Name: UniqueName>(name: &Name, id: impl Display, attempt: u64) -> Name {
     let end = if attempt == 1 { format!(" ({id})") } else { format!(" ({id}-{attempt})") };
     let kept: String = name.as_str().chars().take(NAME_MAX.saturating_sub(end.len())).collect();

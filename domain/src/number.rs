@@ -1,11 +1,11 @@
 //! Numbers with bounds.
 
-/// A number outside the range that its field takes.
+/// A number outside the range that its field accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeError {
-    /// The smallest number that is taken.
+    /// The smallest accepted number.
     pub min: i64,
-    /// The largest number that is taken.
+    /// The largest accepted number.
     pub max: i64,
     /// `true` if 0, though between the two, is refused.
     pub but_not_zero: bool,

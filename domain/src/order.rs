@@ -16,7 +16,7 @@ impl OrderQuantity {
     /// One unit: the quantity of an order that states none.
     pub const ONE: Self = Self(1);
 
-    /// The most units of one order.
+    /// The maximum number of units of one order.
     pub const MAX: u32 = 10_000;
 
     /// Takes a number from 1 to [`OrderQuantity::MAX`].

@@ -117,7 +117,7 @@ pub struct PetRecord {
     pub pet: Pet,
     /// The pet's version.
     pub version: Version,
-    /// Free units: those in open orders are already off.
+    /// Free units, without the units in open orders.
     pub stock: u64,
     /// The inventory item's version.
     pub item_version: Version,
@@ -173,7 +173,7 @@ impl PetRecord {
             | (PetStatus::Sold, PetStatus::Sold) => self.stock,
             (PetStatus::Pending, PetStatus::Available) if self.stock > 0 => self.stock,
             (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) if self.open_orders == 0 => 0,
-            // Returned, and perhaps kept on hold.
+            // A unit is returned, and may be kept on hold.
             (PetStatus::Sold, PetStatus::Available | PetStatus::Pending) => 1,
             (PetStatus::Pending, PetStatus::Available)
             | (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) => return Err(refused),

@@ -124,7 +124,7 @@ impl Windows {
         }
     }
 
-    /// Returns whether either window begins after `now`. It was then counted by a clock that was ahead.
+    /// Returns whether either window begins after `now`. Such a window was counted by a clock that was ahead.
     pub fn are_ahead_of(self, now: Timestamp) -> bool {
         self.minute.number() > WindowKind::Minute.number_at(now)
             || self.day.number() > WindowKind::Day.number_at(now)

@@ -43,25 +43,25 @@ pub enum RecordRef {
 pub struct Footprint(Vec<RecordRef>);
 
 impl Footprint {
-    /// Adds a name, if it is not there yet.
-    pub fn add(&mut self, name: RecordRef) {
-        if let Err(place) = self.0.binary_search(&name) {
-            self.0.insert(place, name);
+    /// Adds a reference, if it is not there yet.
+    pub fn add(&mut self, record: RecordRef) {
+        if let Err(place) = self.0.binary_search(&record) {
+            self.0.insert(place, record);
         }
     }
 
-    /// The names, in their order.
-    pub fn names(&self) -> &[RecordRef] {
+    /// The references, in their order.
+    pub fn records(&self) -> &[RecordRef] {
         &self.0
     }
 }
 
 impl<const N: usize> From<[RecordRef; N]> for Footprint {
-    fn from(names: [RecordRef; N]) -> Self {
-        let mut names = Vec::from(names);
-        names.sort_unstable();
-        names.dedup();
-        Self(names)
+    fn from(records: [RecordRef; N]) -> Self {
+        let mut records = Vec::from(records);
+        records.sort_unstable();
+        records.dedup();
+        Self(records)
     }
 }
 
@@ -77,7 +77,7 @@ impl<K, V> Default for Loaded<K, V> {
 
 impl<K: PartialEq, V> Loaded<K, V> {
     fn entry(&self, key: &K) -> Option<&Option<V>> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.0.iter().find(|(other, _)| other == key).map(|(_, value)| value)
     }
 
     fn value(&self, key: &K) -> Option<&V> {
@@ -85,7 +85,7 @@ impl<K: PartialEq, V> Loaded<K, V> {
     }
 
     fn set(&mut self, key: K, value: Option<V>) {
-        match self.0.iter_mut().find(|(name, _)| *name == key) {
+        match self.0.iter_mut().find(|(other, _)| *other == key) {
             Some((_, place)) => *place = value,
             None => self.0.push((key, value)),
         }
@@ -109,9 +109,9 @@ macro_rules! view {
         }
 
         impl View {
-            /// Returns whether a name has been loaded, also if its record is absent.
-            pub fn holds(&self, name: &RecordRef) -> bool {
-                match name {
+            /// Returns whether a record, or its absence, has been loaded.
+            pub fn holds(&self, record: &RecordRef) -> bool {
+                match record {
                     $(RecordRef::$name(key) => self.$field.entry(key).is_some(),)*
                     RecordRef::NextPet => self.next_pet.is_some(),
                     RecordRef::NextCategory => self.next_category.is_some(),
@@ -187,8 +187,8 @@ impl View {
     }
 
     /// An idempotency record.
-    pub fn idempotency(&self, name: &IdempotencyId) -> Option<&IdempotencyRecord> {
-        self.idempotency.value(name)
+    pub fn idempotency(&self, id: &IdempotencyId) -> Option<&IdempotencyRecord> {
+        self.idempotency.value(id)
     }
 }
 

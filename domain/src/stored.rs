@@ -1,26 +1,26 @@
-//! Values that older versions have stored and that are not accepted any more, and their replacements.
+//! Values that older versions have stored and that are no longer accepted, and their replacements.
 
 use crate::text::parse_name;
 use crate::{TextError, Timestamp, TimestampError};
 
-/// A stored value, read by the rules of today.
+/// A stored value, parsed by the current rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stored<T> {
-    /// It keeps to them.
+    /// The stored value is valid.
     Sound(T),
-    /// An older version took it; this stands in its place.
+    /// The replacement of a stored value that an older version accepted.
     Mended(T),
 }
 
 impl<T> Stored<T> {
-    /// The value, whether it is the stored one or stands in its place.
+    /// The stored value or its replacement.
     pub fn into_value(self) -> T {
         match self {
             Self::Sound(value) | Self::Mended(value) => value,
         }
     }
 
-    /// The value that stands in the place of the stored one, if it had to be mended.
+    /// The replacement, if the stored value is not valid.
     pub fn mended(self) -> Option<T> {
         match self {
             Self::Sound(_) => None,
@@ -29,18 +29,18 @@ impl<T> Stored<T> {
     }
 }
 
-/// Reads a stored point in time. In the year 0000, which was taken once, it becomes [`Timestamp::MIN`].
+/// Reads a stored point in time. A time in the year 0000, which an older version accepted, becomes [`Timestamp::MIN`].
 pub fn stored_time(text: &str) -> Result<Stored<Timestamp>, TimestampError> {
     match Timestamp::parse(text) {
         Ok(time) => Ok(Stored::Sound(time)),
-        // Only what is well formed is out of range.
+        // Only a well-formed time can be out of range.
         Err(TimestampError::OutOfRange) if text.starts_with("0000-") => Ok(Stored::Mended(Timestamp::MIN)),
         Err(error) => Err(error),
     }
 }
 
-/// Reads a stored name of a kind of thing, such as `pet`. Without a visible character, which was taken once, it becomes the
-/// kind and the id.
+/// Reads a stored name of a kind of record, such as `pet`. A name without a visible character, which an older version
+/// accepted, is replaced by the kind and the id.
 pub fn stored_name(text: &str, kind: &str, id: u64) -> Result<Stored<String>, TextError> {
     match parse_name(text) {
         Ok(name) => Ok(Stored::Sound(name.to_owned())),

@@ -28,8 +28,8 @@ impl Clone for ShortText {
     }
 }
 
-/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an
-/// odd rest, which is copied in overlapping pieces that wait for each other.
+/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an odd
+/// remainder, which is copied in overlapping parts that wait for each other.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inline {
@@ -121,7 +121,7 @@ pub enum TextError {
     /// More characters (Unicode scalar values) than the field takes.
     #[error("must have at most {max} characters")]
     TooLong {
-        /// The most characters that the field takes.
+        /// The maximum number of characters that the field takes.
         max: usize,
     },
     /// A control character, U+0000 among them.

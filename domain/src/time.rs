@@ -46,7 +46,7 @@ impl Timestamp {
             return Err(TimestampError::NotRfc3339);
         }
         let time = DateTime::parse_from_rfc3339(text).map_err(|_| TimestampError::NotRfc3339)?;
-        // A leap second is the last of a month in UTC, and nowhere else (section 5.7).
+        // A leap second is valid only as the last second of a month in UTC (section 5.7).
         if text.as_bytes().get(17..19) == Some(b"60") {
             let next = time.to_utc() + chrono::Duration::seconds(1);
             if next.day() != 1 || next.num_seconds_from_midnight() != 0 {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-/// The version of one resource: 1 when it is made, one more with each change of its representation.
+/// The version of one resource: 1 when it is created, and one more with each change of its representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(NonZeroU64);
 

@@ -3,7 +3,7 @@
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, WhiteSpace};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// BRAILLE PATTERN BLANK: a symbol by its category, with an empty glyph. No property of Unicode tells.
+/// BRAILLE PATTERN BLANK: its category is symbol, and no Unicode property states that its glyph is empty.
 const BLANK_PATTERN: char = '\u{2800}';
 
 /// Returns whether a text has a visible character.
@@ -12,7 +12,7 @@ const BLANK_PATTERN: char = '\u{2800}';
 /// category Control, Format or Surrogate; U+2800 BRAILLE PATTERN BLANK is not visible either. What is not assigned yet is
 /// visible: a later Unicode version may give it a glyph, and until then it is shown as a box.
 pub(crate) fn has_visible(text: &str) -> bool {
-    // Nearly every name has a letter of ASCII, or is refused no later than here.
+    // A fast path: nearly every name has a visible ASCII character.
     text.bytes().any(|byte| byte.is_ascii_graphic()) || text.chars().any(is_visible)
 }
 

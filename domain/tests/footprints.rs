@@ -11,7 +11,7 @@ use common::{
     order_id, place, shop,
 };
 
-/// The shop of these tests: Rex with an open order, 1, and one that is complete, 2.
+/// The shop of these tests: Rex with the open order 1 and the complete order 2.
 fn rex() -> Shop {
     let mut complete = order(order_id(2), 1);
     complete.order.complete = true;
@@ -19,7 +19,7 @@ fn rex() -> Shop {
 }
 
 fn check(operation: &impl Operation, expected: &[RecordRef]) {
-    assert_eq!(rex().footprint(operation).names(), expected);
+    assert_eq!(rex().footprint(operation).records(), expected);
 }
 
 fn dogs() -> RecordRef {
@@ -29,11 +29,11 @@ fn dogs() -> RecordRef {
 #[test]
 fn an_order_names_its_pet_once_it_is_known() {
     let cancel = CancelOrder { id: order_id(1), precondition: Precondition::None };
-    assert_eq!(cancel.footprint(&View::default()).names(), [RecordRef::Order(order_id(1))]);
+    assert_eq!(cancel.footprint(&View::default()).records(), [RecordRef::Order(order_id(1))]);
     check(&cancel, &[RecordRef::Pet(REX), RecordRef::Order(order_id(1))]);
     let patch = OrderPatch { complete: Some(true), ..OrderPatch::default() };
     let complete = UpdateOrder { id: order_id(1), patch, precondition: Precondition::None, now: now() };
-    assert_eq!(complete.footprint(&View::default()).names(), [RecordRef::Order(order_id(1))]);
+    assert_eq!(complete.footprint(&View::default()).records(), [RecordRef::Order(order_id(1))]);
     check(&complete, &[RecordRef::Pet(REX), RecordRef::Order(order_id(1))]);
 }
 
@@ -41,14 +41,14 @@ fn an_order_names_its_pet_once_it_is_known() {
 fn a_replayed_request_names_only_its_idempotency_records() {
     let mut shop = rex();
     let request = idempotent(place(1), 1);
-    let kept = [RecordRef::Idempotency(request.name.clone())];
-    assert_eq!(request.footprint(&View::default()).names(), kept);
+    let kept = [RecordRef::Idempotency(request.id.clone())];
+    assert_eq!(request.footprint(&View::default()).records(), kept);
     let all = [&[RecordRef::Pet(REX)][..], &kept, &[RecordRef::NextOrder]].concat();
-    assert_eq!(shop.footprint(&request).names(), all);
+    assert_eq!(shop.footprint(&request).records(), all);
     shop.run(&request).unwrap();
-    assert_eq!(shop.footprint(&request).names(), kept, "in particular no id");
+    assert_eq!(shop.footprint(&request).records(), kept, "in particular no id");
     let later = Idempotent { now: request.expires_at, ..request };
-    assert_eq!(shop.footprint(&later).names(), all);
+    assert_eq!(shop.footprint(&later).records(), all);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn stock_and_new_orders_name_one_pet() {
 #[test]
 fn an_idempotency_key_adds_its_record_and_nothing_shared_with_other_keys() {
     let operation = idempotent(place(1), 1);
-    let record = RecordRef::Idempotency(operation.name.clone());
+    let record = RecordRef::Idempotency(operation.id.clone());
     let expected = [RecordRef::Pet(REX), record, RecordRef::NextOrder];
     check(&operation, &expected);
 }
@@ -117,12 +117,12 @@ fn an_idempotency_key_adds_its_record_and_nothing_shared_with_other_keys() {
 #[test]
 fn a_new_account_names_the_candidates_for_its_name() {
     let operation = common::create_key(KeyHolder::New { plan: Plan::Free });
-    let mut names = vec![RecordRef::AccountName(account_name("account-1").folded())];
-    names.extend(
+    let mut records = vec![RecordRef::AccountName(account_name("account-1").folded())];
+    records.extend(
         (2..=8).map(|number| RecordRef::AccountName(account_name(&format!("account-1-{number}")).folded())),
     );
-    names.extend([RecordRef::NextAccount, RecordRef::NextKey]);
-    check(&operation, &names);
+    records.extend([RecordRef::NextAccount, RecordRef::NextKey]);
+    check(&operation, &records);
 }
 
 #[test]
@@ -130,5 +130,5 @@ fn a_footprint_is_sorted_and_without_duplicates() {
     let mut footprint = Footprint::from([RecordRef::NextPet, RecordRef::Pet(REX), RecordRef::NextPet]);
     footprint.add(RecordRef::Category(DOGS));
     footprint.add(RecordRef::Pet(REX));
-    assert_eq!(footprint.names(), [RecordRef::Pet(REX), RecordRef::Category(DOGS), RecordRef::NextPet]);
+    assert_eq!(footprint.records(), [RecordRef::Pet(REX), RecordRef::Category(DOGS), RecordRef::NextPet]);
 }

@@ -52,7 +52,7 @@ fn check(
     let mut after = shop.rex().clone();
     after.stock = stock;
     after.pet.status = status;
-    // The units are the item's alone, the status belongs to the pet too.
+    // The units are part of the item only, the status is part of the pet too.
     after.version = version(PET_VERSION + u64::from(status != from));
     after.item_version = version(ITEM_VERSION + u64::from(stock != units || status != from));
     assert_eq!(run(&mut shop), after.versioned_item(), "{state:?} to {stock}");
@@ -97,7 +97,7 @@ fn the_precondition_of_an_item_is_checked_against_the_item_and_not_its_pet() {
         (Precondition::Required, Some(PreconditionError::Required { current })),
     ];
     for (precondition, error) in cases {
-        // To the level it has: the precondition counts even where nothing would change.
+        // Sets the current level: the precondition is checked even where nothing would change.
         let set = SetStock { precondition, ..set(3) };
         let rejection = shop(Available, 3, 0).decide(&set).err();
         assert_eq!(rejection, error.map(SetStockRejection::Precondition), "{set:?}");

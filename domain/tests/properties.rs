@@ -95,21 +95,21 @@ struct Seen(BTreeSet<RecordRef>);
 impl Seen {
     /// Checks that no new id was assigned before.
     fn note(&mut self, before: &Shop, after: &Shop) {
-        let before = names(before);
-        for name in names(after).difference(&before) {
-            assert!(self.0.insert(name.clone()), "{name:?} is assigned for the second time");
+        let before = records(before);
+        for record in records(after).difference(&before) {
+            assert!(self.0.insert(record.clone()), "{record:?} is assigned for the second time");
         }
     }
 }
 
-fn names(shop: &Shop) -> BTreeSet<RecordRef> {
-    let mut names = BTreeSet::new();
-    names.extend(shop.pets.keys().map(|id| RecordRef::Pet(*id)));
-    names.extend(shop.categories.keys().map(|id| RecordRef::Category(*id)));
-    names.extend(shop.orders.keys().map(|id| RecordRef::Order(*id)));
-    names.extend(shop.accounts.keys().map(|id| RecordRef::Account(*id)));
-    names.extend(shop.keys.keys().map(|id| RecordRef::Key(*id)));
-    names
+fn records(shop: &Shop) -> BTreeSet<RecordRef> {
+    let mut records = BTreeSet::new();
+    records.extend(shop.pets.keys().map(|id| RecordRef::Pet(*id)));
+    records.extend(shop.categories.keys().map(|id| RecordRef::Category(*id)));
+    records.extend(shop.orders.keys().map(|id| RecordRef::Order(*id)));
+    records.extend(shop.accounts.keys().map(|id| RecordRef::Account(*id)));
+    records.extend(shop.keys.keys().map(|id| RecordRef::Key(*id)));
+    records
 }
 
 proptest! {
@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn units_are_conserved_and_ids_never_assigned_twice_by_any_operations(steps in steps(80)) {
         let mut shop = shop(PetStatus::Available, 3, 1);
-        let (mut ledger, mut seen) = (Ledger::open(&shop), Seen(names(&shop)));
+        let (mut ledger, mut seen) = (Ledger::open(&shop), Seen(records(&shop)));
         for Step { wait, act, retry } in &steps {
             shop.now = shop.now.plus(*wait);
             let before = shop.clone();

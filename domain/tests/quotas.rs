@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use common::{cases, limits, now};
 
-/// More than any of these tests asks for: the other window is to be the one that binds.
+/// More requests than any of these tests sends, so that the other window is the binding one.
 const PLENTY: u32 = Limit::MAX;
 
 /// Clock readings that go forward, stay, and step back; mostly by seconds, sometimes by hours.
@@ -137,7 +137,8 @@ proptest! {
         prop_assert_eq!(binding, own);
         prop_assert!(binding.remaining <= other.remaining);
         if minute == day {
-            // Two that are equal: the minute, unless both are exhausted, since the day lifts later.
+            // If both windows have equally many requests left, the minute binds. If both are exhausted, the day binds,
+            // because it ends later.
             let expected = if day == 0 { WindowKind::Day } else { WindowKind::Minute };
             prop_assert_eq!(kind, expected);
         }

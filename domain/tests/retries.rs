@@ -40,15 +40,15 @@ fn check_kept<O: Comparable>(shop: &Shop, operation: &O, outcome: Outcome) {
     assert!(!first.replayed);
 
     let record = IdempotencyRecord {
-        name: request.name.clone(),
+        id: request.id.clone(),
         fingerprint: request.fingerprint,
         outcome,
         expires_at: request.expires_at,
     };
-    assert_eq!(with.retries.remove(&request.name), Some(record.clone()));
+    assert_eq!(with.retries.remove(&request.id), Some(record.clone()));
     assert_eq!(with, without, "but for the record, the key makes no difference");
 
-    with.retries.insert(record.name.clone(), record);
+    with.retries.insert(record.id.clone(), record);
     let again = Answered { replayed: true, ..first };
     assert_eq!(with.decide(&request), Ok((Changes::none(), again)));
 }
@@ -99,7 +99,7 @@ fn a_recorded_answer_is_replayed_whatever_has_changed_since() {
     let mut shop = rex();
     let sold_out = idempotent(place(4), 1);
     let mut adjusted = idempotent(adjust(-2), 2);
-    adjusted.name.key = IdempotencyKey::parse(b"another").unwrap();
+    adjusted.id.key = IdempotencyKey::parse(b"another").unwrap();
     let refused = shop.run(&sold_out).unwrap();
     let item = shop.run(&adjusted).unwrap();
     shop.run(&adjust(100)).unwrap();
@@ -132,7 +132,7 @@ fn rejects_another_body_under_the_same_key() {
     check_key_reused(&create_category());
     check_key_reused(&place(1));
     check_key_reused(&adjust(1));
-    // A recorded refusal binds its key as well.
+    // A key with a recorded refusal cannot be used with another body either.
     check_key_reused(&place(4));
 }
 
@@ -142,7 +142,7 @@ fn a_key_is_unique_within_an_account_and_a_path() {
     let mut shop = rex();
     shop.run(&create_pet()).unwrap();
     let mut other_account = idempotent(adjust(1), 2);
-    other_account.name.account = account_id(2);
+    other_account.id.account = account_id(2);
     shop.run(&idempotent(adjust(1), 1)).unwrap();
     assert!(!shop.run(&idempotent(other_pet, 2)).unwrap().replayed);
     assert!(!shop.run(&idempotent(place(1), 2)).unwrap().replayed);
@@ -161,7 +161,7 @@ fn check_expired<O: Comparable>(first: O, second: O, at: Timestamp) {
     shop.now = at;
     assert!(!shop.run(&later).unwrap().replayed);
     assert_eq!(shop.retries.len(), 1, "the new record is in the place of the old one");
-    let record = &shop.retries[&request.name];
+    let record = &shop.retries[&request.id];
     assert_eq!((record.fingerprint, record.expires_at), (Fingerprint([2; 32]), hours(99)));
     assert!(shop.run(&later).unwrap().replayed);
 }
@@ -184,25 +184,25 @@ fn a_record_is_live_until_it_expires() {
     let now = Timestamp::from_millis(hours(24).as_millis() - 1).unwrap();
     let just_before = Idempotent { now, expires_at: hours(48), ..idempotent(place(1), 1) };
     assert!(shop.run(&just_before).unwrap().replayed);
-    let expires_at = shop.retries[&just_before.name].expires_at;
+    let expires_at = shop.retries[&just_before.id].expires_at;
     assert_eq!(expires_at, hours(24), "a replay does not prolong it");
 }
 
 fn check_bound<O: Comparable>(operation: &O) {
     let request = |key: &[u8], body| {
         let mut request = Idempotent { records_max: 2, ..idempotent(operation.clone(), body) };
-        request.name.key = IdempotencyKey::parse(key).unwrap();
+        request.id.key = IdempotencyKey::parse(key).unwrap();
         request
     };
     // One record of this account and one of another: there is room for one more.
     let mut shop = rex();
     shop.run(&idempotent(adjust(50), 1)).unwrap();
     let mut others = idempotent(adjust(50), 1);
-    others.name.account = account_id(2);
+    others.id.account = account_id(2);
     shop.run(&others).unwrap();
 
     let counted = |shop: &Shop, request: Idempotent<O>| Idempotent {
-        records: shop.live_idempotency_records(request.name.account),
+        records: shop.live_idempotency_records(request.id.account),
         ..request
     };
     let second = counted(&shop, request(b"second", 1));
@@ -231,7 +231,7 @@ fn a_record_that_has_expired_makes_room() {
     let mut shop = rex();
     shop.run(&idempotent(place(1), 1)).unwrap();
     let mut request = Idempotent { records: 1, records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
-    request.name.key = IdempotencyKey::parse(b"second").unwrap();
+    request.id.key = IdempotencyKey::parse(b"second").unwrap();
     shop.now = now();
     assert_eq!(shop.run(&request), Err(IdempotencyRejection::TooManyRecords));
     // A record that is overwritten does not raise the number, also before the store drops the expired one.
@@ -248,7 +248,7 @@ fn a_record_of_another_kind_of_operation_is_not_replayed() {
     let request = idempotent(place(1), 1);
     shop.run(&idempotent(adjust(1), 1)).unwrap();
     let (_, mut foreign) = shop.retries.pop_first().unwrap();
-    foreign.name = request.name.clone();
-    shop.retries.insert(foreign.name.clone(), foreign);
+    foreign.id = request.id.clone();
+    shop.retries.insert(foreign.id.clone(), foreign);
     assert_eq!(shop.decide(&request), Err(IdempotencyRejection::KeyReused));
 }

@@ -8,6 +8,28 @@ use crate::{LastIds, Row, StoreError};
 
 /// Imports the whole shop into an empty store, or exports it. For an operator: every method blocks for as long as the disk or
 /// the network takes, so call it on a separate thread.
+///
+/// A store that exports its rows and is filled at its start, not by an import:
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use petstore_ports::{Bulk, BulkImport, ImportError, Row, StoreError};
+///
+/// /// Categories, pets and orders, each by id.
+/// struct FixedShop(Vec<Row>);
+///
+/// impl Bulk for FixedShop {
+///     fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError> {
+///         Err(ImportError::NotEmpty)
+///     }
+///
+///     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
+///         // Breaking off is no failure.
+///         let _ = self.0.iter().cloned().try_for_each(sink);
+///         Ok(())
+///     }
+/// }
+/// ```
 pub trait Bulk: Send + Sync {
     /// Begins a bulk load into a store without a category, pet or order. Until it ends, readers see the store as it was:
     /// empty. Writes may be refused as busy meanwhile.
@@ -94,7 +116,8 @@ pub enum ImportError {
         /// The two categories.
         why: String,
     },
-    /// The store failed. If its error is indeterminate, all rows or none are stored once it answers again.
+    /// The store failed. If its error is indeterminate, either all rows are stored or none; this is known once the
+    /// store answers again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,4 +1,4 @@
-//! The time of day, from outside.
+//! The time of day, as a port.
 
 use petstore_domain::Timestamp;
 

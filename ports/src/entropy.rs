@@ -1,4 +1,4 @@
-//! Randomness, from outside.
+//! Randomness, as a port.
 
 use crate::StoreError;
 

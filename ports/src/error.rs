@@ -13,7 +13,8 @@ pub enum StoreErrorKind {
     /// The store cannot be reached or cannot write: nothing was done.
     Unavailable,
     /// It is unknown whether the change was made. A repetition may make it twice, unless the operation finds its first
-    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never repeats it, and a caller only in that case.
+    /// answer ([`Idempotent`](petstore_domain::Idempotent)). So a store never repeats a change, and a caller repeats it
+    /// only under an idempotency key.
     Indeterminate,
     /// The data that was read is not the data that was written, or an operation failed inside the store.
     Corrupt,
@@ -152,7 +153,7 @@ impl Error for StoreError {
     }
 }
 
-/// Equal by what a report says: errors of drivers cannot be compared otherwise.
+/// Compares the reports, because errors of drivers cannot be compared.
 impl PartialEq for StoreError {
     fn eq(&self, other: &Self) -> bool {
         self.kind() == other.kind() && self.reason() == other.reason()

@@ -19,7 +19,7 @@ pub struct EventBatch<'a> {
     pub body: &'a [u8],
 }
 
-/// The positions that a page of older events looks at.
+/// The positions that a page of older events reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRange {
     /// The position before the first one.
@@ -32,11 +32,11 @@ pub struct EventRange {
 
 /// Reads the batches of events of a journal, beside its writer and on another thread. Blocking.
 pub trait EventBatchReader: Send {
-    /// Hands over each batch with a position in the range, in the order of the range, until `into` breaks off. Returns
-    /// the extent of the log as of the same moment. No read transaction outlives the call.
+    /// Passes each batch with a position in the range to `into`, in the order of the range, until `into` breaks off.
+    /// Returns the extent of the log at the same moment. No read transaction outlives the call.
     ///
-    /// If events behind `after` have been dropped, nothing is handed over: the caller compares the extent with the range.
-    /// A batch that is missing from the middle is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
+    /// If events behind `after` have been dropped, no batch is passed: the caller compares the extent with the range. A
+    /// batch that is missing from the middle is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
     fn read(
         &mut self,
         range: &EventRange,
@@ -49,7 +49,7 @@ pub trait EventBatchReader: Send {
 pub struct EventLimits {
     /// Batches whose latest event is older than this are dropped.
     pub not_before: Timestamp,
-    /// The bytes of all bodies. The oldest batches are dropped until no more are left.
+    /// The maximum number of bytes of all bodies. The oldest batches are dropped until the rest is within it.
     pub bytes_max: u64,
 }
 

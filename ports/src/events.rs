@@ -7,8 +7,8 @@ use crate::{PageOrder, Reply, StoreError};
 /// The extent of an event log at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventBounds {
-    /// The life of the log: a random number that the store draws with each new log. A reset, an import and a restored
-    /// copy begin a new one, and no id of an older log is ever given again.
+    /// The epoch of the log: a random number that the store draws with each new log. A reset, an import and a restored
+    /// copy begin a new log, and no id of an older log is issued again.
     pub epoch: u64,
     /// The position before the oldest event that is kept: [`Position::START`] until events have been dropped.
     pub pruned: Position,
@@ -29,8 +29,8 @@ impl EventBounds {
         EventId { epoch: self.epoch, position }
     }
 
-    /// Returns whether a reader can go on after this id without missing an event: it is of this life of the log, no event
-    /// behind it has been dropped, and it is not beyond the last one.
+    /// Returns whether a reader can continue after this id without missing an event: the id belongs to this epoch of
+    /// the log, no event after it has been dropped, and it is not beyond the last one.
     pub fn can_follow(&self, id: EventId) -> bool {
         id.epoch == self.epoch && (self.pruned..=self.last).contains(&id.position)
     }
@@ -39,17 +39,18 @@ impl EventBounds {
 /// A page of the event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventQuery {
-    /// The life of the log that the reader is in; none for the present one.
+    /// The epoch of the log that the reader reads; none for the current one.
     pub epoch: Option<u64>,
     /// The direction of the page.
     pub order: PageOrder,
-    /// The position to begin at, exclusive. Ascending, none is the oldest event that is kept; descending, the last one.
+    /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event that is
+    /// kept, and a descending one with the last event.
     pub after: Option<Position>,
-    /// The events that are handed over.
+    /// The filter of the events.
     pub filter: EventFilter,
-    /// The largest number of events, from 1.
+    /// The maximum number of events, at least 1.
     pub events_max: usize,
-    /// The largest number of positions that are looked at, from 1: it bounds the cost of a filter that few events pass.
+    /// The maximum number of positions that are read, at least 1. It bounds the cost of a filter that few events pass.
     pub positions_max: u64,
 }
 
@@ -58,8 +59,8 @@ pub struct EventQuery {
 pub struct EventPage {
     /// The events that passed, in the order of the query.
     pub events: Vec<Event>,
-    /// The last position that was looked at, whether its event passed or not; where there was none, the position that the
-    /// page began at. The next page goes on after it.
+    /// The last position that was read, whether its event passed or not. If none was read, the position at which the
+    /// page begins. The next page continues after it.
     pub reached: Position,
     /// The extent of the log when it was read.
     pub bounds: EventBounds,
@@ -70,8 +71,8 @@ pub struct EventPage {
 pub enum EventRead {
     /// A page.
     Page(EventPage),
-    /// The position to begin at is not in the log: it is of another life, its successors have been dropped, or it is
-    /// beyond the last event.
+    /// The position to begin at is not in the log: it belongs to another epoch, events after it have been dropped, or
+    /// it is beyond the last event.
     Expired(EventBounds),
 }
 
@@ -81,10 +82,86 @@ pub enum EventRead {
 /// - An event is in the log if and only if its change is committed, and both are seen together.
 /// - A change that was answered is in every page that is read afterwards, on every handle.
 /// - If an operation saw the effect of another one, or was sent after the other one was answered, its events come later.
-/// - No event is inserted before a position that a reader has been told as the last one. The events of one decision stand
+/// - No event is inserted before a position that a reader was given as the last one. The events of one decision stand
 ///   together, in the order of [`happenings`](petstore_domain::happenings).
-/// - A page neither skips nor repeats an event; what has been dropped is [`EventRead::Expired`] and never a gap.
+/// - A page neither skips nor repeats an event; dropped events lead to [`EventRead::Expired`], never to a gap.
 /// - No lock and no read transaction outlives a page.
+///
+/// A log that drops no event and has no gap between positions:
+///
+/// ```
+/// use petstore_domain::{Event, EventId, Position, Timestamp};
+/// use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, EventReader, PageOrder, Reply, StoreError};
+///
+/// struct Log {
+///     epoch: u64,
+///     events: Vec<Event>,
+/// }
+///
+/// impl Log {
+///     fn extent(&self) -> EventBounds {
+///         EventBounds {
+///             epoch: self.epoch,
+///             pruned: Position::START,
+///             last: self.events.last().map_or(Position::START, |event| event.id.position),
+///             oldest_at: self.events.first().map(|event| event.at),
+///         }
+///     }
+/// }
+///
+/// impl EventReader for Log {
+///     fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+///         Reply::now(Ok(self.extent()))
+///     }
+///
+///     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+///         let bounds = self.extent();
+///         let (end, start) = match query.order {
+///             PageOrder::Ascending => (bounds.last, Position::START),
+///             PageOrder::Descending => (bounds.last.next(), bounds.last.next()),
+///         };
+///         let after = query.after.unwrap_or(start);
+///         if query.epoch.is_some_and(|epoch| epoch != bounds.epoch) || after > end {
+///             return Reply::now(Ok(EventRead::Expired(bounds)));
+///         }
+///         let mut page = EventPage { events: Vec::new(), reached: after, bounds };
+///         for _ in 0..query.positions_max {
+///             // The event at position 1 has the index 0.
+///             let position = match query.order {
+///                 PageOrder::Ascending => page.reached.next(),
+///                 PageOrder::Descending => page.reached.before(),
+///             };
+///             let index = usize::try_from(position.get()).ok().and_then(|number| number.checked_sub(1));
+///             let event = index.and_then(|index| self.events.get(index));
+///             let Some(event) = event.filter(|_| page.events.len() < query.events_max) else { break };
+///             page.reached = position;
+///             if query.filter.admits(&event.happening) {
+///                 page.events.push(event.clone());
+///             }
+///         }
+///         Reply::now(Ok(EventRead::Page(page)))
+///     }
+/// }
+/// # use petstore_domain::{EventFilter, Happening, Order, OrderId, OrderQuantity, PetId};
+/// # let order = Order { id: OrderId::FIRST, pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None, complete: false };
+/// # let event = |number| {
+/// #     let id = EventId { epoch: 7, position: Position::new(number).unwrap() };
+/// #     Event { id, at: Timestamp::EPOCH, happening: Happening::OrderPlaced(order.clone()) }
+/// # };
+/// # let log = Log { epoch: 7, events: vec![event(1), event(2), event(3)] };
+/// # let read = |order, after, events_max| {
+/// #     let after = Position::new(after).filter(|_| after > 0);
+/// #     let query = EventQuery { epoch: None, order, after, filter: EventFilter::ALL, events_max, positions_max: 2 };
+/// #     let reply = log.read(query);
+/// #     let Some(Ok(EventRead::Page(page))) = reply.ready() else { panic!("{reply:?}") };
+/// #     let found: Vec<u64> = page.events.iter().map(|event| event.id.position.get()).collect();
+/// #     (found, page.reached.get())
+/// # };
+/// # assert_eq!(read(PageOrder::Ascending, 0, 9), (vec![1, 2], 2));
+/// # assert_eq!(read(PageOrder::Ascending, 2, 9), (vec![3], 3));
+/// # assert_eq!(read(PageOrder::Descending, 0, 1), (vec![3], 3));
+/// # assert_eq!(read(PageOrder::Descending, 3, 9), (vec![2, 1], 1));
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventReader: Send + Sync {
     /// The extent of the log.
@@ -94,22 +171,40 @@ pub trait EventReader: Send + Sync {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>>;
 }
 
-/// The end of an event log, as a reader that waits knows it.
+/// The end of an event log, as a waiting reader knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: u64,
     /// The position of its last event.
     pub last: Position,
 }
 
 /// Wakes readers that wait for more events.
+///
+/// The feed of a log that never grows:
+///
+/// ```
+/// use petstore_ports::{EventFeed, LogEnd, Reply};
+///
+/// struct FixedLog(LogEnd);
+///
+/// impl EventFeed for FixedLog {
+///     fn end(&self) -> LogEnd {
+///         self.0
+///     }
+///
+///     fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+///         if known == self.0 { Reply::later(std::future::pending()) } else { Reply::now(self.0) }
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventFeed: Send + Sync {
-    /// The end of the log, at no cost: it may be a little behind on a store of several nodes.
+    /// The end of the log. The call does not wait; on a store of several nodes the end may lag behind a little.
     fn end(&self) -> LogEnd;
 
-    /// Answers with the end of the log once it is another one than this. It may answer for no reason, and up to 100 ms
-    /// late. Dropping the reply ends the wait.
+    /// Completes with the end of the log once it differs from `known`. It may complete without a change, and up to 100
+    /// ms late. Dropping the reply ends the wait.
     fn changed(&self, known: LogEnd) -> Reply<LogEnd>;
 }

@@ -118,18 +118,115 @@ pub struct Header {
 ///   before that.
 /// - `load` returns exactly the records that the batches left. It parses each row like external input: a row that does not
 ///   parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table and the row, never a default value.
+///
+/// A journal of categories alone, which drops events at once and loses everything when the process ends:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::ops::ControlFlow;
+/// use std::sync::{Arc, Mutex};
+/// use petstore_domain::{CategoryId, CategoryRecord, Change, Changes, Position, Timestamp};
+/// use petstore_ports::{
+///     Batch, BatchNumber, BulkLoad, EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned,
+///     Header, Journal, Row, StoreError, UsageCount,
+/// };
+///
+/// struct Categories {
+///     header: Header,
+///     records: BTreeMap<CategoryId, CategoryRecord>,
+///     /// Shared with the readers of events.
+///     bounds: Arc<Mutex<EventBounds>>,
+/// }
+///
+/// fn other_record() -> StoreError {
+///     StoreError::unavailable("this journal holds categories only")
+/// }
+///
+/// impl Journal for Categories {
+///     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+///         self.records.values().cloned().map(Row::Category).try_for_each(into)?;
+///         Ok(Header { events: *self.bounds.lock().unwrap(), ..self.header })
+///     }
+///
+///     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+///         // A batch that fails leaves nothing behind.
+///         let mut records = self.records.clone();
+///         for change in batch.changes.iter().flat_map(Changes::as_slice) {
+///             match change {
+///                 Change::Category(record) => drop(records.insert(record.category.id, record.clone())),
+///                 Change::CategoryDeleted(id) => drop(records.remove(id)),
+///                 _ => return Err(other_record()),
+///             }
+///         }
+///         self.records = records;
+///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
+///         if let Some(events) = batch.events {
+///             // Dropped at once: the log ends where it begins.
+///             let mut bounds = self.bounds.lock().unwrap();
+///             (bounds.pruned, bounds.last) = (events.last, events.last);
+///         }
+///         Ok(())
+///     }
+///
+///     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+///         Ok(self.header.last_batch)
+///     }
+///
+///     fn note_usage(&mut self, _counts: &[UsageCount]) -> Result<(), StoreError> {
+///         Err(other_record())
+///     }
+///
+///     fn prune(&mut self, _now: Timestamp) -> Result<usize, StoreError> {
+///         Ok(0)
+///     }
+///
+///     fn prune_events(&mut self, _limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+///         Ok(EventsPruned { bounds: *self.bounds.lock().unwrap(), has_more: false })
+///     }
+///
+///     fn event_reader(&self) -> Box<dyn EventBatchReader> {
+///         Box::new(Dropped(Arc::clone(&self.bounds)))
+///     }
+///
+///     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+///         let loaded = rows.map(|row| match row {
+///             Row::Category(record) => Ok((record.category.id, record)),
+///             _ => Err(other_record()),
+///         });
+///         self.records = loaded.collect::<Result<_, StoreError>>()?;
+///         (self.header.last_batch, self.header.last_ids) = (bulk.number, bulk.last_ids);
+///         self.header.epoch = bulk.anew.unwrap_or(self.header.epoch);
+///         let (pruned, last) = (Position::START, Position::START);
+///         *self.bounds.lock().unwrap() = EventBounds { epoch: bulk.event_epoch, pruned, last, oldest_at: None };
+///         Ok(())
+///     }
+/// }
+///
+/// /// A log whose events have all been dropped.
+/// struct Dropped(Arc<Mutex<EventBounds>>);
+///
+/// impl EventBatchReader for Dropped {
+///     fn read(
+///         &mut self,
+///         _range: &EventRange,
+///         _into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+///     ) -> Result<EventBounds, StoreError> {
+///         Ok(*self.0.lock().unwrap())
+///     }
+/// }
+/// ```
 pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Appends a batch. Ok means that all of it is on disk under its number; after an error that is unknown. A batch has at least
-    /// one change.
+    /// Appends a batch. Ok means that all of it is on disk under its number; after an error it is unknown if it is. A
+    /// batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
     /// Reopens the storage and returns the number of its last batch, by which the store applies or drops the batch in doubt.
     /// After a failed sync the old handle must not be used: data that it returns may not be on disk. Callers wait meanwhile, so
     /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
-    /// file only after a write has met damage.
+    /// file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
     /// Stores usage. It is written behind: a crash may lose the last second of it.
@@ -138,14 +235,14 @@ pub trait Journal: Send {
     /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Whole batches are
-    /// dropped, from the oldest on: the log never gets a gap.
+    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Only whole
+    /// batches are dropped, beginning with the oldest, so that the log has no gap.
     fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
 
     /// Returns a reader of the events. It must be dropped before the journal.
     fn event_reader(&self) -> Box<dyn EventBatchReader>;
 
-    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The event log begins
-    /// again in the same step. The order of the rows is categories, pets, orders.
+    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The same
+    /// step begins a new epoch of the event log. The order of the rows is categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

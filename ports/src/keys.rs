@@ -72,6 +72,25 @@ impl Credential {
 }
 
 /// Finds the key that a request presents.
+///
+/// A reader of fixed keys:
+///
+/// ```
+/// use petstore_domain::{Account, KeyRecord};
+/// use petstore_ports::{Credential, KeyLookup, KeyReader, Reply, StoreError};
+///
+/// struct FixedKeys(Vec<(KeyRecord, Account)>);
+///
+/// impl KeyReader for FixedKeys {
+///     fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {
+///         let found = self.0.iter().find(|(key, _)| match name {
+///             KeyLookup::Digest(digest) => key.digest == digest,
+///             KeyLookup::Id(id) => key.id == id,
+///         });
+///         Reply::now(Ok(found.map(|(key, account)| Credential::new(key, account))))
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait KeyReader: Send + Sync {
     /// Returns the key's credential. A change of key or account is visible within one second of its commit.
@@ -79,6 +98,39 @@ pub trait KeyReader: Send + Sync {
 }
 
 /// Lists accounts and keys. For an operator: the cost may depend on how many there are, and a `limit` has no bound.
+///
+/// A directory over two sorted maps:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::ops::Bound::{Excluded, Unbounded};
+/// use async_trait::async_trait;
+/// use petstore_domain::{Account, AccountId, FoldedName, KeyId, KeyRecord};
+/// use petstore_ports::{AccountDirectory, StoreError};
+///
+/// struct Directory {
+///     accounts: BTreeMap<AccountId, Account>,
+///     keys: BTreeMap<KeyId, KeyRecord>,
+/// }
+///
+/// #[async_trait]
+/// impl AccountDirectory for Directory {
+///     async fn accounts(&self, after: Option<AccountId>, limit: usize) -> Result<Vec<Account>, StoreError> {
+///         let rest = self.accounts.range((after.map_or(Unbounded, Excluded), Unbounded));
+///         Ok(rest.take(limit).map(|(_, account)| account.clone()).collect())
+///     }
+///
+///     async fn account_named(&self, name: &FoldedName) -> Result<Option<Account>, StoreError> {
+///         // The folded form decides; an adapter with an index stores that form.
+///         Ok(self.accounts.values().find(|account| account.name.folded() == *name).cloned())
+///     }
+///
+///     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyRecord>, StoreError> {
+///         let rest = self.keys.range((after.map_or(Unbounded, Excluded), Unbounded));
+///         Ok(rest.take(limit).map(|(_, key)| key.clone()).collect())
+///     }
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait AccountDirectory: Send + Sync {

@@ -43,7 +43,7 @@ pub struct Ask {
 pub enum Verdict {
     /// The request is admitted, and counted if it has a cost.
     Admitted(Usage),
-    /// The key is banned; the ban may begin with this request. The request is not counted, and no strike.
+    /// The key is banned; the ban may begin with this request. The request is not counted, and is no strike.
     Banned {
         /// The end of the ban.
         until: Timestamp,
@@ -68,7 +68,7 @@ pub struct AddressVerdict {
 ///
 /// An implementation guarantees:
 /// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
-///   admit: exactly the limit is admitted, however many ask at once.
+///   admit: exactly the limit is admitted, for any number of concurrent requests.
 /// - The number of a window never decreases: a clock that steps back does not grant requests.
 /// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
 ///   after its end the count starts at zero.
@@ -132,6 +132,62 @@ pub trait Quotas: Send + Sync {
 /// - All addresses of an IPv6 /64 share one count: a client that has one of them usually has all. An IPv4-mapped IPv6
 ///   address (`::ffff:192.0.2.1`) counts as that IPv4 address.
 /// - The number of a window never decreases.
+///
+/// A table of 1,024 counts, where two addresses share one if they have the same hash:
+///
+/// ```
+/// use std::hash::{BuildHasher, RandomState};
+/// use std::net::IpAddr;
+/// use std::sync::Mutex;
+/// use petstore_domain::{Limit, Timestamp, Window, WindowKind};
+/// use petstore_ports::{AddressLimits, AddressVerdict, Cost, Reply, StoreError};
+///
+/// struct LocalAddresses {
+///     counts: Mutex<[Window; 1_024]>,
+///     hash: RandomState,
+/// }
+///
+/// impl LocalAddresses {
+///     fn slot(&self, address: IpAddr) -> usize {
+///         let network = match address.to_canonical() {
+///             IpAddr::V4(address) => u64::from(address.to_bits()),
+///             IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
+///         };
+///         (self.hash.hash_one(network) % 1_024) as usize
+///     }
+/// }
+///
+/// impl AddressLimits for LocalAddresses {
+///     fn take_address(
+///         &self,
+///         address: IpAddr,
+///         limit: Limit,
+///         cost: Cost,
+///         now: Timestamp,
+///     ) -> Reply<Result<AddressVerdict, StoreError>> {
+///         let mut counts = self.counts.lock().unwrap();
+///         let count = &mut counts[self.slot(address)];
+///         let window = count.at(WindowKind::Minute.number_at(now));
+///         let taken = match cost {
+///             Cost::Nothing => Some(window),
+///             Cost::One => window.take(limit),
+///         };
+///         *count = taken.unwrap_or(window);
+///         let usage = count.usage(WindowKind::Minute, limit);
+///         Reply::now(Ok(AddressVerdict { admitted: taken.is_some(), usage }))
+///     }
+/// }
+///
+/// # let addresses = LocalAddresses { counts: Mutex::new([Window::default(); 1_024]), hash: RandomState::new() };
+/// # let ask = |address: &str| {
+/// #     let limit = Limit::new(1).unwrap();
+/// #     let reply = addresses.take_address(address.parse().unwrap(), limit, Cost::One, Timestamp::EPOCH);
+/// #     reply.ready().unwrap().as_ref().unwrap().admitted
+/// # };
+/// // With a limit of one request:
+/// assert!(ask("2001:db8::1"));
+/// assert!(!ask("2001:db8::2"));
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait AddressLimits: Send + Sync {
     /// Counts one request in the minute of its address, unless the limit is reached.

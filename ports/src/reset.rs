@@ -7,30 +7,66 @@ use crate::{Row, StoreError};
 /// A store that can be reset.
 ///
 /// An implementation must keep these, and `petstore-tests` proves them:
-/// - It is one step, also on disk: a transition runs before or after it, and a power cut leaves what was before or what is
-///   after. Reads of the same moment may find the shop empty.
-/// - Accounts and keys stay. All else goes: the shop, answers that are kept for retries, usage, strikes and bans, among them
-///   bans that are in force and not recorded yet: a [`BanKey`](petstore_domain::BanKey) of one of these that runs later has
-///   no effect.
+/// - A reset is one step, also on disk: a transition runs before or after it, and a power cut leaves the state before or the
+///   state after it. Concurrent reads may find the shop empty.
+/// - Accounts and keys stay. Everything else is removed: the shop, the answers that are stored for retries, usage, strikes and
+///   bans. Bans that are in force and not recorded yet are removed too: a [`BanKey`](petstore_domain::BanKey) for one of them
+///   that runs later has no effect.
+///
+/// A store in memory whose state is behind one lock:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use petstore_domain::{Account, KeyRecord};
+/// use petstore_ports::{Resettable, Row, StoreError};
+///
+/// struct State {
+///     accounts: Vec<Account>,
+///     keys: Vec<KeyRecord>,
+///     shop: Arc<[Row]>,
+///     epoch: u64,
+/// }
+///
+/// struct Store(Mutex<State>);
+///
+/// impl Resettable for Store {
+///     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+///         // Under one lock, so that no transition runs between the two.
+///         let mut state = self.0.lock().unwrap();
+///         forget_bans(&mut state.keys);
+///         (state.shop, state.epoch) = (shop, epoch);
+///         Ok(())
+///     }
+///
+///     fn forget_usage(&self) -> Result<(), StoreError> {
+///         forget_bans(&mut self.0.lock().unwrap().keys);
+///         Ok(())
+///     }
+/// }
+///
+/// fn forget_bans(keys: &mut [KeyRecord]) {
+///     keys.iter_mut().for_each(KeyRecord::forget_ban);
+/// }
+/// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
     /// Replaces the shop by these categories, pets and orders, which come in this order, and the epoch by this one. The next id
-    /// of each kind is one more than the highest of them, including pets that only an order names, and 1 if there is none.
+    /// of each kind is one more than the highest id in the rows, including pets that only an order names, and 1 without rows.
     /// Blocks until it is done.
     ///
     /// # Errors
-    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened, with
-    /// this epoch. After any other nothing has changed: [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt) if the
-    /// rows contradict each other, [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export goes
-    /// on, [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
+    /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) the reset may have happened, with
+    /// this epoch. After any other error nothing has changed: [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt) if the
+    /// rows contradict each other, [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export runs,
+    /// [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError>;
 
     /// Forgets usage, strikes and bans, so that new windows begin, even at a time before the windows that were used. Blocks
     /// until it is done.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export goes on, and
+    /// [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export runs, and
     /// [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails: then nothing has changed. After
-    /// [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may turn out to have happened.
+    /// [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) it may have happened.
     fn forget_usage(&self) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Passing time, from outside.
+//! The measurement of time that passes, as a port.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use crate::Reply;
 
 /// Measures and waits for spans of time, by a clock that never steps back.
 ///
-/// A port of its own beside [`Clock`](crate::Clock): the time of day may be set by an operator or by a test, and a deadline
-/// must end all the same.
+/// Separate from [`Clock`](crate::Clock): an operator or a test may set the time of day, which must not change the end of a
+/// deadline.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,7 +47,7 @@ use crate::Reply;
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Timer: Send + Sync {
-    /// The time since some moment in the past, always the same moment.
+    /// The time since a fixed moment in the past.
     fn elapsed(&self) -> Duration;
 
     /// Completes when this much time has passed since the first poll. Called only where something has to be waited for.

@@ -51,7 +51,7 @@ pub trait Transition: Send + Sync {
 ///         // The lock makes transitions serial. There is no await below, so a dropped call is done entirely or not at all.
 ///         let mut held = self.0.lock().unwrap();
 ///         let mut view = View::default();
-///         for record in transition.footprint(&view).names() {
+///         for record in transition.footprint(&view).records() {
 ///             let RecordRef::Pet(id) = record else {
 ///                 return Err(StoreError::unavailable(format!("this store does not hold {record:?}")));
 ///             };
@@ -70,10 +70,10 @@ pub trait Transition: Send + Sync {
 /// let store = OnePet(Mutex::new(Some(PetRecord::new(PetId::FIRST, new))));
 /// let level = StockLevel::new(7).unwrap();
 /// let restock = SetStock { id: PetId::FIRST, level, precondition: Precondition::None };
-/// # let mut running = std::pin::pin!(run(&store, restock));
+/// # let mut running = std::pin::pin!(run(&store, restock, Timestamp::EPOCH));
 /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
 /// # let std::task::Poll::Ready(done) = running.as_mut().poll(&mut context) else { panic!("it does not wait") };
-/// // let done = run(&store, restock).await;
+/// // let done = run(&store, restock, now).await;
 /// assert_eq!(done.unwrap().unwrap().value.quantity, 7);
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]

@@ -147,7 +147,7 @@ fn order(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Durable orders, committed by the calling thread: each is on disk when its time ends.
+/// Durable orders, committed by the calling thread: each measured time includes the sync to disk.
 fn file(criterion: &mut Criterion, path: &Path) {
     let journal = Box::new(SqliteJournal::open(path, 1).expect("a new file"));
     let (Opened { store, .. }, writer) = MemoryStore::open_inline(journal).expect("an empty journal");
@@ -326,7 +326,7 @@ fn one_of(pet_id: PetId) -> NewOrder {
     NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None }
 }
 
-/// A clock that stands still, so that no window ends.
+/// A clock that always shows the same time, so that no window ends.
 struct Still(Timestamp);
 
 impl Clock for Still {
@@ -359,7 +359,8 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// The name of the measurement of the whole in each group.
 const WHOLE: &str = "whole";
 
-/// Returns medians in nanoseconds by group and step, from criterion's folder; none for steps that were not selected.
+/// Returns medians in nanoseconds by group and step, read from criterion's folder, without the steps that were not
+/// selected.
 fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Random bytes as random sentences, for the fuzz targets of every crate.
+//! Random bytes converted into sequences of known words, for the fuzz targets of every crate.
 //!
 //! A parser refuses nearly all random inputs at the first byte. If each byte selects a word that the parser knows, the
 //! input gets further, both with random bytes under `cargo test` and with a fuzzer that follows coverage.

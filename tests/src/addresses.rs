@@ -43,8 +43,8 @@ fn six(network: u64, host: u64) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(host)))
 }
 
-/// An address is admitted exactly up to its limit in a minute, is told how many requests are left, and shares
-/// nothing with another.
+/// An address is admitted exactly up to its limit in a minute. Each verdict has the number of requests left, and
+/// addresses do not affect each other.
 pub async fn an_address_has_a_limit(subject: &Subject) {
     for address in [four(0x0A00_0001), four(0x0A00_0002), six(0x2001_0DB8_0000_0001, 1)] {
         for left in (0..LIMIT).rev() {
@@ -60,7 +60,7 @@ pub async fn an_address_has_a_limit(subject: &Subject) {
     }
 }
 
-/// The same with 32 concurrent callers.
+/// The limit also holds with 32 concurrent callers.
 pub async fn the_limit_of_an_address_holds_under_concurrency(subject: &Subject) {
     for round in 0..10 {
         let counts = together(32, |_| {
@@ -72,7 +72,7 @@ pub async fn the_limit_of_an_address_holds_under_concurrency(subject: &Subject) 
     }
 }
 
-/// The next minute has a new count; a clock that steps back grants nothing, and neither does housekeeping.
+/// The next minute has a new count. Neither a clock that steps back nor housekeeping grants requests.
 pub async fn an_address_has_a_new_count_each_minute(subject: &Subject) {
     let address = four(0x0A00_0001);
     assert_eq!(subject.admitted(address, 40, at(600)).await, LIMIT);
@@ -83,7 +83,7 @@ pub async fn an_address_has_a_new_count_each_minute(subject: &Subject) {
     assert_eq!(subject.admitted(address, 40, at(660)).await, LIMIT, "a minute later the count starts again");
 }
 
-/// A free request is told how many requests are left, and counts nothing.
+/// The verdict on a free request has the number of requests left, and the request is not counted.
 pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     let address = four(0x0A00_0001);
     for used in [0, 10] {
@@ -102,7 +102,8 @@ pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     );
 }
 
-/// A client with a /64 of IPv6 has 2^64 addresses: they count as one. The next network is another.
+/// A client with an IPv6 /64 network has 2^64 addresses: they count as one address. An address in the next network is
+/// another one.
 pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     let network = 0x2001_0DB8_0000_0001;
     let mut admitted = 0;

@@ -60,7 +60,7 @@ pub async fn transitions_have_no_write_skew(subject: &Subject) {
 struct Audit {
     categories: [CategoryId; 2],
     pets: Vec<PetId>,
-    /// `true` if it returns that as a rejection: to a store that is `None`, like a transition without changes.
+    /// `true` to return the counts as a rejection, which a store sees as `None`, like a transition without changes.
     refuses: bool,
 }
 
@@ -192,7 +192,8 @@ pub async fn counters_of_categories_are_exact(subject: &Subject) {
     }
 }
 
-/// A name that many callers claim at once is given once, in any case, and a name that is given up is free.
+/// Of many callers that claim one name concurrently, in any letter case, exactly one gets it. A released name can be
+/// claimed again.
 pub async fn a_category_name_is_given_once(subject: &Subject) {
     for round in 0..20 {
         let (upper, lower) = (format!("ÉCLAIR {round}"), format!("éclair {round}"));
@@ -225,7 +226,7 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many categories that are renamed to one name at once one gets it, in any case.
+/// Of many categories that are renamed concurrently to one name, in any letter case, exactly one gets it.
 pub async fn a_category_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for number in 0..8 {

@@ -44,7 +44,7 @@ pub async fn the_first_strike_over_the_limit_bans(subject: &Subject) {
     assert_eq!(usage.day.remaining, FREE.day.get() - 61, "requests during a ban do not count");
 }
 
-/// The same with 32 concurrent callers: 60 admitted, 60 refused, and from then on banned.
+/// The counts also hold with 32 concurrent callers: 60 requests are admitted, 60 refused, and all later ones banned.
 pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     for _ in 0..20 {
         let made = subject.add_account(Plan::Free).await;
@@ -123,8 +123,8 @@ pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     assert_eq!(subject.take(&impatient(&made, 60)).await, banned_until(LENGTH), "the banned one does not");
 }
 
-/// A ban is in force at once, before and until it is recorded. Until then it is told as unrecorded, and the directory does not
-/// show it.
+/// A ban is in force as soon as it is decided. Until it is recorded, verdicts report it as unrecorded and the directory
+/// does not show it.
 pub async fn a_ban_is_in_force_before_it_is_recorded(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     subject.exhaust(&impatient(&made, 0), 1).await;
@@ -214,8 +214,8 @@ pub async fn lifting_a_ban_clears_the_strikes(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a lifted ban is over: {verdict:?}");
 }
 
-/// Strikes go with a lifted ban, also those that came after it: the key was used when the ban was over, and the operator's
-/// clock is behind the one that saw that.
+/// A lift clears the strikes, also those that were collected after the end of the ban. Here the operator's clock is
+/// behind the clock of the node that saw the ban end.
 pub async fn strikes_go_with_a_lifted_ban(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
@@ -293,7 +293,7 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
         let mut kept = true;
         for _ in 0..30 {
             tokio::task::yield_now().await;
-            // Unrecorded, it would be in force all the same, and recorded again.
+            // A ban that is missing in the record would still be in force, but would be reported as unrecorded.
             kept &= subject.ask(&impatient(&made, 1)).await == banned_until(LENGTH);
         }
         stop.store(true, Ordering::Relaxed);

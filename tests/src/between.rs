@@ -24,7 +24,7 @@ where
     [first.is_ok(), second]
 }
 
-/// A name that another category gets concurrently is taken: for a new category and for a renamed one.
+/// A name that another category gets concurrently is refused, to a new category and to a renamed one.
 pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     let rename = |id: CategoryId, name: &str| UpdateCategory {
         id,
@@ -48,7 +48,8 @@ pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     }
 }
 
-/// The same of an account's; but a key for an account that is created concurrently belongs to that account.
+/// A name that another account gets concurrently is refused. A key for an account that is created concurrently belongs
+/// to that account.
 pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     let create = |name: &str| create_key(KeyHolder::Named { name: account_name(name), plan: None });
     let rename = |id: AccountId, name: &str| UpdateAccount { id, name: Some(account_name(name)), plan: None };
@@ -70,8 +71,8 @@ pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     assert_eq!(have("Ark").await, 1, "and for one that is made");
 }
 
-/// An idempotency record that expires, is pruned and is created again concurrently is another one: of two
-/// requests one has an effect.
+/// An idempotency record that expires, is pruned and is created again concurrently counts as another record: exactly
+/// one of two requests has an effect.
 pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;

@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Create, change and revoke a key; each step shows in the directory.
+/// Each step of creating, changing and revoking a key is visible in the directory.
 pub async fn keys_are_created_changed_and_revoked(subject: &Subject) {
     let plan = Plan::Enterprise(limits(7, 700));
     let create = create_key(KeyHolder::Named { name: account_name("Zoo"), plan: Some(plan) });
@@ -74,7 +74,7 @@ pub async fn a_rotated_key_stays_valid_beside_the_new_one(subject: &Subject) {
     assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
 }
 
-/// Accounts are found by their name after folding; a name that is given up is free.
+/// Accounts are found by their name after folding, and a released name can be used again.
 pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     let zoo = KeyHolder::Named { name: account_name("Zoo"), plan: Some(Plan::Pro) };
     let first = subject.run(create_key(zoo.clone())).await.expect("a fresh name").account;
@@ -156,8 +156,8 @@ pub async fn an_account_without_a_name_gets_a_free_one(subject: &Subject) {
     }
 }
 
-/// Accounts and keys are listed by id, not by their names, which descend here, and not by the text of an id;
-/// after any id, up to the limit.
+/// Accounts and keys are listed by numeric id, after any id and up to the limit. Their names descend here, so that an
+/// order by name or by the text of an id fails the case.
 pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
     // Ids of one digit and of two.
     const COUNT: usize = 12;
@@ -201,7 +201,7 @@ pub async fn an_account_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many accounts that are renamed to one name at once one gets it.
+/// Of many accounts that are renamed concurrently to one name, exactly one gets it.
 pub async fn an_account_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for _ in 0..8 {

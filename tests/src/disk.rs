@@ -20,6 +20,9 @@ use fault::Faults;
 pub use fault::{DiskBug, Fault};
 use journal::DiskJournal;
 
+/// A constant, so that every opening shows the same epoch.
+const EPOCH: u64 = 7;
+
 /// A disk with one journal on it. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
 pub struct Disk(Arc<Mutex<State>>);
@@ -28,7 +31,7 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     /// The data that survives a power cut.
     synced: Contents,
-    /// Entries that were written after that, in their order.
+    /// Entries that were written since the last sync, in their order.
     unsynced: Vec<Entry>,
     faults: Faults,
     bug: Option<DiskBug>,

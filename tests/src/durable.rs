@@ -10,6 +10,7 @@ use petstore_domain::{
 };
 use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
 
+use crate::event_fold::Fold;
 use crate::listing::{all, walk};
 use crate::make::{
     at, cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, fresh_secret,
@@ -187,7 +188,8 @@ pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     }
 }
 
-/// A retry after a power cut gets the first answer, or has the first effect: never both effects.
+/// A retry after a power cut gets the first answer, or has the effect if the first request had none. The effect never
+/// happens twice.
 pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -240,8 +242,8 @@ pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "a lifted key stays lifted: {verdict:?}");
 }
 
-/// A later note of usage replaces the earlier one, with a separate count for each window: notes by housekeeping
-/// and by a graceful stop.
+/// Usage that is stored later replaces the earlier usage, separately for each window, both from housekeeping and from a
+/// graceful stop.
 pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;
@@ -261,7 +263,7 @@ pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     }
 }
 
-/// A store that is closed gracefully notes usage by itself.
+/// A store that is closed gracefully stores its usage.
 pub async fn a_graceful_stop_notes_usage(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;
@@ -301,4 +303,36 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     assert_eq!(refused, Err(petstore_domain::IdempotencyRejection::TooManyRecords), "the live one stays");
     let answered = opened.run(full("third", 2)).await.expect("what was pruned counts no more");
     answered.result.expect("a unit is left");
+}
+
+/// A power cut after any answer leaves the events of exactly the changes that it leaves.
+pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    write_all_kinds(&store, async |store| {
+        let opened = subject.after_power_cut().await.open().await;
+        let events = opened.all_events().await;
+        let mut fold = Fold::default();
+        fold.apply_all(&events);
+        assert_eq!(fold, Fold::of(&opened.snapshot().await), "an event is on disk with its change");
+        assert_eq!(events, store.all_events().await, "a power cut loses no event of an answered change");
+        assert_eq!(opened.event_bounds().await, store.event_bounds().await, "the log is the same");
+    })
+    .await;
+}
+
+/// The event log of a store that was opened again has the same events, and goes on after the last one.
+pub async fn the_event_log_goes_on_after_a_restart(subject: &dyn DurableSubject) {
+    let store = subject.open().await;
+    write_all_kinds(&store, async |_| {}).await;
+    let (before, end) = (store.all_events().await, store.event_bounds().await);
+    let cut = subject.after_power_cut().await;
+    drop(store);
+    for store in [subject.open().await, cut.open().await] {
+        assert_eq!(store.event_bounds().await, end, "the log goes on");
+        store.add_category("Late").await;
+        let events = store.all_events().await;
+        assert_eq!(events[..before.len()], before, "the log goes on");
+        let new: Vec<_> = events[before.len()..].iter().map(|event| event.id).collect();
+        assert_eq!(new, [end.id(end.last.next())], "the next event has the next position");
+    }
 }

@@ -1,4 +1,4 @@
-//! The shop as its events tell it: each event is applied to the state that the events before it have left.
+//! The shop as rebuilt from its events: each event is applied to the state that the earlier events have left.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// The shop as its tables show it.
+    /// The shop as the tables have it.
     pub(crate) fn of(tables: &Snapshot) -> Self {
         Self {
             pets: tables.pets.iter().map(|record| (record.pet.id, record.pet.clone())).collect(),
@@ -29,8 +29,8 @@ impl Fold {
         }
     }
 
-    /// Applies events. Panics if one does not follow from the state before it: its old values must be the ones there are,
-    /// so that a lost, repeated or transposed event shows.
+    /// Applies events. Panics if one does not follow from the state before it: its old values must equal the current
+    /// ones, so that a lost, repeated or transposed event is detected.
     pub(crate) fn apply_all(&mut self, events: &[Event]) {
         for event in events {
             self.apply(&event.happening, event);
@@ -110,7 +110,7 @@ impl Fold {
         assert_eq!(found.as_ref(), Some(before), "an order is changed as it was: {event:?}");
     }
 
-    /// The item of a new pet comes with it.
+    /// The item of a new pet is created with it.
     fn create_pet(&mut self, pet: &Pet, event: &Event) {
         let new = NewPet { name: pet.name.clone(), category_id: pet.category_id, status: Some(pet.status) };
         let item = PetRecord::new(pet.id, new).item();

@@ -14,7 +14,7 @@ use crate::make::{
 };
 use crate::random::Random;
 
-/// The resources that the callers of a history know of, whether they are there or gone.
+/// The resources that the callers of a history know, whether they still exist or not.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Mutex<Resources>);
 
@@ -25,7 +25,7 @@ struct Resources {
     orders: Vec<OrderId>,
 }
 
-/// One of the latest: mostly the same few, so that callers meet.
+/// A recent resource: mostly one of the same few, so that callers conflict.
 fn recent<T: Copy>(ids: &[T], random: &mut Random) -> Option<T> {
     const RECENT: usize = 6;
     let recent = &ids[ids.len().saturating_sub(RECENT)..];

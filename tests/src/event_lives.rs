@@ -1,4 +1,4 @@
-//! Lives of the event log: a reset begins a new one, in which no id of an earlier one is ever given.
+//! Epochs of the event log: a reset begins a new one, in which no id of an earlier one is issued again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::resets::{ResetSubject, shop};
 use crate::together::joined;
 
 impl ResetSubject {
-    /// Begins a new life with this shop.
+    /// Begins a new epoch with this shop.
     fn begin(&self, shop: Arc<[Row]>, epoch: u64) {
         self.store.reset(shop, epoch).expect("a healthy store resets");
     }
 }
 
-/// A reset has no events and begins an empty log: ids of the earlier lives are refused, and never given again.
+/// A reset has no events and begins an empty log. Ids of earlier epochs are refused, and never issued again.
 pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
     let store = &subject.subject;
     let mut given: BTreeSet<EventId> = BTreeSet::new();
@@ -53,14 +53,14 @@ pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
                 assert_eq!(store.read_events(query).await, Err(bounds), "its place is gone: {old}");
             }
         }
-        // The place before the first event is one of its life too.
+        // The place before the first event belongs to one epoch too.
         let first = EventQuery { epoch: given.last().map(|id| id.epoch), ..after(Position::START) };
         let is_gone = store.read_events(first).await.is_err();
         assert!(is_gone, "the place before the first event of an earlier life is gone");
     }
 }
 
-/// A reader that waits wakes at a reset, whether there are events in the new life or not.
+/// A waiting reader wakes at a reset, whether the new epoch has events or not.
 pub async fn a_waiting_reader_wakes_at_a_reset(subject: &ResetSubject) {
     let store = &subject.subject;
     for life in 0..10 {
@@ -78,7 +78,7 @@ pub async fn a_waiting_reader_wakes_at_a_reset(subject: &ResetSubject) {
     }
 }
 
-/// While resets and orders come at once, each life of the log holds exactly the orders of its shop.
+/// While resets and orders run concurrently, each epoch of the log holds exactly the orders of its shop.
 pub async fn a_reset_cuts_the_log_where_it_cuts_the_shop(subject: &ResetSubject) {
     let store = &subject.subject;
     let mut epoch = 3_000;

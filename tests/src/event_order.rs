@@ -88,8 +88,12 @@ pub async fn each_change_is_in_the_log_once(subject: &Subject) {
 
 fn difference(found: &[String], expected: &[String]) -> String {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
-    expected.iter().for_each(|one| *counts.entry(one).or_default() += 1);
-    found.iter().for_each(|one| *counts.entry(one).or_default() -= 1);
+    for one in expected {
+        *counts.entry(one).or_default() += 1;
+    }
+    for one in found {
+        *counts.entry(one).or_default() -= 1;
+    }
     let first = counts.into_iter().find(|(_, count)| *count != 0);
     format!("{first:?} is in the changes more often than in the log")
 }

@@ -25,8 +25,8 @@ fn kinds(patterns: &[&str]) -> EventKinds {
     kinds
 }
 
-/// Walks in both directions find exactly the events that pass, however many events a page has and however many positions
-/// it looks at.
+/// Walks in both directions find exactly the events that pass, for any number of events in a page and any number of
+/// positions that it reads.
 pub async fn walks_of_events_match_the_filter(subject: &Subject) {
     let all = fill(subject).await;
     let account = subject.add_account(Plan::Free).await.account.id;
@@ -51,7 +51,7 @@ pub async fn walks_of_events_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A page may begin after any position of the log, in both directions, and nowhere beyond its end.
+/// A page may begin after any position of the log, in both directions, but not beyond its end.
 pub async fn a_page_of_events_begins_after_any_position(subject: &Subject) {
     let empty = subject.event_bounds().await;
     assert_eq!((empty.pruned, empty.last, empty.oldest_at), (Position::START, Position::START, None));
@@ -97,7 +97,7 @@ pub async fn a_page_of_events_begins_after_any_position(subject: &Subject) {
     assert_eq!(subject.read_events(elsewhere).await, Err(bounds), "in both directions");
 }
 
-/// Ids rise with the positions, also as texts, and say which log they are of.
+/// Ids increase with the positions, also as texts, and identify their log.
 pub async fn ids_of_events_rise(subject: &Subject) {
     let all = fill(subject).await;
     let bounds = subject.event_bounds().await;

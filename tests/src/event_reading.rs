@@ -21,7 +21,7 @@ pub(crate) const fn after(position: Position) -> EventQuery {
     }
 }
 
-/// The place after which a walk goes on; none at its end.
+/// The place after which the next page begins; none at the end of the walk.
 fn next_place(query: &EventQuery, page: &EventPage) -> Option<Position> {
     let has_more = match query.order {
         PageOrder::Ascending => page.reached < page.bounds.last,
@@ -77,7 +77,7 @@ impl Subject {
         self.walk_events(after(Position::START)).await
     }
 
-    /// Runs an operation, and returns the events that it caused too.
+    /// Runs an operation, and also returns the events that it caused.
     pub(crate) async fn run_recorded<O: Operation + Clone>(
         &self,
         operation: O,
@@ -141,7 +141,7 @@ pub(crate) fn check_dense(events: &[Event]) {
     }
 }
 
-/// The id of a position in the life of these bounds.
+/// The id of a position in the epoch of these bounds.
 pub(crate) const fn id_in(bounds: &EventBounds, position: Position) -> EventId {
     bounds.id(position)
 }

@@ -21,7 +21,7 @@ use crate::retries::under_key;
 use crate::together::together;
 
 impl Subject {
-    /// The kinds of the events after the first ones that are known.
+    /// The kinds of the events after the position `known`, which is then moved to the last event.
     async fn kinds_after(&self, known: &mut Position) -> Vec<EventKind> {
         let events = self.walk_events(after(*known)).await;
         *known = events.last().map_or(*known, |event| event.id.position);
@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Every operation, the kinds of its events in their order, and the time of the operation in each.
+/// Every operation, with the kinds of its events in their order, and its time in each event.
 pub async fn each_change_has_its_events(subject: &Subject) {
     use EventKind::{
         CategoryCreated, CategoryDeleted, CategoryUpdated, InventoryUpdated, OrderCancelled, OrderCompleted,
@@ -79,7 +79,7 @@ pub async fn each_change_has_its_events(subject: &Subject) {
     assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events tell the whole shop");
 }
 
-/// A patch that changes nothing, a rejection, an operation that only reads and one that panics have no events and use up
+/// A patch that changes nothing, a rejection, an operation that only reads, and one that panics have no events and use
 /// no position.
 pub async fn nothing_has_events_without_a_change(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
@@ -119,7 +119,7 @@ pub async fn nothing_has_events_without_a_change(subject: &Subject) {
     assert_eq!(subject.event_bounds().await.last, before.last.next(), "the next event has the next position");
 }
 
-/// A replayed idempotent request has no events again, alone or concurrently.
+/// The replay of an idempotent request causes no further events, alone or concurrently.
 pub async fn a_replay_has_no_events(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;
@@ -168,7 +168,7 @@ pub async fn private_events_are_seen_by_their_account_only(subject: &Subject) {
     assert_eq!((everything.len(), pets), (1 + 3 + 2, 3), "events of the shop are for all: {everything:?}");
 }
 
-/// After any history the events, applied one by one to an empty shop, are the tables.
+/// After any history, the events applied one by one to an empty shop yield the tables.
 pub async fn events_fold_into_the_tables(subject: &Subject) {
     const STEPS: usize = 300;
     let (mut fold, mut end) = (Fold::default(), Position::START);

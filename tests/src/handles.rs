@@ -1,6 +1,7 @@
-//! One store through several handles, as several processes have it: what holds on one handle holds over all of them.
+//! Cases that use one store through several handles, as several processes do: each guarantee holds across all handles.
 //!
-//! A store that lives in one process has one handle, which its callers share: then these cases run on that.
+//! A store that lives in one process has one handle, which its callers share. These cases then use that handle
+//! throughout.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::together::together;
 pub async fn ids_increase_over_handles(subject: &Subject) {
     let handles = [subject.clone(), subject.another_handle().await, subject.another_handle().await];
     let mut last = [0; 5];
-    // Not in turn: a handle that falls behind is used again.
+    // The handles do not take turns, so that a handle whose ids lag behind is used again.
     for (round, number) in [0, 1, 0, 0, 2, 1, 2, 2, 0, 1, 1, 0, 2].into_iter().enumerate() {
         let given = make_one_of_each(&handles[number], &format!("Kind {round}")).await;
         for (kind, (before, now)) in KINDS.iter().zip(last.iter().zip(&given)) {
@@ -23,7 +24,7 @@ pub async fn ids_increase_over_handles(subject: &Subject) {
     }
 }
 
-/// No id is given twice, however many ask at once and on whichever handle.
+/// No id is assigned twice, for any number of concurrent callers and on any handle.
 pub async fn ids_are_unique_over_handles(subject: &Subject) {
     let handles = [subject.clone(), subject.another_handle().await, subject.another_handle().await];
     let given = together(12, |number| {

@@ -63,7 +63,7 @@ fn rank(record: &PetRecord) -> Rank {
 #[derive(Debug)]
 struct Event {
     what: String,
-    /// The highest rank in any answer before this began.
+    /// The highest rank in any answer before this event began.
     floor: Rank,
     before: PetRecord,
     after: Option<PetRecord>,

@@ -78,8 +78,8 @@ async fn act(
     }
 }
 
-/// The same without the history: orders, cancellations, completions and adjustments of one pet create no unit
-/// and lose none.
+/// Orders, cancellations, completions and adjustments of one pet create no unit and lose none. This case does not check
+/// the history.
 pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
     let pet = subject.add_only_pet(50).await;
     let put_in: i64 = together(32, |caller| {
@@ -92,7 +92,7 @@ pub async fn a_hot_pet_conserves_its_units(subject: &Subject) {
     check_units(subject, &[pet], 50 + put_in).await;
 }
 
-/// Runs random operations on the pets, and returns the units put in, less those taken out.
+/// Runs random operations on the pets. Returns the units added minus the units removed.
 pub(crate) async fn run_random_orders(subject: &Subject, pets: &[PetId], seed: u64, times: usize) -> i64 {
     let mut random = Random::seeded(seed);
     let mut mine: Vec<OrderId> = Vec::new();

@@ -70,10 +70,10 @@ impl Taker {
     }
 }
 
-/// A record is replayed until its expiry, and from that millisecond on no more, pruned or not.
+/// A record is replayed before the millisecond of its expiry and not from then on, whether it has been pruned or not.
 pub async fn a_record_expires_at_its_time(subject: &Subject) {
     let taker = Taker::new(subject, 100).await;
-    // Between two seconds, so that a truncated expiry shows.
+    // Times between two seconds, so that a store that truncates an expiry to seconds fails the case.
     let time = |secs, millis| Timestamp::from_millis(at(secs).as_millis() + 500 + millis).expect("a time");
     taker.answered("k", time(0, 0), false, "a record is made").await;
     taker.answered("k", time(EXPIRES_SECS, -1), true, "a record lives until its time").await;
@@ -96,7 +96,7 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
         .await;
 }
 
-/// An expired record makes room for one: of eight requests that use its key again, each for another pet, one
+/// An expired record is replaced once: of eight concurrent requests under its key, each for another pet, exactly one
 /// has an effect.
 pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
@@ -140,8 +140,8 @@ pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     other.answered("four", at(1), false, "another account has a limit of its own").await;
 }
 
-/// Clients that send one request after the other exceed the limit by as many records as there are clients at most, also
-/// where each is about a pet of its own; after that further requests are refused.
+/// Concurrent clients exceed the limit at most by their number, even if each client orders a different pet. Further
+/// requests are then refused.
 pub async fn only_requests_in_flight_exceed_the_limit(subject: &Subject) {
     const MAX: u32 = 10;
     const CLIENTS: usize = 8;
@@ -180,8 +180,8 @@ pub async fn only_requests_in_flight_exceed_the_limit(subject: &Subject) {
     }
 }
 
-/// Pruning drops the expired records, all of them in the end, and makes room for as many new ones. The shop,
-/// the accounts and the keys stay, also sold, complete, expired or revoked ones.
+/// Pruning drops expired records only, and in the end all of them, so that as many new ones can be written. The shop,
+/// the accounts and the keys stay, including sold, complete, expired and revoked ones.
 pub async fn pruning_drops_expired_records_only(subject: &Subject) {
     write_values(subject).await;
     let taker = Taker::new(subject, 60).await;

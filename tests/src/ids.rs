@@ -1,4 +1,4 @@
-//! Ids come with the view: increasing, none of them written twice, gaps allowed.
+//! Ids, which are part of the view: they increase, none is written twice, and gaps are allowed.
 
 use std::collections::BTreeSet;
 

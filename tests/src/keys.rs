@@ -15,7 +15,7 @@ impl Subject {
         self.keys.credential(name).await.expect("a healthy store finds keys")
     }
 
-    /// Panics unless, within a second, both names of the key lead to the expected credential.
+    /// Panics unless looking up the key by both names returns the expected credential within a second.
     pub(crate) async fn shows(&self, names: [KeyLookup; 2], expected: Credential) {
         let shown = async {
             for name in names {
@@ -43,7 +43,8 @@ pub async fn a_key_is_found_by_digest_and_by_id(subject: &Subject) {
     assert_eq!(subject.credential(KeyLookup::Digest(digest)).await, None, "another secret matches no key");
 }
 
-/// New scopes, a new expiry, rotation and revocation show within a second, by either name.
+/// New scopes, a new expiry, rotation and revocation are visible within a second, whether the key is looked up by
+/// digest or by id.
 pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let names = [KeyLookup::Digest(made.key.digest), KeyLookup::Id(made.key.id)];
@@ -71,7 +72,7 @@ pub async fn a_change_of_a_key_shows_within_a_second(subject: &Subject) {
     subject.shows(fresh_names, successor).await;
 }
 
-/// A new plan shows within a second in every key of the account, and in no other.
+/// A new plan is visible within a second in every key of the account, and in no other.
 pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;

@@ -48,8 +48,8 @@ listed!(PetRecord, PetFilter, pets.pets, |record| record.pet.id.get());
 listed!(CategoryRecord, CategoryFilter, categories.categories, |record| record.category.id.get());
 listed!(OrderRecord, OrderFilter, orders.orders, |record| record.order.id.get());
 
-/// Reads a listing page by page to its end. Each page must keep its order, its limit and its bound, and there
-/// must be a last one.
+/// Reads a listing page by page to its end. Each page must respect the order, the limit and the lower bound, and the
+/// listing must end.
 pub(crate) async fn walk<T: Listed>(
     subject: &Subject,
     filter: &T::Filter,

@@ -16,7 +16,8 @@ use crate::make::{
     pet_name, place_order, set_status, set_stock, update_pet,
 };
 
-/// Create, replace and delete a pet; each step shows in the pet, its item, its category's count and the listing.
+/// Each step of creating, replacing and deleting a pet is visible in the pet, its item, its category's count and the
+/// listing.
 pub async fn pets_are_created_changed_and_deleted(subject: &Subject) {
     let (dogs, cats) = (subject.add_category("Dogs").await, subject.add_category("Cats").await);
     let created = subject.run(create_pet("Rex", dogs, Some(PetStatus::Pending))).await.expect("a category");
@@ -46,7 +47,7 @@ pub async fn pets_are_created_changed_and_deleted(subject: &Subject) {
     assert_eq!(unknown, Err(CreatePetRejection::UnknownCategory(cats)), "a category that is gone is unknown");
 }
 
-/// Create, replace and delete a category.
+/// Each step of creating, replacing and deleting a category is visible.
 pub async fn categories_are_created_changed_and_deleted(subject: &Subject) {
     let description = Some(Description::parse("They bark.\nA lot.").expect("a description"));
     let new = NewCategory { name: category_name("Dogs"), description: description.clone() };
@@ -74,7 +75,8 @@ pub async fn categories_are_created_changed_and_deleted(subject: &Subject) {
     assert_ne!(again, id, "its name is free, its id is not");
 }
 
-/// Place, change, complete and cancel orders; each step shows in the order, its pet's stock and the listing.
+/// Each step of placing, changing, completing and cancelling orders is visible in the order, its pet's stock and the
+/// listing.
 pub async fn orders_are_placed_changed_and_cancelled(subject: &Subject) {
     let pet = subject.add_only_pet(5).await;
     let placed = subject.run(place_order(pet, 3)).await.expect("three of five units");
@@ -133,7 +135,8 @@ pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
     assert_eq!(subject.run(update).await, Err(UpdateOrderRejection::AlreadyComplete));
 }
 
-/// Set and adjust the stock; a pet's version follows its status alone, its item's follows both.
+/// Setting and adjusting the stock. The pet's version changes with its status only, the item's with the status and the
+/// units.
 pub async fn stock_is_set_and_adjusted(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let set = subject.run(set_stock(pet, 7)).await.expect("the pet is there");

@@ -13,7 +13,8 @@ use crate::random::Random;
 
 const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 
-/// The limits of walks: the least, one that divides no count, and the contract's most.
+/// Page limits of the walks: the smallest, one that does not divide the number of records, and the largest of the
+/// contract.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
 /// Names of pets: three, in several cases.
@@ -55,7 +56,7 @@ async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random:
         2 => drop(subject.run(set_status(id, *random.pick(&PetStatus::ALL))).await),
         3 => drop(subject.run(set_stock(id, random.within(0, 1))).await),
         4 => {
-            // The last unit puts the pet on hold, and is sold or comes back.
+            // An order of the last unit puts the pet on hold. The order is then completed or cancelled.
             let Ok(order) = subject.run(place_order(id, 1)).await else { return };
             match random.below(3) {
                 0 => drop(subject.run(complete_order(order.value.id)).await),
@@ -203,7 +204,7 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     }
 }
 
-/// A page reports more records exactly if there are more, and is full if it does.
+/// A page reports that more records follow if and only if they do, and is full in that case.
 pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for count in 0..=6_usize {
@@ -220,7 +221,7 @@ pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     }
 }
 
-/// A page has as many records as requested: one more than a client may request, or all.
+/// A page has as many records as requested, also for one more than a client may request, and for all records.
 pub async fn a_page_has_the_requested_length(subject: &Subject) {
     let (there, _) = pets_with_gaps(subject).await;
     assert!(there.len() > 101, "the case has too few pets: {} pets", there.len());
@@ -242,7 +243,8 @@ pub async fn a_page_has_the_requested_length(subject: &Subject) {
 /// Names are compared after NFC normalisation and full case folding: a name is no pattern, and no other spelling rule
 /// makes two names equal.
 pub async fn names_are_compared_after_normalisation_and_case_folding(subject: &Subject) {
-    // Sharp s folds to two letters, the final sigma to the other one, and a letter with an accent is one character or two.
+    // Sharp s folds to two letters, the final sigma to the other sigma, and an accented letter has one character or
+    // two.
     let names = [
         "Rex",
         "R_x",
@@ -264,7 +266,7 @@ pub async fn names_are_compared_after_normalisation_and_case_folding(subject: &S
     for name in names {
         let pet = subject.run(create_pet(name, home, None)).await.expect("its category is there").value.id;
         pets.extend(subject.pet(pet).await);
-        // Of two that read the same the first one gets the name.
+        // Of two names that are equal after folding, the first category gets the name.
         if let Ok(created) = subject.run(create_category(name)).await {
             categories.extend(subject.category(created.value.id).await);
         }

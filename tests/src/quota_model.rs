@@ -45,7 +45,7 @@ impl Model {
                     left.push(windows);
                 }
             }
-            // The verdict tells which window refused, so these are the same for all steps with this verdict.
+            // The verdict names the window that refused, so the strikes are the same for all steps with this verdict.
             self.strikes.extend(step.strikes.map(|strikes| (ask.key, strikes)));
             self.bans.extend(step.ban.map(|ban| (ask.key, ban)));
         }
@@ -56,7 +56,7 @@ impl Model {
         Ok(())
     }
 
-    /// Returns whether the account may have this usage. Being told changes nothing.
+    /// Returns whether the model admits this usage of the account. Reading the usage changes nothing.
     pub(crate) fn admits_usage(
         &self,
         account: AccountId,
@@ -126,7 +126,8 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request with the ban that the key's record has. The directory tells it at once: a credential may lag.
+    /// Takes one request with the ban in the key's record. The ban is read from the directory, which is always current;
+    /// a credential may lag behind.
     pub(crate) async fn ask(&self, ask: &Ask) -> Verdict {
         let before = KeyId::new(ask.key.get() - 1).ok();
         let found = self.accounts.keys(before, 1).await.expect("a healthy store lists keys");
@@ -146,7 +147,7 @@ impl Subject {
         }
     }
 
-    /// Tells what is left of the windows of the account.
+    /// Returns what is left of the windows of the account.
     pub(crate) async fn usage(&self, ask: &Ask) -> Usage {
         let told = self.quotas.usage(ask.account, ask.limits, ask.now).await;
         told.expect("a healthy store tells the usage")

@@ -211,8 +211,8 @@ pub async fn windows_belong_to_the_account(subject: &Subject) {
     subject.exhaust(&ask(other.key.id, other.account.id, plan, at(0)), 4).await;
 }
 
-/// The usage is told to anybody, also of an account that has never asked and by a time in another window, and counts
-/// nothing.
+/// Reading the usage counts nothing, also for an account that has never sent a request and for a time in another
+/// window.
 pub async fn usage_is_told_without_a_change(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request = |secs| Ask { bans: PATIENT, ..ask(made.key.id, made.account.id, limits(3, 5), at(secs)) };

@@ -35,7 +35,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
     assert_eq!(subject.accounts.account_named(&account_name("Zoo").folded()).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
 
-    // Ids whose lower half is that of an existing one.
+    // Ids whose lower 32 bits are those of an existing id.
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
     let made = subject.add_account(Plan::Free).await;
@@ -45,7 +45,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
     }
 }
 
-/// Two pairs of values that belong together, and change together repeatedly.
+/// Two pairs of values that belong together and are changed together, repeatedly.
 struct Pairs {
     pet: PetId,
     categories: [CategoryId; 2],
@@ -63,7 +63,7 @@ impl Pairs {
         pairs
     }
 
-    /// Name and category of one kind; units, and with them the status, of the other.
+    /// Changes name and category of the first kind of pair, or the units, and with them the status, of the second.
     async fn write(&self, subject: &Subject, kind: usize) {
         let patch = PetPatch {
             name: Some(pet_name(Self::NAMES[kind])),
@@ -135,7 +135,7 @@ pub async fn a_record_is_always_whole(subject: &Subject) {
     assert_eq!(torn, None, "a record is always whole");
 }
 
-/// The same of the records of a page; and a page by status has no record with another status.
+/// Each record of a page is as one commit left it, and a page by status has no record with another status.
 pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let read = |subject: Subject| async move {
@@ -231,7 +231,7 @@ pub async fn the_records_of_a_commit_become_visible_together(subject: &Subject) 
     }
 }
 
-/// The same of an account and its first key.
+/// An account and its first key become visible together.
 pub async fn an_account_becomes_visible_together_with_its_first_key(subject: &Subject) {
     for round in 0..200 {
         let name = account_name(&format!("Zoo {round}"));

@@ -103,8 +103,8 @@ impl ResetSubject {
     }
 }
 
-/// The old shop is gone and the new one is there, by its names too; ids continue after the ids of the new rows,
-/// and start at 1 without any.
+/// A reset replaces the old shop by the new one, in look-ups by name too. Ids continue after the ids of the new rows,
+/// or start at 1 if there are none.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     let ResetSubject { subject: store, .. } = subject;
     for _ in 0..2 {
@@ -179,7 +179,7 @@ pub async fn a_reset_forgets_usage_and_bans(subject: &ResetSubject) {
     assert_eq!(banned, Some(BanPolicy::DEFAULT.length), "earlier bans are forgotten");
 }
 
-/// A request that was answered before is a new one afterwards.
+/// A request that was answered before the reset is executed again after it.
 pub async fn a_reset_forgets_answers(subject: &ResetSubject) {
     let store = &subject.subject;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -248,7 +248,7 @@ pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     get_banned(store, &impatient(&made, 1_000_000)).await;
     subject.store.forget_usage().expect("a healthy store clears usage");
     let mut after = store.snapshot().await;
-    // It voids a ban that is recorded only now.
+    // Clearing the usage also voids a ban that is recorded only afterwards.
     after.keys.iter_mut().for_each(|key| key.ban_lifted_at = None);
     assert_eq!(after, shop, "the shop stays as it is, and no ban is shown");
     let Verdict::Admitted(usage) = store.take(&impatient(&made, 0)).await else {

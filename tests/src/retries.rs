@@ -25,7 +25,7 @@ pub(crate) fn under_key<O: Repeatable>(
     now: Timestamp,
 ) -> Idempotent<O> {
     Idempotent {
-        name: IdempotencyId { account, scope: operation.idempotency_scope(), key: idempotency_key(key) },
+        id: IdempotencyId { account, scope: operation.idempotency_scope(), key: idempotency_key(key) },
         operation,
         fingerprint: Fingerprint([1; 32]),
         now,
@@ -111,7 +111,8 @@ pub async fn another_body_is_refused(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(9), "and only it had an effect");
 }
 
-/// Records differ by account, by kind of request and by key, in each case, length and character of it.
+/// Records are distinct by account, kind of request and key. Keys are compared exactly: by case, length and each
+/// character.
 pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     let one = subject.add_account(Plan::Free).await.account.id;
     let two = subject.add_account(Plan::Free).await.account.id;
@@ -134,8 +135,8 @@ pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
 }
 
-/// Two names, if the ids of a dozen accounts allow it, whose account and key have the same concatenation:
-/// account 1 with the key `0/k` and account 10 with the key `/k`.
+/// Two record names whose account and key have the same concatenation, if the ids of a dozen accounts allow it: account
+/// 1 with the key `0/k` and account 10 with the key `/k`.
 async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
     for _ in 0..12 {
         subject.add_account(Plan::Free).await;
@@ -150,7 +151,8 @@ async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, Stri
     Vec::new()
 }
 
-/// A record lives until its expiry, also if its resource is gone: no adjustment is repeated, or refused instead.
+/// A record is replayed until its expiry even if its resource is gone: a retried adjustment is neither repeated nor
+/// refused.
 pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;

@@ -20,7 +20,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may block a thread for ever; the test must end all the same.
+    // A store that has lost a wake-up may block a thread for ever; the test must end nevertheless.
     runtime.shutdown_background();
     assert!(
         outcome.is_ok(),
@@ -276,6 +276,8 @@ macro_rules! durable_conformance {
                 the_last_noted_usage_survives
                 a_graceful_stop_notes_usage
                 pruned_records_stay_gone
+                an_event_is_kept_with_its_change
+                the_event_log_goes_on_after_a_restart
             }
         }
     };

@@ -12,8 +12,7 @@ use petstore_ports::{
     run,
 };
 
-/// The driven ports of a new, empty store. All of them are of the same store, or read from it, as quotas in
-/// another store read the bans of its keys.
+/// The driven ports of a new, empty store. Quotas may be in another store, which reads the bans of keys from this one.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.
@@ -40,15 +39,16 @@ pub struct Subject {
     pub addresses: Arc<dyn AddressLimits>,
     /// Drops expired records.
     pub housekeeping: Arc<dyn Housekeeping>,
-    /// Opens further handles of the same store; None if it lives in one process, where all share this one.
+    /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
+    /// this handle.
     pub another: Option<Arc<dyn AnotherHandle>>,
 }
 
 /// A store that several processes can work on at once, such as one behind a network.
 #[async_trait]
 pub trait AnotherHandle: Send + Sync {
-    /// Opens a further handle of the store: with connections, caches and ids drawn ahead of its own, as another process
-    /// would have them.
+    /// Opens a further handle of the store, as another process would: with separate connections, caches and reserved
+    /// ids.
     async fn open(&self) -> Subject;
 }
 
@@ -98,7 +98,7 @@ impl Subject {
         }
     }
 
-    /// Another handle of the same store; this one where the store has but one.
+    /// Another handle of the same store, or this one if the store has only one.
     pub async fn another_handle(&self) -> Self {
         match &self.another {
             Some(another) => another.open().await,
@@ -106,7 +106,7 @@ impl Subject {
         }
     }
 
-    /// Runs an operation, and retries it while the store is busy: then nothing was done.
+    /// Runs an operation, and retries it while the store is busy: a busy store has done nothing.
     pub(crate) async fn try_run<O: Operation + Clone>(
         &self,
         operation: O,
@@ -139,7 +139,7 @@ impl Subject {
         self.orders.order(id).await.expect("a healthy store reads orders")
     }
 
-    /// How many answers of an account are kept.
+    /// The number of stored answers of an account.
     pub(crate) async fn records_of(&self, account: AccountId) -> u32 {
         self.idempotency.records_of(account).await.expect("a store that is well counts answers")
     }

@@ -105,7 +105,8 @@ pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let found = subject.run(CategoryOfOrder(order)).await.expect("it only reads");
     assert_eq!(found.map(|one| one.id), Some(category), "a footprint grows until nothing new is named");
 
-    // The same for a change: a cancelled order gives its units back to a pet that it names late.
+    // The same for a change: a cancelled order returns its units to a pet, which it names only after it has been
+    // loaded.
     subject.run(cancel_order(order)).await.expect("the order is open");
     let stock = subject.pet(pet).await.map(|record| record.stock);
     assert_eq!(stock, Some(1), "a cancelled order finds its pet");

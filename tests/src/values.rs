@@ -25,7 +25,7 @@ pub async fn values_are_read_as_they_were_written(subject: &Subject) {
     check_names(subject, &written).await;
 }
 
-/// Compares kind by kind: a message with all of them would be too long to read.
+/// Compares one kind of record at a time: a message with all kinds would be too long to read.
 pub(crate) fn check_lists(shown: &Snapshot, written: &Snapshot) {
     assert_eq!(shown.categories, written.categories, "categories are listed as they were written");
     assert_eq!(shown.pets, written.pets, "pets are listed as they were written");
@@ -99,7 +99,7 @@ fn look_at(
 }
 
 impl Snapshot {
-    /// As many of each kind as an operation may plausibly read. The unusual ones come first.
+    /// The first records of each kind, as many as an operation may plausibly read. The unusual ones come first.
     fn first_of_each(&self) -> Self {
         const SOME: usize = 12;
         let mut some = self.clone();

@@ -1,4 +1,4 @@
-//! Walks during writes: a record that is there, and admitted, throughout a walk is returned exactly once.
+//! Walks during writes: a record that exists and is admitted throughout a walk is returned exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Writers {
         Self { stop: Arc::default(), tasks: Vec::new() }
     }
 
-    /// Adds one that repeats its work, with the number of earlier repetitions as argument.
+    /// Adds a writer that repeats its work, with the number of earlier repetitions as argument.
     fn add<F>(&mut self, subject: &Subject, work: impl Fn(Subject, usize) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send,
@@ -115,7 +115,7 @@ pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     check::<PetRecord>(subject, &PetFilter::default(), &numbers(&staying), writers).await;
 }
 
-/// A walk over available and pending pets returns each pet once that flips between the two all the time.
+/// A walk over available and pending pets returns a pet exactly once even if its status keeps changing between the two.
 pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -128,7 +128,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
             async move { drop(subject.run(set_status(pet, status)).await.expect("it has units")) }
         });
     }
-    // And one that leaves the filter and comes back: the only guarantee for it is that it is not returned twice.
+    // Another pet leaves the filter and comes back: the only guarantee for it is that it is not returned twice.
     let leaving = subject.add_pet(category, 1).await;
     writers.add(subject, move |subject, round| async move {
         let status = [PetStatus::Sold, PetStatus::Available][round % 2];
@@ -139,7 +139,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk by name returns each pet once whose name changes only in case.
+/// A walk by name returns a pet exactly once even if its name changes in letter case.
 pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -156,8 +156,8 @@ pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk over the orders of a pet returns each lasting one once, while others are placed and cancelled and
-/// these completed.
+/// A walk over the orders of a pet returns each lasting order once, while others are placed and cancelled and lasting
+/// ones are completed.
 pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (pet, other) = (subject.add_pet(category, 100_000).await, subject.add_pet(category, 100_000).await);
@@ -185,7 +185,8 @@ pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     check::<OrderRecord>(subject, &filter, &staying, writers).await;
 }
 
-/// A walk over categories returns each lasting one once, while others are created and deleted and these renamed.
+/// A walk over categories returns each lasting category once, while others are created and deleted and lasting ones are
+/// renamed.
 pub async fn a_walk_sees_each_category_that_stays_once(subject: &Subject) {
     let mut staying = Vec::new();
     for number in 0..40 {

@@ -79,6 +79,6 @@ fn a_target_that_its_program_does_not_run_is_a_failure() {
 #[test]
 fn a_name_that_no_target_has_is_refused() {
     let (is_well, said) = run("misspelt", &["cursor", "qeury"], NOTHING);
-    assert!(!is_well && said.contains("no target is called qeury; there are cursor query"), "{said}");
+    assert!(!is_well && said.contains("there is no target qeury; the targets are cursor query"), "{said}");
     assert!(!said.contains("Done"), "{said}");
 }

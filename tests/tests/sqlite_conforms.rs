@@ -61,7 +61,7 @@ fn open(folder: &Folder) -> Subject {
     subject_of(&open_store(folder), folder)
 }
 
-/// The ports of a store, which keep its folder: a store whose file was removed takes no writes.
+/// The ports of a store, which keep its folder: a store whose file was removed accepts no writes.
 fn subject_of(store: &Arc<MemoryStore>, folder: &Folder) -> Subject {
     let store_with_folder = StoreWithFolder { store: Arc::clone(store), _folder: folder.clone() };
     Subject { housekeeping: Arc::new(store_with_folder), ..Subject::of(store) }

@@ -95,7 +95,7 @@ impl Transition for LoadView {
 /// Writes the decision, if the records of its view are unchanged.
 struct WriteIfUnchanged {
     /// The records of the view without the next ids, which are unique to this transition.
-    names: Footprint,
+    records: Footprint,
     seen: View,
     changes: Changes,
     is_stale: AtomicBool,
@@ -103,19 +103,19 @@ struct WriteIfUnchanged {
 
 impl Transition for WriteIfUnchanged {
     fn footprint(&self, _seen: &View) -> Footprint {
-        self.names.clone()
+        self.records.clone()
     }
 
     fn decide(&self, view: &View) -> Option<Changes> {
-        let is_stale = !self.names.names().iter().all(|name| is_same(name, view, &self.seen));
+        let is_stale = !self.records.records().iter().all(|record| is_same(record, view, &self.seen));
         self.is_stale.store(is_stale, Ordering::SeqCst);
         (!is_stale).then(|| self.changes.clone())
     }
 }
 
-fn is_fresh_id(name: &RecordRef) -> bool {
+fn is_fresh_id(record: &RecordRef) -> bool {
     matches!(
-        name,
+        record,
         RecordRef::NextPet
             | RecordRef::NextCategory
             | RecordRef::NextOrder
@@ -124,8 +124,8 @@ fn is_fresh_id(name: &RecordRef) -> bool {
     )
 }
 
-fn is_same(name: &RecordRef, now: &View, then: &View) -> bool {
-    match name {
+fn is_same(record: &RecordRef, now: &View, then: &View) -> bool {
+    match record {
         RecordRef::Pet(id) => now.pet(*id) == then.pet(*id),
         RecordRef::Category(id) => now.category(*id) == then.category(*id),
         RecordRef::CategoryName(name) => now.category_named(name) == then.category_named(name),
@@ -133,8 +133,8 @@ fn is_same(name: &RecordRef, now: &View, then: &View) -> bool {
         RecordRef::Account(id) => now.account(*id) == then.account(*id),
         RecordRef::AccountName(name) => now.account_named(name) == then.account_named(name),
         RecordRef::Key(id) => now.key(*id) == then.key(*id),
-        RecordRef::Idempotency(name) => now.idempotency(name) == then.idempotency(name),
-        _ => is_fresh_id(name),
+        RecordRef::Idempotency(id) => now.idempotency(id) == then.idempotency(id),
+        _ => is_fresh_id(record),
     }
 }
 
@@ -149,14 +149,15 @@ impl Transactor for Optimistic {
             let Some(changes) = decided.map_err(|_| StoreError::corrupt("it panicked"))? else {
                 return Ok(());
             };
-            let mut names = Footprint::default();
+            let mut records = Footprint::default();
             let looked_at = transition.footprint(&seen);
             looked_at
-                .names()
+                .records()
                 .iter()
-                .filter(|name| !is_fresh_id(name))
-                .for_each(|name| names.add(name.clone()));
-            let write = Arc::new(WriteIfUnchanged { names, seen, changes, is_stale: AtomicBool::new(false) });
+                .filter(|record| !is_fresh_id(record))
+                .for_each(|record| records.add(record.clone()));
+            let write =
+                Arc::new(WriteIfUnchanged { records, seen, changes, is_stale: AtomicBool::new(false) });
             self.0.transact(Arc::clone(&write) as _).await?;
             if !write.is_stale.load(Ordering::SeqCst) {
                 return Ok(());

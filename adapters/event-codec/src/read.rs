@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::wire::Wire;
 use crate::{BodyError, FORMAT};
 
-/// Takes the events that pass, one by one, until it breaks off.
+/// Receives the events that pass the filter, one by one, until it returns `Break`.
 pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
 
 /// Reads a body whose first event has the position `first`, and hands over the events that pass. Those that do not pass

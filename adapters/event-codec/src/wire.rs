@@ -186,7 +186,7 @@ impl Wire<'_> {
         }
     }
 
-    /// Builds the event. None: a value is not one of the domain's.
+    /// Builds the event. Returns none if a value is not one of the domain's.
     pub(crate) fn parse(self) -> Option<Happening> {
         Some(match self {
             Self::OrderPlaced(order) => Happening::OrderPlaced(order.parse()?),
@@ -287,7 +287,7 @@ fn status(number: u8) -> Option<PetStatus> {
     PetStatus::ALL.into_iter().find(|status| status_number(*status) == number)
 }
 
-/// None: not a time of the domain's.
+/// Returns none if the number is not a time of the domain's.
 fn time(millis: Option<i64>) -> Option<Option<Timestamp>> {
     match millis {
         Some(millis) => Timestamp::from_millis(millis).ok().map(Some),

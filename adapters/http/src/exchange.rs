@@ -44,7 +44,7 @@ use crate::wire::request_head::RequestHead;
 /// The longest body in bytes whose response headers bypass hyper: together they still fit into a batched write.
 const RAW_HEADERS_BODY_MAX: usize = BATCHED_WRITE_MAX / 2;
 
-/// The most header fields for which an idle connection keeps an allocation. A browser sends about twenty.
+/// The maximum number of header fields for which an idle connection keeps an allocation. A browser sends about twenty.
 const FIELDS_ROOM_MAX: usize = 24;
 
 /// The error that closes a connection without a response, as a planned failure of the sandbox demands.
@@ -52,7 +52,7 @@ const FIELDS_ROOM_MAX: usize = 24;
 #[error("a planned failure closes the connection")]
 pub(crate) struct Dropped;
 
-/// The mark of a request for whose response an HTTP/2 connection has no room left.
+/// Marks a request that is refused because its HTTP/2 connection has no room for the response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueFull;
 

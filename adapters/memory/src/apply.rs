@@ -16,11 +16,11 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision becomes
-    /// visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a record is written in
-    /// one piece.
+    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision
+    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a
+    /// record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
-        self.publish_with(changes, |log, changes| log.append(changes), write);
+        self.publish_with(changes, EventLog::append, write);
     }
 
     /// As [`Tables::publish`], with events that were encoded for the journal.
@@ -47,7 +47,7 @@ impl Tables {
         }
     }
 
-    /// Writes one change, for which there is room.
+    /// Writes one change. The tables must have room for it.
     pub(crate) fn apply_one(&self, change: Change) {
         match change {
             Change::Pet(record) => self.pets.put(room_for(record.pet.id.get()), record),

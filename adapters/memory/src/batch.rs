@@ -37,7 +37,7 @@ impl OpenBatch {
         for _ in 0..ROUNDS_MAX {
             let footprint = ask(|| transition.footprint(&view))?;
             let mut is_complete = true;
-            for record in footprint.names() {
+            for record in footprint.records() {
                 if !view.holds(record) {
                     self.overlay.load(tables, record, &mut view)?;
                     is_complete = false;

@@ -191,10 +191,10 @@ impl<'a> BulkLoader<'a> {
     }
 
     pub(crate) fn idempotency_record(&mut self, record: IdempotencyRecord) -> Result<(), Contradiction> {
-        if self.tables.idempotency_records.holds(&record.name) {
+        if self.tables.idempotency_records.holds(&record.id) {
             return Err(Contradiction::Twice {
                 kind: "an idempotency record of account",
-                id: record.name.account.get(),
+                id: record.id.account.get(),
             });
         }
         self.tables.idempotency_records.put(record);

@@ -38,7 +38,7 @@ pub(crate) struct EventLog {
 pub(crate) enum FromRing {
     /// The answer.
     Read(EventRead),
-    /// The page begins with events that only the journal has.
+    /// The page needs events that only the journal has.
     Older(EventBounds, Span),
 }
 
@@ -145,7 +145,7 @@ impl EventLog {
 
     /// Reads a page. No lock is held while events are decoded.
     pub(crate) fn read(&self, query: &EventQuery) -> Result<FromRing, StoreError> {
-        let (bounds, span, chunks) = {
+        let (bounds, span, held, chunks) = {
             let ring = self.ring.lock();
             let bounds = ring.bounds();
             let is_other_life = query.epoch.is_some_and(|epoch| epoch != bounds.epoch);
@@ -153,15 +153,18 @@ impl EventLog {
                 return Ok(FromRing::Read(EventRead::Expired(bounds)));
             };
             let Some(held) = ring.held(span, query.order) else { return Ok(FromRing::Older(bounds, span)) };
-            (bounds, held, ring.chunks(held))
+            (bounds, span, held, ring.chunks(held))
         };
-        let mut page = PageBuilder::new(query, bounds, span);
+        let mut page = PageBuilder::new(query, bounds, held);
         let mut add = |chunk: &ring::Chunk| page.add(chunk.first(), chunk.body());
         let added = match query.order {
             PageOrder::Ascending => try_each(chunks.iter(), &mut add),
             PageOrder::Descending => try_each(chunks.iter().rev(), &mut add),
         };
         added.map_err(|error| StoreError::corrupt(error.to_string()))?;
+        if held != span && !page.is_full() {
+            return Ok(FromRing::Older(bounds, span));
+        }
         Ok(FromRing::Read(EventRead::Page(page.finish())))
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// How many events a store keeps. Whichever bound is reached first counts.
+/// The limits of the events that a store keeps. The bound that is reached first applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRetention {
-    /// The age from which an event is dropped, by the clock that housekeeping is called with.
+    /// The maximum age of an event, by the clock that housekeeping is called with.
     pub age: Duration,
-    /// The bytes of the events in their compact form.
+    /// The maximum number of bytes of the events in their compact form.
     pub bytes: u64,
 }
 

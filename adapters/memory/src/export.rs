@@ -5,7 +5,7 @@ use petstore_ports::Row;
 use crate::store::MemoryStore;
 
 impl MemoryStore {
-    /// NewTime over every category, then every pet with its stock, then every order, each kind by id, until the sink
+    /// Passes every category, then every pet with its stock, then every order, each kind by id, to the sink until it
     /// refuses a row.
     ///
     /// All rows are of one moment: writes are refused as busy until the end, and nothing is copied, so that a store

@@ -13,7 +13,7 @@ pub(crate) const SATURATED_TARGET: usize = 32;
 /// Longest delay while the CPU is saturated.
 const SATURATED_DELAY_MAX: Duration = Duration::from_millis(8);
 
-/// Number of concurrent callers from which on a batch waits for most of them, although the CPU has idle time.
+/// Minimum number of concurrent callers for which a batch waits, although the CPU has idle time.
 const CONCURRENT_MIN: usize = 16;
 
 /// Largest target for concurrent callers. A larger one would leave the disk idle for longer than it saves.
@@ -26,7 +26,7 @@ pub(crate) const CONCURRENT_DELAY_MAX: Duration = Duration::from_millis(2);
 /// The size that a batch waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Number of requests; 1 is no wait.
+    /// Number of requests; with 1 the batch does not wait.
     pub(crate) requests: usize,
     /// Longest delay.
     pub(crate) delay: Duration,

@@ -9,7 +9,7 @@ use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Ti
 
 use crate::stripes::Stripes;
 
-/// Most records that one call of housekeeping drops: it bounds the call to some milliseconds.
+/// Maximum number of records that one call of housekeeping drops: it bounds the call to some milliseconds.
 const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.
@@ -46,14 +46,14 @@ impl IdempotencyTable {
     }
 
     pub(crate) fn put(&self, record: IdempotencyRecord) {
-        let (id, expires_at) = (record.name.clone(), record.expires_at);
+        let (id, expires_at) = (record.id.clone(), record.expires_at);
         let replaced = self.records.insert(id.clone(), record);
         if replaced.is_none() {
             *self.counts.entry(id.account).or_default() += 1;
         }
         let mut by_expiry = self.by_expiry.lock();
         if let Some(replaced) = replaced {
-            by_expiry.remove(&(replaced.expires_at, replaced.name));
+            by_expiry.remove(&(replaced.expires_at, replaced.id));
         }
         by_expiry.insert((expires_at, id));
     }
@@ -81,7 +81,7 @@ impl IdempotencyTable {
             *count -= 1;
         }
         self.counts.remove_if(&id.account, |_, count| *count == 0);
-        self.by_expiry.lock().remove(&(record.expires_at, record.name));
+        self.by_expiry.lock().remove(&(record.expires_at, record.id));
         true
     }
 
@@ -107,13 +107,13 @@ mod tests {
     }
 
     fn record(expires_at: i64) -> IdempotencyRecord {
-        let name = IdempotencyId {
+        let id = IdempotencyId {
             account: AccountId::FIRST,
             scope: IdempotencyScope::CreatePet,
             key: IdempotencyKey::parse(b"a").unwrap(),
         };
         let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
-        IdempotencyRecord { name, fingerprint, outcome, expires_at: at(expires_at) }
+        IdempotencyRecord { id, fingerprint, outcome, expires_at: at(expires_at) }
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let table = IdempotencyTable::new();
         table.put(record(10));
         let expired = table.expired(at(10), 5);
-        assert_eq!(expired, [record(10).name]);
+        assert_eq!(expired, [record(10).id]);
         table.put(record(20));
         assert!(!table.drop_expired(&expired[0], at(10)));
         assert_eq!((table.get(&expired[0]), table.count(AccountId::FIRST)), (Some(record(20)), 1));
@@ -133,8 +133,8 @@ mod tests {
     fn an_account_without_records_has_no_entry() {
         let table = IdempotencyTable::new();
         table.put(record(10));
-        assert!(table.drop_expired(&record(10).name, at(10)));
-        assert!(!table.drop_expired(&record(10).name, at(10)));
+        assert!(table.drop_expired(&record(10).id, at(10)));
+        assert!(!table.drop_expired(&record(10).id, at(10)));
         assert!(table.records.is_empty() && table.counts.is_empty() && table.by_expiry.lock().is_empty());
     }
 }

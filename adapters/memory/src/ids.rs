@@ -42,7 +42,7 @@ impl IdCounter {
         self.last.store(id, Ordering::Relaxed);
     }
 
-    /// Prevents that an id which a record came with is issued later.
+    /// Prevents that the id of a loaded record is issued again.
     pub(crate) fn advance_to(&self, id: u64) {
         if self.last.load(Ordering::Relaxed) < id {
             self.last.fetch_max(id, Ordering::Relaxed);

@@ -32,14 +32,14 @@ pub struct Import<'a> {
     row: u64,
     /// Slots of the pets that have their inventory item.
     items: RoaringBitmap,
-    /// Pets that are not consistent yet, with the row that is at fault if no further row makes them so. If the rows of
-    /// a pet stand together, these are a few at a time.
+    /// Pets that are not consistent yet, each with the row that is at fault unless a later row makes the pet
+    /// consistent. If the rows of each pet follow each other, the map has few entries at a time.
     inconsistent: HashMap<PetId, u64, RandomState>,
     /// The last ids issued before the import.
     before: LastIds,
     /// The names of categories whose name another one had already. They have a temporary name until the end.
     namesakes: BTreeMap<CategoryId, CategoryName>,
-    /// None once the import has been committed, or its outcome is the committer's to settle.
+    /// None once the import has been committed, or once the committer decides its outcome.
     block: Option<WriteBlock<'a>>,
 }
 

@@ -6,7 +6,7 @@ use roaring::{MultiOps, RoaringBitmap};
 use crate::slab::{SLOT_MAX, slot};
 use crate::slot_set::{Seek, SlotSet, Union};
 
-/// Most steps of one search: it bounds the time for which an index is locked.
+/// Maximum number of steps of one search: it bounds the time for which an index is locked.
 const STEPS_MAX: usize = 4_096;
 
 /// The position of a search through slots.

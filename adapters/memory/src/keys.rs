@@ -91,7 +91,7 @@ impl Keys {
         verdict
     }
 
-    /// Returns the keys that have a ban, recorded or not, without it.
+    /// Returns the keys that have a ban, recorded or not, each without that ban.
     pub(crate) fn without_bans(&self) -> Vec<KeyRecord> {
         self.changed(|key, meter| {
             let begun = meter.ban_since();
@@ -100,7 +100,7 @@ impl Keys {
         })
     }
 
-    /// Returns the keys whose ban or last lift is later than `now`, without it.
+    /// Returns the keys whose ban or last lift is later than `now`, each without that ban or lift.
     pub(crate) fn without_bans_after(&self, now: Timestamp) -> Vec<KeyRecord> {
         self.changed(|key, _| {
             key.ban = key.ban.filter(|ban| !ban.is_ahead_of(now));

@@ -12,7 +12,7 @@ impl Tables {
     /// A view that is loaded again gets the current records, but keeps its new ids: a footprint may depend on a new id,
     /// and would change in each round if the id did.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
-        for record in footprint.names() {
+        for record in footprint.records() {
             if !(is_new_id(record) && view.holds(record)) {
                 self.load_one(record, view)?;
             }

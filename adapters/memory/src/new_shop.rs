@@ -13,7 +13,7 @@ use crate::tables::Tables;
 pub(crate) struct NewShop {
     rows: Arc<[Row]>,
     last_ids: LastIds,
-    /// The life that the event log begins with it.
+    /// The epoch of the event log from the reset on.
     epoch: u64,
 }
 
@@ -68,7 +68,7 @@ impl Tables {
         self.visibility.show();
     }
 
-    /// Forgets usage, which the journal gets like any other change of it: written behind. Forgets strikes too.
+    /// Forgets usage and strikes. The journal gets the change of the usage write-behind.
     pub(crate) fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
         self.keys.forget_strikes();

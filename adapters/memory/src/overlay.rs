@@ -189,7 +189,7 @@ pub(crate) fn record_of(change: &Change) -> RecordRef {
         Change::OrderDeleted(id) => RecordRef::Order(*id),
         Change::Account(account) => RecordRef::Account(account.id),
         Change::Key(record) => RecordRef::Key(record.id),
-        Change::Idempotency(record) => RecordRef::Idempotency(record.name.clone()),
+        Change::Idempotency(record) => RecordRef::Idempotency(record.id.clone()),
     }
 }
 
@@ -204,7 +204,7 @@ fn load_change(change: &Change, view: &mut View) {
         Change::Account(account) => view.load_account(account.id, Some(account.clone())),
         Change::Key(record) => view.load_key(record.id, Some(KeyRecord::clone(record))),
         Change::Idempotency(record) => {
-            view.load_idempotency(record.name.clone(), Some(IdempotencyRecord::clone(record)));
+            view.load_idempotency(record.id.clone(), Some(IdempotencyRecord::clone(record)));
         }
     }
 }

@@ -10,8 +10,7 @@ use petstore_ports::RecordedBan;
 
 /// The packed fields of a key. They are empty if there is no such key.
 pub(crate) struct PackedKey {
-    /// The account, or 0, which is no account, before the first write. It never changes then. Written last and read
-    /// first.
+    /// The account, or 0 before the first write. It does not change after that write. Written last and read first.
     account: AtomicU64,
     /// Expiry, scopes and revocation in one word, so that a reader sees all of them as of one write.
     word: AtomicU64,

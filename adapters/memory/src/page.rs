@@ -5,10 +5,11 @@ use petstore_ports::{PageEnd, PageRequest};
 use crate::index_search::{Found, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
-/// Most candidates of one search, whatever the page's limit: it bounds the time for which an index is locked.
+/// Maximum number of candidates of one search, whatever the page's limit: it bounds the time for which an index is
+/// locked.
 const CANDIDATES_MAX: usize = 1_024;
 
-/// NewTime the records of a page to the sink.
+/// Passes the records of a page to the sink.
 ///
 /// `candidates` returns all slots of the page, and possibly more; `admits` decides. The page ends once `is_visible`
 /// returns false, and the records that were copied meanwhile are discarded. No lock is held while the sink runs: it is

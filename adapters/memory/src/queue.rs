@@ -12,7 +12,7 @@ use crate::group_commit::Target;
 use crate::oneshot::Sender;
 
 /// Capacity of the queue. It bounds the wait of the last request to some twenty milliseconds; a caller that finds the
-/// queue full had better retry later.
+/// queue full should retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
 /// Time after which unfinished housekeeping shows that the journal hangs: as long as a service's clients wait for a
@@ -32,7 +32,7 @@ pub(crate) enum Request {
         /// Receives the outcome.
         sender: Sender<()>,
     },
-    /// Drop expired records, and write to the journal what is written behind.
+    /// Drop expired records, and write usage to the journal.
     Prune {
         /// The time.
         now: Timestamp,
@@ -67,7 +67,8 @@ struct State {
     /// The time of the oldest unfinished housekeeping. The store has no clock, so this shows how long the journal
     /// hangs.
     housekeeping_since: Option<Timestamp>,
-    /// Number of waiting requests from which on a new one wakes the writer. An earlier one would wake it in vain.
+    /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
+    /// useless.
     wake_at: usize,
     /// The journal's error while it fails: requests are refused.
     failure: Option<StoreError>,
@@ -98,7 +99,7 @@ impl State {
     }
 }
 
-/// The answer to a write while the journal fails. Damage of the file is reported as unavailable: nothing of the
+/// The answer to a write while the journal fails. Damage of the file is reported as unavailable, because no data of the
 /// operation itself was found damaged.
 fn refusal(error: StoreError) -> StoreError {
     match error.kind() {
@@ -204,7 +205,8 @@ impl Queue {
         !state.waiting.is_empty() || !state.closed
     }
 
-    /// If a request waits, delays the batch until it has its target size, as [`Target`] says.
+    /// If a request waits, delays the batch until it has the size of its [`Target`], or until the target's delay has
+    /// passed.
     pub(crate) fn wait_for_batch(&self, is_cpu_saturated: bool, last_batch: Duration) {
         let mut state = self.state.lock();
         let target = state.target(is_cpu_saturated, last_batch);

@@ -27,7 +27,7 @@ pub(crate) enum WriterState {
         pending: Option<PendingWrite>,
         /// The last error of the journal.
         error: StoreError,
-        /// The sum of the pauses between the tries to recover.
+        /// The sum of the pauses between the attempts to recover.
         waited: Duration,
     },
     /// The writer has panicked. It does not recover before a restart.
@@ -48,7 +48,7 @@ pub(crate) enum PendingWrite {
     Reset(Box<NewShop>),
 }
 
-/// The consequence of a try to recover.
+/// The outcome of an attempt to recover.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
     /// The journal holds the write: it is to be published.
@@ -65,14 +65,14 @@ pub(crate) enum Recovery {
 }
 
 impl WriterState {
-    /// The state after a call of the journal has failed, and the error that others are told.
+    /// The state after a call of the journal has failed, and the error for later requests.
     pub(crate) fn after_failure(error: StoreError, pending: Option<PendingWrite>) -> (Self, StoreError) {
         let error = as_unavailable(error);
         (Self::InDoubt { pending, error: error.clone(), waited: Duration::ZERO }, error)
     }
 
-    /// The state after the journal was asked to recover, and what follows from its answer. `last`: the last batch that
-    /// was published. None: nothing is in doubt, or nothing recovers any more.
+    /// The state after the journal was asked to recover, and the outcome. `last`: the last batch that was published.
+    /// Returns none if nothing is in doubt or the writer is dead.
     pub(crate) fn after_recovery(
         self,
         last: BatchNumber,
@@ -107,7 +107,7 @@ impl WriterState {
         matches!(self, Self::Healthy)
     }
 
-    /// The reason why nothing is written, if that is so.
+    /// The error because of which no write is accepted; none while writes are accepted.
     pub(crate) fn error(&self) -> Option<StoreError> {
         match self {
             Self::Healthy => None,
@@ -137,7 +137,7 @@ pub(crate) fn panicked_in_doubt() -> StoreError {
     StoreError::indeterminate(PANICKED)
 }
 
-/// The journal's error for requests that come now: nothing of them was done.
+/// The journal's error for requests that come now, which had no effect.
 fn as_unavailable(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.with_kind(StoreErrorKind::Unavailable),

@@ -57,8 +57,8 @@ impl MemoryStore {
         Self::with_epoch(0)
     }
 
-    /// The same with an event log of this life. A process draws a random number, so that the ids of its events were never
-    /// given by an earlier one.
+    /// Creates an empty store without a journal, whose event log has this epoch. The epoch should be random, so that no
+    /// earlier process has issued the same event ids.
     pub fn with_epoch(epoch: u64) -> Self {
         let tables = Tables::new();
         tables.events.restart(epoch);

@@ -9,8 +9,8 @@ use petstore_ports::{StoreError, Transition};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most rounds in which a footprint may grow. An operation of the shop takes two or three, and one more each time that
-/// a record which determines its footprint was changed in between.
+/// Maximum number of rounds in which a footprint may grow. An operation of the shop takes two or three, and one more
+/// each time that a record which determines its footprint was changed in between.
 pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.
@@ -22,7 +22,7 @@ pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transitio
     let mut view = View::default();
     let mut footprint = ask(|| transition.footprint(&view))?;
     for _ in 0..ROUNDS_MAX {
-        let _held = stripes.hold(footprint.names());
+        let _held = stripes.hold(footprint.records());
         tables.load(&footprint, &mut view)?;
         let asked = ask(|| transition.footprint(&view))?;
         if grow(&mut footprint, &asked) {
@@ -40,11 +40,11 @@ fn grow(footprint: &mut Footprint, asked: &Footprint) -> bool {
     if asked == footprint {
         return false;
     }
-    let before = footprint.names().len();
-    for record in asked.names() {
+    let before = footprint.records().len();
+    for record in asked.records() {
         footprint.add(record.clone());
     }
-    footprint.names().len() > before
+    footprint.records().len() > before
 }
 
 /// Calls an operation. Nothing is written meanwhile, so its panic leaves nothing half done.

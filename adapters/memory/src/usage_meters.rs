@@ -153,7 +153,7 @@ impl KeyMeter {
             return (Verdict::Exceeded(usage), false);
         }
         let ban = ask.bans.next_ban(conduct.ban, conduct.lifted_at, ask.now);
-        // The ban spends the strikes that led to it.
+        // A ban clears the strikes that led to it.
         conduct.strikes = Strikes::default();
         self.set_ban(&mut conduct, Some(ban));
         (Verdict::Banned { until: ban.until, unrecorded: Some(ban) }, true)

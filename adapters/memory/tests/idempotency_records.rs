@@ -16,7 +16,7 @@ fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
     let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
     Idempotent {
         operation: CreatePet { new },
-        name: IdempotencyId {
+        id: IdempotencyId {
             account: account_id(1),
             scope: IdempotencyScope::CreatePet,
             key: IdempotencyKey::parse(key.as_bytes()).unwrap(),
@@ -125,7 +125,7 @@ fn a_record_that_replaces_an_expired_one_is_counted_once_and_has_its_own_expiry(
 fn housekeeping_drops_a_bounded_number_per_call_the_oldest_first() {
     let store = MemoryStore::new();
     let record = |n: u32| IdempotencyRecord {
-        name: create_once(&format!("{n}"), 100, 0).name,
+        id: create_once(&format!("{n}"), 100, 0).id,
         fingerprint: Fingerprint([0; 32]),
         outcome: Outcome::InsufficientStock(0),
         expires_at: at(i64::from(n)),

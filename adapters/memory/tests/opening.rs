@@ -96,9 +96,9 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
 
 fn idempotency_record() -> Row {
     let key = IdempotencyKey::parse(b"k").unwrap();
-    let name = IdempotencyId { account: account_id(1), scope: IdempotencyScope::PlaceOrder, key };
+    let id = IdempotencyId { account: account_id(1), scope: IdempotencyScope::PlaceOrder, key };
     let (fingerprint, outcome) = (Fingerprint([0; 32]), Outcome::InsufficientStock(0));
-    Row::Idempotency(Box::new(IdempotencyRecord { name, fingerprint, outcome, expires_at: at(1) }))
+    Row::Idempotency(Box::new(IdempotencyRecord { id, fingerprint, outcome, expires_at: at(1) }))
 }
 
 fn usage(account: u64) -> Row {

@@ -42,7 +42,7 @@ impl<'a> CoalescedBatch<'a> {
             Change::OrderDeleted(id) => _ = self.orders.insert(*id, None),
             Change::Account(account) => _ = self.accounts.insert(account.id, account),
             Change::Key(key) => _ = self.keys.insert(key.id, key),
-            Change::Idempotency(record) => _ = self.idempotency.insert(&record.name, record),
+            Change::Idempotency(record) => _ = self.idempotency.insert(&record.id, record),
         }
     }
 

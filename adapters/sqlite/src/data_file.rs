@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::file_identity::FileIdentity;
-use crate::files::{MAGIC, lock_with_retry};
+use crate::files::MAGIC;
+use crate::lock_file::lock_with_retry;
 use crate::schema;
 use crate::schema::APPLICATION_ID;
 

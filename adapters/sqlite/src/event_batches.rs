@@ -4,8 +4,8 @@ use petstore_domain::{Position, Timestamp};
 use petstore_ports::{EventBatch, EventBounds, EventLimits, EventsPruned, StoreError};
 use rusqlite::{Connection, Error, OptionalExtension, Row, params};
 
+use crate::epoch_text::digits;
 use crate::error::unreadable;
-use crate::meta::digits;
 use crate::table::Fields;
 
 /// The name of the table.

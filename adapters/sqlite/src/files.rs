@@ -1,14 +1,10 @@
-//! Paths, permissions and locks of the files.
+//! Paths, permissions and creation of the files.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
-
-use crate::OpenError;
 
 /// Read and write for the owner only: the file holds key digests and customers' data. SQLite gives the log the same mode.
 pub(crate) const PRIVATE: u32 = 0o600;
@@ -43,52 +39,6 @@ pub(crate) fn resolve_link(path: &Path) -> PathBuf {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let target = if is_link { fs::canonicalize(path).ok() } else { None };
     target.unwrap_or_else(|| path.to_owned())
-}
-
-/// Takes the lock file of a database. The lock lasts as long as the returned file.
-///
-/// The lock file is never removed: a process that removes it could remove a file that another process has just locked.
-pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
-    let path = companion(database, ".lock");
-    let failed = |source: io::Error| {
-        // Without the folder the database cannot be created; otherwise the lock file alone may belong to another user.
-        let is_folder_missing =
-            matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        let path = if is_folder_missing { database } else { path.as_path() };
-        OpenError::File { path: path.into(), source }
-    };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(PRIVATE)
-        .open(&path)
-        .map_err(failed)?;
-    match lock_with_retry(&file) {
-        Ok(()) => {
-            // For the message of the next process. A full disk is no reason to refuse the lock.
-            let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-            Ok(file)
-        }
-        Err(TryLockError::WouldBlock) => {
-            let holder = fs::read_to_string(&path).ok().and_then(|id| id.trim().parse().ok());
-            Err(OpenError::InUse { path: database.into(), lock: path.clone(), holder })
-        }
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-/// Takes a lock, and waits two seconds for another process to release it: a command holds it while it loads the file.
-pub(crate) fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
-    const TRIES: u32 = 40;
-    const DELAY: Duration = Duration::from_millis(50);
-    for _ in 1..TRIES {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => thread::sleep(DELAY),
-            done => return done,
-        }
-    }
-    file.try_lock()
 }
 
 /// Refuses a path where no database can be, and a log without its data file: the log holds the last changes, and the creation

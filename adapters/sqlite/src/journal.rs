@@ -23,7 +23,7 @@ use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
     LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery,
-    event_batches, files, load, meta, mount, schema, tables,
+    event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
 /// Expired idempotency records that one call deletes at most: a few milliseconds of the writer's time.
@@ -65,7 +65,7 @@ impl SqliteJournal {
         files::check_path(&path).map_err(failed)?;
         mount::check(&path).map_err(failed)?;
         aliases::check_was_used(&path)?;
-        let lock = files::lock(&path)?;
+        let lock = lock_file::lock(&path)?;
         // Again, under the lock: another process may have created the file meanwhile.
         files::check_path(&path).map_err(failed)?;
         match files::create(&path) {

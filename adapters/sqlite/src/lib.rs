@@ -8,7 +8,7 @@
 //! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
 //! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
 //! - No pauses: checkpoints run beside the writer, on their own thread and connection (`checkpoint`).
-//! - One writer: a process holds a lock on a lock file that names it (`files`), and a lock on the data file itself, which
+//! - One writer: a process holds a lock on a lock file that names it (`lock_file`), and a lock on the data file itself, which
 //!   holds for all aliases (`aliases`). SQLite's exclusive mode would exclude readers, too, and the close of any descriptor
 //!   of the file releases SQLite's own locks.
 //! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
@@ -32,6 +32,7 @@ mod connection;
 mod copy;
 mod crash_recovery;
 mod data_file;
+mod epoch_text;
 mod error;
 mod event_batches;
 mod event_file;
@@ -40,6 +41,7 @@ mod file_identity;
 mod files;
 mod journal;
 mod load;
+mod lock_file;
 mod log_file;
 mod meta;
 mod mount;

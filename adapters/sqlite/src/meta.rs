@@ -3,6 +3,7 @@
 use petstore_ports::{BatchNumber, EventBounds, Header, LastIds, StoreError};
 use rusqlite::{Connection, Error, OptionalExtension, params};
 
+use crate::epoch_text::digits;
 use crate::error::unreadable;
 use crate::event_batches;
 use crate::table::Fields;
@@ -120,9 +121,4 @@ pub(crate) fn set_event_version(connection: &Connection, version: u32) -> rusqli
 pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let changed = connection.execute("UPDATE meta SET epoch = ?1", [digits(epoch)])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
-}
-
-/// Returns an epoch as it is stored.
-pub(crate) fn digits(epoch: u64) -> String {
-    format!("{epoch:016x}")
 }

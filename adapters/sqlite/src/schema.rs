@@ -168,7 +168,10 @@ fn apply(connection: &Connection, version: u32, step: &str, epoch: u64) -> rusql
     connection.execute_batch(step)?;
     if version == 1 {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        connection.execute("INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)", [meta::digits(epoch)])?;
+        connection.execute(
+            "INSERT INTO meta VALUES (1, ?1, 0, 0, 0, 0, 0, 0)",
+            [crate::epoch_text::digits(epoch)],
+        )?;
     }
     connection.pragma_update(None, "user_version", version)
 }

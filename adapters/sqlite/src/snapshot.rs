@@ -130,7 +130,7 @@ fn vacuum_into(
     }
 }
 
-/// Opens a copy and drops its events: the log of a restored copy begins anew, under ids that no reader has seen.
+/// Opens a copy and drops its events: the log of a restored copy begins again, under ids that no reader has seen.
 fn without_events(copy: &Path) -> rusqlite::Result<Connection> {
     let connection = connection::open(copy)?;
     connection::configure_copy(&connection)?;

@@ -32,10 +32,10 @@ impl Stopwatch {
     }
 }
 
-/// The observation time for the load of threads. A shorter time would take one busy moment for load.
+/// The observation time for the load of threads. A shorter time would mistake one busy moment for saturation.
 const WATCHED: Duration = Duration::from_millis(10);
 
-/// Tells whether a server's threads are saturated.
+/// Measures the saturation of a server's threads.
 pub(crate) struct Pressure {
     idle: IdleTime,
     watched: Stopwatch,

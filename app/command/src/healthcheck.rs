@@ -34,7 +34,7 @@ impl HealthcheckArgs {
     /// Fails unless /ready answers 200.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let mut address = self.ops_listen.unwrap_or(self.listen);
-        // An unspecified address is asked on the loopback address.
+        // An unspecified address is replaced by the loopback address.
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),

@@ -206,6 +206,7 @@ fn reload(reloader: &Reloader, log: &Log) {
 fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
     let if_in_use = "stop that process, or name another --db";
     let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
+    opened.set_event_retention(args.event_retention, args.event_bytes);
     for line in migration_report::lines(&opened.mended) {
         log.warn(&line);
     }

@@ -102,6 +102,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", default_value = "100000", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data", hide = true)]
     pub(crate) idempotency_max: u32,
 
+    /// Time for which an event is kept in the event log
+    #[arg(long, env = "PETSTORE_EVENT_RETENTION", default_value = "30days", value_parser = expected::time(Duration::from_mins(1)..=DAYS_365), value_name = "1m..365days", help_heading = "Data", hide = true)]
+    pub(crate) event_retention: Duration,
+
+    /// Maximum bytes of the event log; by default 256 MiB in a file and 16 MiB in memory
+    #[arg(long, env = "PETSTORE_EVENT_BYTES", value_parser = expected::number::<u64>(EVENT_BYTES), value_name = "65536..1099511627776", help_heading = "Data", hide = true)]
+    pub(crate) event_bytes: Option<u64>,
+
     /// Requests a minute on the Free plan
     #[arg(long, env = "PETSTORE_FREE_MINUTE", default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) free_minute: Limit,
@@ -259,6 +267,12 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The maximum length of a ban and of the life of an idempotency record.
 const DAYS_30: Duration = Duration::from_hours(30 * 24);
+
+/// The longest age of an event.
+const DAYS_365: Duration = Duration::from_hours(365 * 24);
+
+/// The size of the event log: from some pages of events on.
+const EVENT_BYTES: RangeInclusive<u64> = 65_536..=1_099_511_627_776;
 
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -5,11 +5,12 @@ mod commits;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fs, io};
 
 use petstore_domain::Timestamp;
 use petstore_http::{IdleTime, TokioTimer};
-use petstore_memory::{CommitPause, MemoryStore, Opened};
+use petstore_memory::{CommitPause, EventRetention, MemoryStore, Opened};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
 };
@@ -85,6 +86,14 @@ impl Backend {
             dropped: None,
             mended: RepairedValues::default(),
         }
+    }
+
+    /// Sets how long events are kept, and how many bytes of them; by default those of this kind of store.
+    pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
+        let default =
+            if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
+        let bytes = bytes.unwrap_or(default.bytes);
+        self.store.set_event_retention(EventRetention { age, bytes });
     }
 
     /// The ports for a service.

@@ -15,7 +15,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_while_read(text).map(|_| ())
 }
 
-/// Prints a part of an output that goes on. Breaks once standard output is closed: its reader has seen enough.
+/// Prints a part of a continuous output. Breaks once standard output is closed: its reader has seen enough.
 pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
         Ok(()) => Ok(ControlFlow::Continue(())),

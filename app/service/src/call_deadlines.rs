@@ -9,8 +9,8 @@ use petstore_ports::{Reply, ScopedReply, StoreError, Timer};
 
 /// Bounds how long callers wait for a port.
 ///
-/// A reply that is ready is passed on as it is. A future is polled once before its timer is made, so an answer that is
-/// there by then costs no timer either.
+/// A reply that is ready is passed on unchanged. A future is polled once before its timer is created, so a result that
+/// is ready at the first poll needs no timer.
 #[derive(Clone)]
 pub(crate) struct CallDeadlines {
     timer: Arc<dyn Timer>,
@@ -52,7 +52,7 @@ impl CallDeadlines {
         within(&*self.timer, self.store, call).await.unwrap_or_else(|| Err(store_is_late()))
     }
 
-    /// Bounds a write. The store has the change by then, and may still make it.
+    /// Bounds a write. When the deadline passes, the store may still commit the change.
     pub(crate) async fn write<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,

@@ -11,10 +11,10 @@ use petstore_ports::{
     Verdict,
 };
 
-use crate::bans::PendingBans;
 use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::in_flight::InFlightTable;
+use crate::pending_bans::PendingBans;
 use crate::plans::LivePlans;
 use crate::policy::Policy;
 use crate::quota_port::QuotaPort;

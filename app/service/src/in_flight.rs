@@ -9,7 +9,7 @@ use petstore_ports::api::{InFlight, InFlightCount};
 /// Number of shards, each with a lock. Ids of accounts are dense, so most accounts do not share a shard. A power of two.
 const SHARDS: u64 = 1_024;
 
-/// Number of entries from which on a shard drops accounts without a request in flight. A busy account keeps its entry.
+/// Number of entries at which a shard drops accounts without a request in flight. A busy account keeps its entry.
 const IDLE_MAX: usize = 4;
 
 /// Counts the requests of each account that are in flight.

@@ -49,7 +49,6 @@
 //! ```
 
 mod administration;
-mod bans;
 mod call_deadlines;
 mod catalogue;
 mod circuit_breaker;
@@ -59,6 +58,7 @@ mod gate;
 mod gatekeeper;
 mod in_flight;
 mod outcomes;
+mod pending_bans;
 mod plans;
 mod policy;
 mod quota_port;
@@ -66,7 +66,7 @@ mod reservations;
 mod service;
 mod shop;
 
-pub use bans::BanWrites;
 pub use outcomes::Figures;
+pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};
 pub use service::{Ports, Service};

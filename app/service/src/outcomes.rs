@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::Answered;
 
-use crate::bans::PendingBans;
+use crate::pending_bans::PendingBans;
 
 /// Counts of the service since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Figures {
     pub quota_unasked: u64,
     /// Bans that are in force and wait to be recorded.
     pub bans_waiting: u64,
-    /// How many times a ban was not queued to be recorded, because the queue was full.
+    /// The number of times that a ban was not queued because the queue was full.
     pub bans_dropped: u64,
 }
 

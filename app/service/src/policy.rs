@@ -13,14 +13,14 @@ pub struct Policy {
     pub plans: PlanTable,
     /// The rule for banning a key that keeps sending requests after it was refused.
     pub bans: BanPolicy,
-    /// The largest number of requests of one account in flight at once, in this process.
+    /// The maximum number of requests of one account in flight at once, in this process.
     pub in_flight_max: u32,
     /// The number of requests without a valid key that one peer address may send in a minute.
     pub address_limit: Limit,
     /// The time for which the answer to a request under an idempotency key is stored.
     pub idempotency_lifetime: Duration,
-    /// The largest number of answers stored for one account: beyond it, requests under another idempotency key are refused.
-    /// Expired ones count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
+    /// The maximum number of answers stored for one account: beyond it, requests under another idempotency key are
+    /// refused. Expired ones count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
     pub idempotency_records_max: u32,
     /// The deadline of a call to the store. When it passes the request fails, and the outcome of a change is unknown.
     pub store_timeout: Duration,

@@ -65,7 +65,7 @@ impl QuotaPort {
         self.call(move |quotas| quotas.take(&ask))
     }
 
-    /// Tells what is left of the windows of an account.
+    /// Returns what is left of the windows of an account.
     pub(crate) fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> QuotaReply<'_, Usage> {
         self.call(move |quotas| quotas.usage(account, limits, now))
     }

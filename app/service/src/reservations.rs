@@ -12,12 +12,12 @@ pub(crate) struct Reservations(DashMap<IdempotencyId, (), foldhash::fast::Random
 
 impl Reservations {
     /// Reserves a request until the reservation is dropped. Returns none while it is reserved already.
-    pub(crate) fn reserve(&self, name: &IdempotencyId) -> Option<Reservation<'_>> {
-        match self.0.entry(name.clone()) {
+    pub(crate) fn reserve(&self, id: &IdempotencyId) -> Option<Reservation<'_>> {
+        match self.0.entry(id.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
                 place.insert(());
-                Some(Reservation { reservations: self, name: name.clone() })
+                Some(Reservation { reservations: self, id: id.clone() })
             }
         }
     }
@@ -25,11 +25,11 @@ impl Reservations {
 
 pub(crate) struct Reservation<'a> {
     reservations: &'a Reservations,
-    name: IdempotencyId,
+    id: IdempotencyId,
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        self.reservations.0.remove(&self.name);
+        self.reservations.0.remove(&self.id);
     }
 }

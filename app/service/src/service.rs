@@ -14,11 +14,11 @@ use petstore_ports::{
     Timer, Transactor, run,
 };
 
-use crate::bans::{BanStore, BanWrites};
 use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcomes::{Figures, Outcomes};
+use crate::pending_bans::{BanStore, BanWrites};
 use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
@@ -159,9 +159,9 @@ impl Service {
     }
 
     /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
-    /// failure of the store it does nothing for a second, which doubles up to 8 s with each further failure.
+    /// failure of the store it does nothing for one second; this pause doubles with each further failure, up to 8 s.
     ///
-    /// It waits for the store, up to the deadline of a write: it needs a task of its own.
+    /// It waits for the store, up to the deadline of a write: so call it in a separate task.
     pub async fn record_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
@@ -185,8 +185,8 @@ impl Service {
         }
     }
 
-    /// The error because of which the quota store is not called at the moment; none while it is called. Meanwhile
-    /// [`Ports::on_quota_outage`] applies.
+    /// The error that opened the circuit, so that the quota store is not called at the moment; none while it is called.
+    /// Meanwhile [`Ports::on_quota_outage`] applies.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }
@@ -220,12 +220,12 @@ impl Service {
             let output = self.submit(operation).await?;
             return Ok(Answered { result: Ok(output), replayed: false });
         };
-        let name = IdempotencyId {
+        let id = IdempotencyId {
             account: retry.account,
             scope: operation.idempotency_scope(),
             key: retry.key.clone(),
         };
-        let Some(_running) = self.reservations.reserve(&name) else {
+        let Some(_running) = self.reservations.reserve(&id) else {
             return Err(Failure::IdempotencyInProgress);
         };
         let now = self.clock.now();
@@ -233,7 +233,7 @@ impl Service {
             let records = self.deadlines.reply(self.idempotency.records_of(retry.account)).await?;
             let idempotent = Idempotent {
                 operation,
-                name,
+                id,
                 fingerprint: digest::of_body(retry.body),
                 now,
                 expires_at: now.plus(self.policy.idempotency_lifetime),

@@ -224,7 +224,7 @@ impl Operation for RevokeKey {
 
 /// Records a ban that was decided when a request was refused.
 ///
-/// It is written behind the decision, and may be run again: see [`KeyRecord::record_ban`].
+/// It is submitted write-behind, after the ban is in force, and may run more than once: see [`KeyRecord::record_ban`].
 #[derive(Debug, Clone)]
 pub struct BanKey {
     /// The key.
@@ -330,9 +330,9 @@ fn change_key(
 pub struct UpdateAccount {
     /// The account.
     pub id: AccountId,
-    /// Its new name; absent, it stays.
+    /// The new name; if absent, the name stays.
     pub name: Option<AccountName>,
-    /// Its new plan; absent, it stays.
+    /// The new plan; if absent, the plan stays.
     pub plan: Option<Plan>,
 }
 

@@ -83,7 +83,7 @@ impl Operation for UpdateCategory {
         self.precondition.check(before.version)?;
         let mut after = before.clone();
         if let Some(name) = &self.patch.name {
-            // Its own name in another case is no conflict.
+            // The category's own name in another letter case is no conflict.
             if let Some(other) = view.category_named(&name.folded()).filter(|other| *other != self.id) {
                 return Err(UpdateCategoryRejection::NameTaken(other));
             }

@@ -1,4 +1,4 @@
-//! Ids of events: the life of the log and the place in it.
+//! Ids of events: the epoch of the log and the position in it.
 
 use crate::ID_MAX;
 
@@ -11,7 +11,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 /// A place in the event log: 1 to [`ID_MAX`] for an event, and 0 for the place before the first one.
 ///
-/// Positions rise in the order of the commits. Gaps mean nothing.
+/// Positions rise in the order of the commits. Gaps have no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Position(u64);
 
@@ -54,7 +54,7 @@ impl std::fmt::Display for Position {
 /// The id of an event: `evt_` and 22 base62 digits. Within one epoch the texts rise with the positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId {
-    /// The life of the log: a random number that a store draws when it begins a new log.
+    /// The epoch of the log: a random number that a store draws when it begins a new log.
     pub epoch: u64,
     /// The place in the log.
     pub position: Position,

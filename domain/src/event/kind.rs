@@ -1,4 +1,4 @@
-//! The kinds of events: a closed enum, in the order in which the events of one commit stand.
+//! The kinds of events: a closed enum, in the order of the events of one commit.
 
 /// The kind of an event.
 ///

@@ -7,7 +7,7 @@ use crate::{
     Versioned,
 };
 
-/// Places an order: its units come off the pet's stock at once.
+/// Places an order: its units are subtracted from the pet's stock at once.
 #[derive(Debug, Clone)]
 pub struct PlaceOrder {
     /// The order to place.
@@ -129,7 +129,7 @@ impl Operation for UpdateOrder {
     }
 }
 
-/// Cancels an open order: its units go back to the stock, once.
+/// Cancels an open order: its units are returned to the stock once.
 #[derive(Debug, Clone)]
 pub struct CancelOrder {
     /// The order.

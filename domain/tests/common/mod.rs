@@ -24,7 +24,7 @@ pub(crate) const CATEGORY_VERSION: u64 = 5;
 /// The version of each order that [`order`] makes.
 pub(crate) const ORDER_VERSION: u64 = 9;
 
-/// The live records of answered requests that one account may have, where a test does not say otherwise.
+/// The maximum number of live idempotency records of one account, unless a test sets another one.
 pub(crate) const RECORDS_MAX: u32 = 100_000;
 
 /// The pet that [`shop`] makes.
@@ -78,7 +78,7 @@ pub(crate) fn limits(minute: u32, day: u32) -> Limits {
     Limits { minute: Limit::new(minute).unwrap(), day: Limit::new(day).unwrap() }
 }
 
-/// The time of the tests, so many hours later.
+/// The time of the tests plus this many hours.
 pub(crate) fn hours(hours: i64) -> Timestamp {
     let noon = Timestamp::parse("2030-01-15T12:00:00Z").unwrap();
     Timestamp::from_millis(noon.as_millis() + hours * 3_600_000).unwrap()
@@ -183,7 +183,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {
-        name: IdempotencyId { account: account_id(1), scope: operation.idempotency_scope(), key },
+        id: IdempotencyId { account: account_id(1), scope: operation.idempotency_scope(), key },
         operation,
         fingerprint: Fingerprint([body; 32]),
         now: now(),

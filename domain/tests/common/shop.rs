@@ -9,7 +9,7 @@ use petstore_domain::*;
 use super::fold::assert_told;
 use super::now;
 
-/// All records, by their ids. Names are found by a scan, so that no index can hide a name that is there twice.
+/// All records, by their ids. Names are found by a scan, so that no index can hide a duplicate name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shop {
     pub(crate) pets: BTreeMap<PetId, PetRecord>,
@@ -18,7 +18,7 @@ pub(crate) struct Shop {
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) keys: BTreeMap<KeyId, KeyRecord>,
     pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
-    /// The time by which records of answered requests count as live.
+    /// The current time, by which idempotency records are live or expired.
     pub(crate) now: Timestamp,
     /// The last id given, by the name of the next one.
     given: BTreeMap<RecordRef, u64>,
@@ -118,8 +118,8 @@ impl Shop {
         let before = self.clone();
         for change in changes {
             // A store has locked the footprint and nothing else.
-            for name in before.names_behind(&change) {
-                assert!(footprint.names().contains(&name), "{change:?} without {name:?}");
+            for record in before.records_behind(&change) {
+                assert!(footprint.records().contains(&record), "{change:?} without {record:?}");
             }
             self.apply(change);
         }
@@ -134,23 +134,23 @@ impl Shop {
         let mut footprint = operation.footprint(&view);
         loop {
             let missing: Vec<RecordRef> =
-                footprint.names().iter().filter(|name| !view.holds(name)).cloned().collect();
+                footprint.records().iter().filter(|record| !view.holds(record)).cloned().collect();
             if missing.is_empty() {
                 return (view, footprint);
             }
-            for name in missing {
-                self.load_name(&mut view, name);
+            for record in missing {
+                self.load_record(&mut view, record);
             }
             let wider = operation.footprint(&view);
-            for name in footprint.names() {
-                assert!(wider.names().contains(name), "{name:?} is named no more");
+            for record in footprint.records() {
+                assert!(wider.records().contains(record), "{record:?} is named no more");
             }
             footprint = wider;
         }
     }
 
-    fn load_name(&self, view: &mut View, name: RecordRef) {
-        match name {
+    fn load_record(&self, view: &mut View, record: RecordRef) {
+        match record {
             RecordRef::Pet(id) => view.load_pet(id, self.pets.get(&id).cloned()),
             RecordRef::Category(id) => view.load_category(id, self.categories.get(&id).cloned()),
             RecordRef::CategoryName(folded) => {
@@ -164,27 +164,26 @@ impl Shop {
                 view.load_account_name(name, found.map(|account| account.id));
             }
             RecordRef::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
-            RecordRef::Idempotency(name) => {
-                let found = self.retries.get(&name).cloned();
-                view.load_idempotency(name, found);
+            RecordRef::Idempotency(id) => {
+                let found = self.retries.get(&id).cloned();
+                view.load_idempotency(id, found);
             }
-            RecordRef::NextPet => view.load_next_pet(PetId::new(self.next(&name)).unwrap()),
-            RecordRef::NextCategory => view.load_next_category(CategoryId::new(self.next(&name)).unwrap()),
-            RecordRef::NextOrder => view.load_next_order(OrderId::new(self.next(&name)).unwrap()),
-            RecordRef::NextAccount => view.load_next_account(AccountId::new(self.next(&name)).unwrap()),
-            RecordRef::NextKey => view.load_next_key(KeyId::new(self.next(&name)).unwrap()),
+            RecordRef::NextPet => view.load_next_pet(PetId::new(self.next(&record)).unwrap()),
+            RecordRef::NextCategory => view.load_next_category(CategoryId::new(self.next(&record)).unwrap()),
+            RecordRef::NextOrder => view.load_next_order(OrderId::new(self.next(&record)).unwrap()),
+            RecordRef::NextAccount => view.load_next_account(AccountId::new(self.next(&record)).unwrap()),
+            RecordRef::NextKey => view.load_next_key(KeyId::new(self.next(&record)).unwrap()),
         }
     }
 
-    /// How many records of answers an account has that live.
+    /// The number of live idempotency records of an account.
     pub(crate) fn live_idempotency_records(&self, account: AccountId) -> u32 {
-        let live =
-            self.retries.values().filter(|one| one.name.account == account && one.expires_at > self.now);
+        let live = self.retries.values().filter(|one| one.id.account == account && one.expires_at > self.now);
         u32::try_from(live.count()).unwrap()
     }
 
-    fn next(&self, name: &RecordRef) -> u64 {
-        self.given.get(name).copied().unwrap_or(0) + 1
+    fn next(&self, record: &RecordRef) -> u64 {
+        self.given.get(record).copied().unwrap_or(0) + 1
     }
 
     fn apply(&mut self, change: Change) {
@@ -215,19 +214,19 @@ impl Shop {
                 self.keys.insert(record.id, *record);
             }
             Change::Idempotency(record) => {
-                self.retries.insert(record.name.clone(), *record);
+                self.retries.insert(record.id.clone(), *record);
             }
         }
     }
 
-    fn give(&mut self, name: RecordRef, id: u64) {
-        let last = self.given.entry(name).or_insert(0);
+    fn give(&mut self, next: RecordRef, id: u64) {
+        let last = self.given.entry(next).or_insert(0);
         *last = id.max(*last);
     }
 
-    /// Returns the names that the footprint must contain for a store to make this change safely: the record's
-    /// own name or that of the next id, and for a record with a unique name also its new and its old name.
-    fn names_behind(&self, change: &Change) -> Vec<RecordRef> {
+    /// Returns the references that the footprint must contain for a store to make this change safely: that of the
+    /// record or of the next id, and for a record with a unique name also those of its new and its old name.
+    fn records_behind(&self, change: &Change) -> Vec<RecordRef> {
         match change {
             Change::Pet(record) => {
                 let id = record.pet.id;
@@ -248,13 +247,13 @@ impl Shop {
                     RecordRef::NextCategory,
                     id.get(),
                 );
-                let mut names = vec![own];
+                let mut records = vec![own];
                 let new = record.category.name.folded();
                 if old.as_ref() != Some(&new) {
-                    names.push(RecordRef::CategoryName(new));
-                    names.extend(old.map(RecordRef::CategoryName));
+                    records.push(RecordRef::CategoryName(new));
+                    records.extend(old.map(RecordRef::CategoryName));
                 }
-                names
+                records
             }
             Change::CategoryDeleted(id) => {
                 let folded = self.categories[id].category.name.folded();
@@ -271,23 +270,23 @@ impl Shop {
                 let old = self.accounts.get(&id).map(|account| account.name.folded());
                 let own =
                     self.own_or_next(old.is_some(), RecordRef::Account(id), RecordRef::NextAccount, id.get());
-                let mut names = vec![own];
+                let mut records = vec![own];
                 let name = account.name.folded();
                 if old.as_ref() != Some(&name) {
-                    names.push(RecordRef::AccountName(name));
-                    names.extend(old.map(RecordRef::AccountName));
+                    records.push(RecordRef::AccountName(name));
+                    records.extend(old.map(RecordRef::AccountName));
                 }
-                names
+                records
             }
             Change::Key(record) => {
                 let known = self.keys.contains_key(&record.id);
                 vec![self.own_or_next(known, RecordRef::Key(record.id), RecordRef::NextKey, record.id.get())]
             }
-            Change::Idempotency(record) => vec![RecordRef::Idempotency(record.name.clone())],
+            Change::Idempotency(record) => vec![RecordRef::Idempotency(record.id.clone())],
         }
     }
 
-    /// A record that is not there yet must have the next id: any other was given before, or never.
+    /// The name of an existing record. A new record must have the next id, so its name is that of the next id.
     fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
         if known {
             return own;

@@ -46,8 +46,8 @@ const WORDS: &[&str] = &[
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
-/// Returns whether a character is visible: a second opinion, by the general category of another library. Of what that takes for
-/// seen, the standard has some ignored.
+/// Returns whether a character is visible, computed independently of the domain from another library's general
+/// categories. Characters in [`IGNORED`] are not visible although their category is.
 fn is_seen(c: char) -> bool {
     let is_blank = matches!(c.general_category_group(), GeneralCategoryGroup::Separator)
         || matches!(c.general_category(), GeneralCategory::Control | GeneralCategory::Format);
@@ -126,12 +126,12 @@ fn two_names_are_the_same_if_their_decomposed_forms_are_without_regard_to_case()
                     return;
                 };
                 let same = left.folded() == right.folded();
-                // A second opinion, which does not bring marks into order after it has folded.
+                // An independent comparison, which does not reorder marks after it has folded.
                 let decomposed = [&left, &right].map(|name| name.as_str().nfd().collect::<String>());
                 if CaseFold::Full.case_eq(&decomposed[0], &decomposed[1]) {
                     assert!(same, "{left} {right}");
                 }
-                // The short cut that allocates nothing says the same.
+                // The fast path without an allocation gives the same result.
                 assert_eq!(left.folded().matches(right.as_str()), same, "{left} {right}");
                 assert!(left.folded().matches(left.as_str()), "{left}");
             }

@@ -71,7 +71,7 @@ impl Act {
     }
 }
 
-/// Runs the operation under its key two times; the second must have no effect of its own.
+/// Runs the operation under its key twice; the second run must have no effect.
 fn run_twice<O>(shop: &mut Shop, operation: &O, retry: Option<u8>) -> bool
 where
     O: Repeatable<Output: PartialEq + Debug, Rejection: PartialEq + Debug> + Clone + Debug,
@@ -80,7 +80,7 @@ where
         return shop.run(operation).is_ok();
     };
     let mut request = idempotent(operation.clone(), 0);
-    request.name.key = IdempotencyKey::parse(key.to_string().as_bytes()).unwrap();
+    request.id.key = IdempotencyKey::parse(key.to_string().as_bytes()).unwrap();
     // The debug text of the operation stands for the body and is hashed into the fingerprint.
     for (place, byte) in format!("{operation:?}").bytes().enumerate() {
         let part = &mut request.fingerprint.0[place % 32];
@@ -88,7 +88,7 @@ where
     }
     request.now = shop.now;
     request.expires_at = shop.now.plus(Duration::from_hours(24));
-    request.records = shop.live_idempotency_records(request.name.account);
+    request.records = shop.live_idempotency_records(request.id.account);
     request.records_max = 5;
 
     let first = shop.run(&request);
@@ -153,7 +153,7 @@ fn any_category_name() -> impl Strategy<Value = CategoryName> {
 }
 
 fn any_account_name() -> impl Strategy<Value = AccountName> {
-    // Among them names that accounts are given after their ids.
+    // Includes names that are generated from account ids.
     sample::select(["zoo", "ZOO", "Zoe\u{308}", "zoë", "account-2", "Account-3"].as_slice())
         .prop_map(account_name)
 }

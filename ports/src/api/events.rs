@@ -11,22 +11,23 @@ pub struct EventListing {
     pub account: AccountId,
     /// The kinds that pass.
     pub kinds: EventKinds,
-    /// The life of the log that the client is in; none for the present one.
+    /// The epoch of the log that the client reads; none for the current one.
     pub epoch: Option<u64>,
     /// The direction of the page.
     pub order: PageOrder,
-    /// The position to begin at, exclusive; none for the oldest event, or descending for the last one.
+    /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event, and a
+    /// descending one with the last event.
     pub after: Option<Position>,
-    /// The largest number of events, from 1.
+    /// The maximum number of events, at least 1.
     pub limit: usize,
 }
 
-/// One event, as far as the log has it.
+/// The result of looking up one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLookup {
     /// The event.
     Found(Event),
-    /// The id is of another life of the log, has been dropped or has not been given yet.
+    /// The id belongs to another epoch of the log, or its event has been dropped or not written yet.
     Expired(EventBounds),
     /// No event that the account may see has this id.
     Unknown,
@@ -37,16 +38,16 @@ pub trait Events: Send + Sync {
     /// The extent of the log.
     fn event_bounds(&self) -> Reply<Result<EventBounds, StoreError>>;
 
-    /// A page of events. It looks at a bounded number of positions, so that it may have fewer events than its limit while
-    /// there are more: [`reached`](crate::EventPage::reached) tells how far it got.
+    /// A page of events. It reads a bounded number of positions, so it may have fewer events than its limit although
+    /// more follow: [`reached`](crate::EventPage::reached) is the last position that was read.
     fn list_events(&self, listing: EventListing) -> Reply<Result<EventRead, StoreError>>;
 
     /// One event.
     fn event(&self, account: AccountId, id: EventId) -> Reply<Result<EventLookup, StoreError>>;
 
-    /// The end of the log, at no cost.
+    /// The end of the log. The call does not wait.
     fn log_end(&self) -> LogEnd;
 
-    /// Answers once the end of the log is another one than this. See [`EventFeed::changed`](crate::EventFeed::changed).
+    /// Completes once the end of the log differs from `known`. See [`EventFeed::changed`](crate::EventFeed::changed).
     fn log_changed(&self, known: LogEnd) -> Reply<LogEnd>;
 }

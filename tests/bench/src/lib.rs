@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Buckets of an octave: a time is exact to 3%.
+/// Buckets per octave, which make a recorded time exact to 3%.
 const PARTS: u32 = 32;
 
 const PART_BITS: u32 = PARTS.ilog2();
@@ -24,7 +24,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts a time.
+    /// Adds a measured time.
     pub fn record(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(u64::from(PARTS));
         let octave = nanos.ilog2();
@@ -34,12 +34,12 @@ impl Histogram {
         self.longest = self.longest.max(time);
     }
 
-    /// The number of times that were counted.
+    /// The number of recorded times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The quantile of the times at this share.
+    /// Returns the time below which this share of the recorded times lies.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -59,7 +59,7 @@ impl Contents {
         }
     }
 
-    /// Applies a planted bug to the counts that are to be noted.
+    /// Applies a planted bug to the usage counts that are about to be stored.
     pub(super) fn miscount(&self, bug: DiskBug, counts: &mut Vec<UsageCount>) {
         let add =
             |window: Window, before: Window| Window::new(window.number(), window.used() + before.used());
@@ -102,7 +102,7 @@ impl Contents {
             Change::Account(account) => drop(self.accounts.insert(account.id, account.clone())),
             Change::Key(record) => drop(self.keys.insert(record.id, KeyRecord::clone(record))),
             Change::Idempotency(record) => {
-                drop(self.retries.insert(record.name.clone(), IdempotencyRecord::clone(record)));
+                drop(self.retries.insert(record.id.clone(), IdempotencyRecord::clone(record)));
             }
         }
     }

@@ -7,8 +7,7 @@ use petstore_ports::{
     EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, PageOrder, StoreError,
 };
 
-use super::Disk;
-use super::journal::EPOCH;
+use super::{Disk, EPOCH};
 
 /// The events of one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl StoredEvents {
     }
 }
 
-/// Batches that one step of dropping removes at most.
+/// The maximum number of batches that one step removes.
 const PRUNE_MAX: usize = 3;
 
 #[derive(Debug, Clone)]

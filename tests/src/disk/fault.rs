@@ -38,6 +38,10 @@ pub enum DiskBug {
     NotesUsageOnce,
     /// Adds noted usage to the usage that was noted before.
     AddsUsage,
+    /// Keeps batches without their events.
+    ForgetsEvents,
+    /// Commits the events of a batch after its changes.
+    SplitsEvents,
 }
 
 /// The planned faults by call.

@@ -9,11 +9,8 @@ use petstore_ports::{
 use super::contents::Contents;
 use super::events::{DiskReader, StoredEvents};
 use super::fault::planned_error;
-use super::{Disk, DiskBug, Entry, Fault, State};
+use super::{Disk, DiskBug, EPOCH, Entry, Fault, State};
 use crate::reference::narrow;
-
-/// A constant, so that every opening shows the same epoch.
-pub(super) const EPOCH: u64 = 7;
 
 pub(super) struct DiskJournal {
     disk: Disk,
@@ -83,6 +80,14 @@ impl DiskJournal {
             DiskBug::NarrowColumns => {
                 changes.iter_mut().for_each(narrow);
                 self.write(vec![entry(changes)])?;
+            }
+            DiskBug::ForgetsEvents => {
+                self.write(vec![Entry::Batch { number, changes, last_ids, events: None }])?;
+            }
+            DiskBug::SplitsEvents => {
+                let late = entry(Vec::new());
+                self.write(vec![Entry::Batch { number, changes, last_ids, events: None }])?;
+                self.late.push(late);
             }
             DiskBug::ReusesIds | DiskBug::MinuteNotedAsDay | DiskBug::NotesUsageOnce | DiskBug::AddsUsage => {
                 self.write(vec![entry(changes)])?;

@@ -145,12 +145,12 @@ impl State {
                 }
             }
             Bug::ReplayEmitsAgain => {
-                for name in transition.footprint(&View::default()).names() {
-                    let RecordRef::Idempotency(name) = name else { continue };
+                for record in transition.footprint(&View::default()).records() {
+                    let RecordRef::Idempotency(id) = record else { continue };
                     if happenings.is_empty() {
-                        self.emitted.get(name).into_iter().for_each(|earlier| self.log.append(earlier));
+                        self.emitted.get(id).into_iter().for_each(|earlier| self.log.append(earlier));
                     } else {
-                        self.emitted.insert(name.clone(), changes.clone());
+                        self.emitted.insert(id.clone(), changes.clone());
                     }
                 }
                 self.log.append(&changes);

@@ -50,7 +50,7 @@ impl ReferenceStore {
         }
         let next = PetId::new(block.last + 1).expect("a case makes few pets");
         let changes = state.tables.decide(&WithOwnId { transition, next })?;
-        if transition.footprint(&View::default()).names().contains(&RecordRef::NextPet) {
+        if transition.footprint(&View::default()).records().contains(&RecordRef::NextPet) {
             *block = Block { last: block.last + 1, left: block.left - 1 };
         }
         if let Some(changes) = changes {

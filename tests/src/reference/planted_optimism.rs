@@ -44,8 +44,10 @@ impl ReferenceStore {
             let seen = self.look(bug, transition);
             let decided = catch_unwind(AssertUnwindSafe(|| transition.decide(&seen.view)));
             let decided = decided.map_err(|_| StoreError::corrupt("the operation panicked"))?;
-            if bug == Bug::EventsOfDiscarded {
-                decided.iter().for_each(|changes| self.lock().log.append(changes));
+            if bug == Bug::EventsOfDiscarded
+                && let Some(changes) = &decided
+            {
+                self.lock().log.append(changes);
             }
             pause_blocking();
             let mut state = self.lock();
@@ -65,8 +67,8 @@ impl ReferenceStore {
     fn look(&self, bug: Bug, transition: &dyn Transition) -> Seen {
         let mut view = View::default();
         if bug == Bug::RefusalsUnchecked {
-            for name in transition.footprint(&view).names() {
-                self.lock().tables.load(name, &mut view);
+            for record in transition.footprint(&view).records() {
+                self.lock().tables.load(record, &mut view);
                 pause_blocking();
             }
         }
@@ -78,9 +80,9 @@ impl ReferenceStore {
 
 impl State {
     fn still_holds(&mut self, bug: Bug, seen: &Seen) -> bool {
-        let is_next = |name: &RecordRef| {
+        let is_next = |record: &RecordRef| {
             matches!(
-                name,
+                record,
                 RecordRef::NextPet
                     | RecordRef::NextCategory
                     | RecordRef::NextOrder
@@ -88,12 +90,12 @@ impl State {
                     | RecordRef::NextKey
             )
         };
-        let makes_one = seen.footprint.names().iter().any(is_next);
+        let makes_one = seen.footprint.records().iter().any(is_next);
         let overlooks_names = bug == Bug::NamesOverlooked || (bug == Bug::RenamesOverlooked && !makes_one);
         let (mut view, then) = (View::default(), &seen.view);
-        seen.footprint.names().iter().filter(|name| !is_next(name)).all(|name| {
-            self.tables.load(name, &mut view);
-            match name {
+        seen.footprint.records().iter().filter(|record| !is_next(record)).all(|record| {
+            self.tables.load(record, &mut view);
+            match record {
                 RecordRef::Pet(id) => view.pet(*id) == then.pet(*id),
                 RecordRef::Category(id) => view.category(*id) == then.category(*id),
                 RecordRef::Order(id) => view.order(*id) == then.order(*id),
@@ -105,11 +107,11 @@ impl State {
                 RecordRef::AccountName(name) => {
                     overlooks_names || view.account_named(name) == then.account_named(name)
                 }
-                RecordRef::Idempotency(name) if bug == Bug::VersionsBeginAgain => {
-                    self.row_versions.get(name) == seen.versions.get(name)
+                RecordRef::Idempotency(id) if bug == Bug::VersionsBeginAgain => {
+                    self.row_versions.get(id) == seen.versions.get(id)
                 }
-                RecordRef::Idempotency(name) => view.idempotency(name) == then.idempotency(name),
-                _ => is_next(name),
+                RecordRef::Idempotency(id) => view.idempotency(id) == then.idempotency(id),
+                _ => is_next(record),
             }
         })
     }
@@ -118,9 +120,9 @@ impl State {
     fn apply_and_count(&mut self, changes: Changes) {
         for change in changes {
             if let Change::Idempotency(record) = &change {
-                let is_there = self.tables.retries.contains_key(&record.name);
-                let before = self.row_versions.get(&record.name).copied().filter(|_| is_there);
-                self.row_versions.insert(record.name.clone(), before.unwrap_or(0) + 1);
+                let is_there = self.tables.retries.contains_key(&record.id);
+                let before = self.row_versions.get(&record.id).copied().filter(|_| is_there);
+                self.row_versions.insert(record.id.clone(), before.unwrap_or(0) + 1);
             }
             self.apply_one(change);
         }

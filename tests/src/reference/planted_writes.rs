@@ -97,12 +97,12 @@ impl ReferenceStore {
         }
     }
 
-    /// Loads the first names in one step and the others in another, without a check of the first.
+    /// Loads the first records in one step and the others in another, without a check of the first.
     async fn transact_in_two_looks(&self, transition: &dyn Transition) {
         let mut view = View::default();
         let first = transition.footprint(&view);
-        for name in first.names() {
-            self.lock().tables.load(name, &mut view);
+        for record in first.records() {
+            self.lock().tables.load(record, &mut view);
         }
         pause().await;
         let mut state = self.lock();

@@ -49,9 +49,9 @@ impl Tables {
         loop {
             let footprint = transition.footprint(view);
             let mut complete = true;
-            for name in footprint.names() {
-                if !view.holds(name) {
-                    self.load(name, view);
+            for record in footprint.records() {
+                if !view.holds(record) {
+                    self.load(record, view);
                     complete = false;
                 }
             }
@@ -61,8 +61,8 @@ impl Tables {
         }
     }
 
-    pub(super) fn load(&mut self, name: &RecordRef, view: &mut View) {
-        match name {
+    pub(super) fn load(&mut self, record: &RecordRef, view: &mut View) {
+        match record {
             RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
             RecordRef::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
             RecordRef::CategoryName(folded) => {
@@ -77,8 +77,8 @@ impl Tables {
                 view.load_account_name(name.clone(), found.map(|one| one.id));
             }
             RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
-            RecordRef::Idempotency(name) => {
-                view.load_idempotency(name.clone(), self.retries.get(name).cloned());
+            RecordRef::Idempotency(id) => {
+                view.load_idempotency(id.clone(), self.retries.get(id).cloned());
             }
             RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
             RecordRef::NextCategory => {
@@ -102,7 +102,7 @@ impl Tables {
             Change::OrderDeleted(id) => drop(self.orders.remove(&id)),
             Change::Account(account) => drop(self.accounts.insert(account.id, account)),
             Change::Key(record) => drop(self.keys.insert(record.id, *record)),
-            Change::Idempotency(record) => drop(self.retries.insert(record.name.clone(), *record)),
+            Change::Idempotency(record) => drop(self.retries.insert(record.id.clone(), *record)),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// One more than fits in a byte, created by several callers.
+/// A number of records that does not fit in a byte. Several callers create them.
 const MANY: u32 = 256;
 const CALLERS: u32 = 8;
 
@@ -54,8 +54,7 @@ fn quantity(units: u32) -> OrderQuantity {
     OrderQuantity::new(units.into()).expect("a quantity")
 }
 
-/// Writes all of them into a store without categories of these names, and returns the state that every reader
-/// must show.
+/// Writes all values into a store without categories of these names, and returns the state that every reader must show.
 pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
     let mut written = Snapshot::default();
     write_categories(subject, &mut written).await;
@@ -121,7 +120,7 @@ async fn write_orders(subject: &Subject, written: &mut Snapshot) {
     let home = written.categories[0].category.id;
     write_ordered_pet(subject, home, written).await;
     write_sold_pet(subject, home, written).await;
-    // The largest orders, for each time.
+    // An order of the maximum quantity, for each time.
     let (id, mut ordered) = stocked(subject, home).await;
     for ship_date in times() {
         let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };

@@ -92,7 +92,7 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
     }
 }
 
-/// An answer's open enumeration may gain values, as clients are told, but must keep its own.
+/// An open enumeration in an answer may gain values, as the document announces, but must keep its own.
 fn narrows_choice(from: &Rules<'_>, to: &Rules<'_>, direction: Direction) -> bool {
     let (before, after) = (rule(from, "enum"), rule(to, "enum"));
     let lost = |from: &Value, to: &Value| items(from).any(|word| !items(to).any(|other| other == word));

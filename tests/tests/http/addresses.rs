@@ -108,7 +108,7 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
     assert_eq!([from("junk"), from("10.0.0.4, junk, 127.0.0.1"), from("")], [401, 429, 429]);
     // An IPv6 prefix of one household counts as one address.
     assert_eq!([from("2001:db8::1"), from("2001:db8::2"), from("2001:db8:0:1::1")], [401, 429, 401]);
-    // A line that cannot be read ends it too: the lines before it may be the client's.
+    // An unreadable header line ends the chain too: the client may have sent the lines before it.
     let unreadable = |host: u8| {
         let head = format!(
             "GET /v1/pets HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 10.7.0.{host}\r\nx-forwarded-for: "

@@ -9,7 +9,7 @@ use petstore_service::Policy;
 use crate::harness::{Client, PATIENT, Shop, ShopOptions};
 use crate::stall::Caller;
 
-/// One request a minute, and the fewest strikes that any plan may collect.
+/// A plan with one request a minute, and so with the smallest number of allowed strikes.
 const ONE_A_MINUTE: Plan =
     Plan::Enterprise(Limits { minute: Limit::new(1).unwrap(), day: Limit::new(100_000).unwrap() });
 

@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::open_loop::ask;
 
-/// How often it is looked whether something has happened, and how long that is waited for.
+/// The interval at which a condition is polled, and the time limit for it.
 const LOOK: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A loop of few clients, and a crowd that comes with them and leaves.
+/// A closed loop of few clients, and a crowd of clients that starts with them and leaves earlier.
 pub(crate) struct Loops<'l> {
     pub(crate) address: SocketAddr,
     pub(crate) request: Vec<u8>,
@@ -24,12 +24,13 @@ pub(crate) struct Loops<'l> {
     pub(crate) crowd_leaves: &'l dyn Fn() -> bool,
     /// Returns true once the server has seen the crowd leave.
     pub(crate) has_left: &'l dyn Fn() -> bool,
-    /// The time for which the few continue after that.
+    /// The time for which the few clients continue after that.
     pub(crate) time: Duration,
 }
 
 impl Loops<'_> {
-    /// Says with which statuses the few were answered what they asked after the crowd had left.
+    /// Runs the clients. Returns the statuses of the answers to requests that the few clients sent after the crowd had
+    /// left.
     pub(crate) fn run(self) -> Vec<u16> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
@@ -56,7 +57,7 @@ impl Loops<'_> {
         })
     }
 
-    /// Asks for as long as it goes on, and notes the statuses of what was asked while that counts.
+    /// Sends requests while `goes_on` is set, and records the statuses of those that were sent while `counts` was set.
     fn client(
         &self,
         goes_on: &Rc<Cell<bool>>,

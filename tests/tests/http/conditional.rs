@@ -216,11 +216,11 @@ fn an_order_that_leaves_the_status_alone_changes_the_items_tag_alone() {
     let after = tags();
     assert_eq!(after.0, before.0);
     assert_ne!(after.1, before.1);
-    // With the last units the status changes, and so do both.
+    // An order of the last units changes the status, and so both tags.
     stall.order(pet, 2);
     let sold_out = tags();
     assert!(sold_out.0 != after.0 && sold_out.1 != after.1);
-    // Completing one of two open orders changes neither.
+    // Completing one of two open orders changes neither tag.
     stall.complete(order);
     assert_eq!(tags(), sold_out);
     // A pet's name is not part of the item.
@@ -308,7 +308,7 @@ fn a_change_heeds_if_none_match_and_a_post_refuses_what_it_would_not_heed() {
     }
     assert_eq!(stall.client.get(&item).json()["quantity"], 2);
     assert_eq!(stall.client.get("/v1/categories").json().as_array().unwrap().len(), 1);
-    // A date that a GET is compared with says nothing to a POST (RFC 9110, section 13.1.3).
+    // `If-Modified-Since` has no meaning for a POST (RFC 9110, section 13.1.3).
     let dated = [("If-Modified-Since", "Sat, 01 Jan 2022 00:00:00 GMT")];
     assert_eq!(
         stall.client.send("POST", "/v1/categories", &dated, Some(&json!({"name": "Ferrets"}))).status,

@@ -213,7 +213,7 @@ fn a_client_that_reads_slowly_is_not_dropped() {
 fn a_client_that_reads_its_last_answer_late_is_not_idle() {
     let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
     let ask = |path: &str| request(&shop.anonymous(), "GET", path, &[], b"");
-    // For some of the clients the kernel takes all but a part of the last answer, in different sizes.
+    // Answers of different sizes, so that for some clients the kernel takes all but a part of the last answer.
     let sizes = (1..8).flat_map(|long| (0..6).map(move |short| (50 * short, long)));
     let clients: Vec<_> = sizes
         .map(|(short, long)| {
@@ -254,7 +254,8 @@ fn a_head_that_begins_behind_another_request_has_the_deadline_too() {
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
     let mut bytes = request(&client, "GET", "/v1/pets", &[], b"");
-    // It has come with the request before it: for the deadlines the connection is idle until another byte comes.
+    // This head arrives together with the request before it: for the deadlines the connection is idle until another
+    // byte arrives.
     bytes.extend_from_slice(b"GET /v1/pets HTTP/1.1\r\n");
     connection.send(&bytes);
     assert_eq!(connection.read_answer(false).unwrap().status, 200);

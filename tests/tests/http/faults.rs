@@ -144,7 +144,7 @@ fn the_answer_to_a_store_failure_says_what_the_client_should_do_and_hides_the_ca
             }
             assert!(!answer.text().contains("SELECT") && !answer.text().contains("store.rs"));
         }
-        // Requests that do not need it are served.
+        // Requests that do not need the failing port are served.
         assert_eq!(client.get("/v1/categories").status, 200);
         assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
     }

@@ -70,6 +70,7 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
+    pub(crate) store: Arc<MemoryStore>,
     server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
@@ -111,13 +112,13 @@ impl Shop {
         Self::open_over(options, |ports| ports)
     }
 
-    /// Opens a shop over ports of which the test may replace some.
+    /// Opens a shop over ports, some of which the test may replace.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
         let ports = Ports::of_one_store(
-            store,
+            Arc::clone(&store),
             Arc::clone(&clock) as Arc<dyn Clock>,
             entropy,
             Arc::new(TokioTimer::new()),
@@ -127,7 +128,7 @@ impl Shop {
         let threads = NonZeroUsize::new(2).unwrap();
         let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, http, server: Some(server), runtime }
+        Self { clock, service, http, store, server: Some(server), runtime }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -182,7 +183,7 @@ impl Drop for Shop {
     }
 }
 
-/// Sends requests, each on a connection of its own.
+/// Sends requests, each on a separate connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -218,7 +219,7 @@ impl Client {
         self.send("PATCH", path, &[("content-type", "application/merge-patch+json")], Some(body))
     }
 
-    /// Sends a request. A body is JSON, and says so unless `headers` has a content type.
+    /// Sends a request. A body is JSON, and gets that content type unless `headers` has one.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -279,7 +280,7 @@ impl Connection {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes. A server that has closed already is no fault: its answer may be there.
+    /// Sends bytes. A connection that the server has closed is no error: its answer may still be readable.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

@@ -51,8 +51,8 @@ const CASES_MIN: usize = 250;
 /// Concurrent clients. Most of them wait for a deadline.
 const CLIENTS: usize = 48;
 
-/// Longer than a few hundred bytes take one by one on a machine whose host suspends it for seconds, and short
-/// enough to wait for.
+/// Long enough to send a few hundred bytes one by one on a machine that is suspended for seconds, and short enough to
+/// wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Texts of ours that no answer may contain.
@@ -107,8 +107,8 @@ fn attack(case: &Case, client: &Client, key: &str) -> Option<String> {
         let leak = LEAKS.iter().find(|leak| seen.text.contains(**leak));
         let answered = match delivery {
             Delivery::Whole => seen.outcome == case.owed,
-            // Input that is no HTTP/1.1 has no end of a head: hyper judges it by the bytes of its first read,
-            // or not at all.
+            // Bytes that are not HTTP/1.1 have no end of a head. hyper refuses them if its first read shows that, and
+            // otherwise waits for more bytes, so either refusal is correct.
             Delivery::ByteByByte => {
                 let (answers, is_open) = (&seen.outcome.answers, seen.outcome.is_open);
                 let is_refused = !is_open && (*answers == ["400"] || *answers == ["408 request_timeout"]);

@@ -66,7 +66,7 @@ fn requests_to_a_held_server_are_answered_when_it_opens() {
     shop.http.open();
     assert_eq!(early.read_answer(false).unwrap().status, 200);
     assert_eq!(client.get("/health").status, 200);
-    // A server that is never opened can be stopped all the same, without an answer to any request.
+    // A server that is never opened can be stopped too; no request is answered.
     shop.http.hold();
     let (held, client) = serve(&shop);
     let mut late = Connection::open(client.address);
@@ -191,7 +191,7 @@ fn the_listeners_of_a_shop_share_one_drain_deadline() {
     let mut fresh = hold(&anonymous, b"{}");
     first.drain();
     assert!(!first.join());
-    // Of these two only the server of the shop that has not begun to stop has time left.
+    // Of these two servers, only the one whose shop has not begun to stop has drain time left.
     elsewhere.drain();
     second.drain();
     assert!(!second.join());

@@ -152,7 +152,7 @@ fn a_thousand_requests_of_a_free_day_are_admitted_and_no_more() {
 #[test]
 fn the_headers_show_the_binding_window() {
     let shop = Shop::open();
-    // Fewer left in the minute; equal: the minute; fewer left in the day.
+    // Fewer requests left in the minute; equally many in both, where the minute is shown; fewer left in the day.
     for (minute, day, resource) in [(5, 9, "minute"), (5, 5, "minute"), (9, 5, "day")] {
         assert_eq!(quota(&shop.client(enterprise(minute, day)).get("/v1/pets")).0, resource);
     }

@@ -151,7 +151,8 @@ fn malformed_input_is_a_line_and_counted() {
         assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
         assert!(connection.is_closed());
     }
-    // Like curl when it meets an answer in the clear: it closes with the answer unread, which is a reset.
+    // Like curl that gets a plaintext answer instead of TLS: it closes without reading the answer, which resets the
+    // connection.
     let mut connection = Connection::open(shop.address());
     connection.send(b"\x16\x03\x01\x02 TLS, in the clear");
     connection.socket().peek(&mut [0]).unwrap();

@@ -173,7 +173,7 @@ fn a_cancelled_order_may_raise_the_stock_above_the_settable_maximum() {
     stall.set_stock(pet, 1_000_000);
     stall.client.delete(&format!("/v1/store/orders/{order}"));
     assert_eq!(stall.state(pet), ("available".to_owned(), 1_000_010));
-    // It may come down in steps, but not rise.
+    // The stock may fall in steps, but not rise.
     let adjust =
         |delta: i64| stall.client.post(&format!("/v1/inventory/{pet}/adjustments"), &json!({"delta": delta}));
     assert_eq!(adjust(-5).json()["quantity"], 1_000_005);

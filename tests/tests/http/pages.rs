@@ -188,11 +188,11 @@ fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
         scope.spawn(|| {
             let mut caller = Caller::of(&stall.client);
             for id in (3..=60).step_by(3) {
-                // Its order first: the order has the pet's number.
+                // Deletes the pet's order first, which has the same number.
                 caller.send("DELETE", &format!("/v1/store/orders/{id}"), &[], None);
                 caller.send("DELETE", &format!("/v1/pets/{id}"), &[], None);
                 caller.post("/v1/pets", &json!({"name": "New", "categoryId": stall.category}));
-                // A pet that stays changes its status.
+                // Changes the status of a lasting pet.
                 caller.send(
                     "PATCH",
                     &format!("/v1/inventory/{}", id - 1),

@@ -1,4 +1,4 @@
-//! Methods and paths of operations, and all others.
+//! Methods and paths of operations, and unknown ones.
 
 use std::collections::BTreeSet;
 

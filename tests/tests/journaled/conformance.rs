@@ -79,4 +79,6 @@ caught! {
     a_minute_noted_as_the_day: MinuteNotedAsDay by the_last_noted_usage_survives;
     use_noted_once: NotesUsageOnce by the_last_noted_usage_survives;
     use_added_up: AddsUsage by the_last_noted_usage_survives;
+    events_forgotten: ForgetsEvents by the_event_log_goes_on_after_a_restart;
+    events_outside_the_commit: SplitsEvents by an_event_is_kept_with_its_change;
 }

@@ -131,7 +131,7 @@ fn a_bulk_load_that_fails_keeps_the_life_of_the_log() {
 #[test]
 fn events_are_dropped_by_age_and_by_bytes_and_a_reader_at_the_edge_is_told() {
     let stepped = SteppedStore::on(&Disk::new());
-    let age = Duration::from_secs(60);
+    let age = Duration::from_mins(1);
     stepped.store.set_event_retention(EventRetention { age, bytes: u64::MAX });
     for number in 0..20 {
         // One batch a second.

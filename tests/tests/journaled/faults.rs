@@ -76,7 +76,8 @@ fn states_without_faults() -> Vec<Snapshot> {
     states
 }
 
-/// Checks that the disk holds the visible state, or that and the one batch in doubt: never less, never a part.
+/// Checks that the disk holds the visible state, or that state and the batch in doubt: never less, and never a part of
+/// a batch.
 fn check_whole(stepped: &SteppedStore, states: &[Snapshot]) {
     let (shown, kept) = (stepped.snapshot(), stepped.after_power_cut());
     let place = states.iter().position(|state| *state == shown).expect("a state between two operations");
@@ -208,7 +209,7 @@ fn a_hanging_journal_is_detected_by_unfinished_housekeeping() {
     assert_eq!(check(20), Ok(()));
 }
 
-/// Waits until a store with its own thread takes writes again.
+/// Waits until a store with its own thread accepts writes again.
 async fn healed(store: &MemoryStore) {
     let taken = async {
         while store.check(at(0)).await.is_err() {

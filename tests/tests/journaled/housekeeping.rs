@@ -1,4 +1,4 @@
-//! Housekeeping that takes more than one piece.
+//! Housekeeping that needs more than one bounded step.
 
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step, Writer};
@@ -11,7 +11,7 @@ use petstore_tests::Disk;
 use crate::shop::*;
 use crate::stepped_store::{Answer, Call, SteppedStore, poll, ready};
 
-/// More accounts, and more records, than one piece holds.
+/// More accounts, and more records, than one step of housekeeping processes.
 const MANY: u32 = 2_500;
 
 /// Makes all calls at once and takes steps until they are answered.
@@ -97,7 +97,7 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A clock that was turned back makes this necessary: usage that was noted before is noted again.
+/// Usage that was stored before a clock was set back is overwritten: otherwise a restart would load it again.
 #[test]
 fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());

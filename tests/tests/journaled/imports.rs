@@ -93,7 +93,7 @@ fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
             }
             assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?} at call {number}");
             if outcome.is_err() {
-                // As if it had never been tried.
+                // The ids continue as if the import had not been tried.
                 assert_eq!(stepped.done(create_category("Dogs")).value.id, CategoryId::FIRST);
             }
             if stepped.disk.calls() < number {

@@ -70,7 +70,7 @@ pub(crate) fn complete_order(id: u64) -> UpdateOrder {
 pub(crate) fn under_key<O: Repeatable>(operation: O, account: AccountId, key: &str) -> Idempotent<O> {
     let key = IdempotencyKey::parse(key.as_bytes()).unwrap();
     Idempotent {
-        name: IdempotencyId { account, scope: operation.idempotency_scope(), key },
+        id: IdempotencyId { account, scope: operation.idempotency_scope(), key },
         operation,
         fingerprint: Fingerprint([1; 32]),
         now: at(0),

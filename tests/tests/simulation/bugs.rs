@@ -1,9 +1,10 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
-//! They sit below the recorders at the ports, as faults of a store, of its journal or of its quotas would; or
-//! around the service, as faults of its count of requests in flight. Production code contains none of them.
+//! They are below the recorders at the ports, where faults of a store, of its journal or of its quotas would be, or
+//! around the service, where faults of its count of requests in flight would be. Production code contains none of them.
 
 mod batches;
+mod events;
 mod journal;
 mod quotas;
 mod reads;
@@ -26,8 +27,8 @@ pub(crate) enum Bug {
     SplitsRecordFromEffect,
     /// After a crash new ids continue from the highest that exists.
     ReusesIds,
-    /// After a failure the journal reports the last batch that it knew of, and ignores one that reached the
-    /// disk all the same.
+    /// After a failure the journal reports the last batch that it knew of, and ignores a later one that did reach the
+    /// disk.
     IgnoresBatchInDoubt,
     /// The store reports success to callers when the journal fails.
     SwallowsFailures,
@@ -47,13 +48,13 @@ pub(crate) enum Bug {
     LeavesTwice,
     /// A revoked key stays valid.
     CachesCredentials,
-    /// Every other read of a pet shows the state of the last one.
+    /// Every other read of a pet returns the result of the read before it.
     ReadsStale,
     /// A page begins one id too late.
     SkipsAtPages,
     /// One decision in ten uses the pet of an earlier one.
     DecidesOnStale,
-    /// A cancelled order gives one unit too many back.
+    /// A cancelled order returns one unit too many.
     GivesBackTooMuch,
     /// Every eighth retry has its effect again.
     RepeatsEffects,
@@ -61,10 +62,18 @@ pub(crate) enum Bug {
     IgnoresBatchedPets,
     /// A decision on a name ignores the earlier decisions of its batch.
     IgnoresBatchedNames,
+    /// After a restart a page of older events begins a batch too late.
+    LosesOlderEvents,
+    /// Every other page of events leaves out its first one.
+    SkipsEvents,
+    /// Private events are shown to every account.
+    ShowsPrivateEvents,
+    /// Each change has the event of a creation.
+    MistakesEvents,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsRecordFromEffect,
@@ -86,6 +95,10 @@ impl Bug {
         Self::RepeatsEffects,
         Self::IgnoresBatchedPets,
         Self::IgnoresBatchedNames,
+        Self::LosesOlderEvents,
+        Self::SkipsEvents,
+        Self::ShowsPrivateEvents,
+        Self::MistakesEvents,
     ];
 }
 
@@ -104,7 +117,11 @@ pub(crate) fn disk(bug: Option<Bug>) -> Disk {
 pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Journal> {
     match bug {
         Some(
-            bug @ (Bug::IgnoresBatchInDoubt | Bug::ForgetsUsage | Bug::ForgetsBans | Bug::PrunesLiveRecords),
+            bug @ (Bug::IgnoresBatchInDoubt
+            | Bug::ForgetsUsage
+            | Bug::ForgetsBans
+            | Bug::PrunesLiveRecords
+            | Bug::LosesOlderEvents),
         ) => Box::new(journal::Wrong::new(bug, inner)),
         _ => inner,
     }
@@ -122,6 +139,12 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
         Bug::SwallowsFailures | Bug::DecidesOnStale | Bug::GivesBackTooMuch | Bug::RepeatsEffects => {
             ports.transactor = Arc::new(writes::Wrong::new(bug, Arc::clone(&ports.transactor)));
         }
+        Bug::SkipsEvents | Bug::ShowsPrivateEvents => {
+            ports.events = Arc::new(events::FaultyReader::new(bug, Arc::clone(&ports.events)));
+        }
+        Bug::MistakesEvents => {
+            ports.transactor = Arc::new(events::WithoutRecords(Arc::clone(&ports.transactor)));
+        }
         Bug::IgnoresBatchedPets | Bug::IgnoresBatchedNames => {
             ports.transactor = Arc::new(batches::Wrong::new(bug, &ports));
         }
@@ -130,7 +153,8 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The times that the oracle is told of the end of the `number`th request, and that its place in flight is given back.
+/// The times at which the end of request `number` is reported to the oracle, and at which its place in flight is
+/// released.
 pub(crate) fn leaving(bug: Option<Bug>, number: u64) -> (u32, u32) {
     let is_wrong = number % 20 == 19;
     match bug {

@@ -6,15 +6,17 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::time::Duration;
 
+use petstore_domain::{EventId, Position};
 use petstore_tests::Random;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::follower::Follower;
 use crate::generator;
 use crate::link::{End, ResetHandle};
 use crate::oracle::Answer;
 use crate::profile::exponential;
-use crate::request::{Listing, Of, Op, Request};
+use crate::request::{EventListing, Listing, Of, Op, Request};
 use crate::wire::{read_answer, send};
 use crate::world::World;
 
@@ -24,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The idle time after which a careful client no longer uses a connection.
 const STALE: Duration = Duration::from_secs(50);
 
-/// The most attempts with a request under an idempotency key.
+/// The maximum number of attempts with a request under an idempotency key.
 const TRIES: u32 = 6;
 
 /// An open connection.
@@ -46,6 +48,8 @@ pub(crate) struct Client {
     own: usize,
     connection: Option<OpenConnection>,
     retries: u64,
+    /// What it knows of the event log.
+    follower: Follower,
 }
 
 impl Client {
@@ -61,6 +65,7 @@ impl Client {
             own,
             connection: None,
             retries: number << 32,
+            follower: Follower::default(),
         }
     }
 
@@ -71,6 +76,7 @@ impl Client {
             match self.random.below(20) {
                 0 => self.flood().await,
                 1..=3 => self.traverse().await,
+                9..=11 => self.follow().await,
                 4..=8 => self.burst().await,
                 _ => self.session().await,
             }
@@ -173,6 +179,27 @@ impl Client {
             own: self.own,
             connection: None,
             retries: 0,
+            follower: Follower::default(),
+        }
+    }
+
+    /// Reads the event log from where it was to its end, however often the connection or the server ends meanwhile.
+    async fn follow(&mut self) {
+        for _ in 0..60 {
+            let limit =
+                self.random.once_in(3).then(|| usize::try_from(1 + self.random.below(9)).expect("small"));
+            // Sometimes it goes on after a place that is in no log.
+            let lost = self.random.once_in(40).then(|| elsewhere().to_string());
+            let after = lost.or_else(|| self.follower.after.clone());
+            let op = Op::Events(EventListing { after, limit });
+            let request = Request { head_only: false, if_none_match: None, ..self.request(op) };
+            if let Some(answer) = self.ask(request).await
+                && answer.status == 200
+                && answer.next_cursor().is_none()
+            {
+                return;
+            }
+            sleep(exponential(&mut self.random, Duration::from_millis(500))).await;
         }
     }
 
@@ -246,6 +273,9 @@ impl Client {
             Ok(Ok((answer, is_sent))) => {
                 connection.used = Instant::now();
                 self.world.environment.oracle.answered(id, &answer);
+                if matches!(request.op, Op::Events(_)) && answer.status == 200 && !request.head_only {
+                    oracle.followed(id, &answer, &mut self.follower);
+                }
                 self.observe(&request.op, &answer);
                 if is_sent && !is_last && answer.header("connection") != Some("close") {
                     self.connection = Some(connection);
@@ -312,9 +342,14 @@ async fn talk(
     if sent.is_ok() {
         sent = send(&mut connection.end, second, is_last).await;
     }
-    // A server that refuses need not read the whole request: its answer may be there all the same.
+    // A server that refuses need not read the whole request: its answer may be readable already.
     let answer = read_answer(&mut connection.end, &mut connection.buffer, request.head_only).await?;
     Ok((answer, sent.is_ok()))
+}
+
+/// An event of a life that no log has had.
+fn elsewhere() -> EventId {
+    EventId { epoch: 0xE15E, position: Position::START.next() }
 }
 
 /// The last id of a page.

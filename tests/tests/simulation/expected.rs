@@ -12,13 +12,23 @@ pub(crate) struct Expected {
     pub(crate) tag: Option<String>,
     pub(crate) location: Option<String>,
     pub(crate) replayed: bool,
+    /// The place that a page of events has reached.
+    pub(crate) reached: Option<Box<str>>,
     /// `true` if the page has a next one; none if this is no page.
     pub(crate) has_next: Option<bool>,
 }
 
 impl Expected {
-    const NOTHING: Self =
-        Self { status: 0, code: "", body: None, tag: None, location: None, replayed: false, has_next: None };
+    const NOTHING: Self = Self {
+        status: 0,
+        code: "",
+        body: None,
+        tag: None,
+        location: None,
+        replayed: false,
+        reached: None,
+        has_next: None,
+    };
 
     pub(crate) fn shown(status: u16, body: Value, tag: String) -> Self {
         Self { status, body: Some(body), tag: Some(tag), ..Self::NOTHING }

@@ -10,13 +10,14 @@ const NAMES: [&str; 12] =
     ["Cats", "cats", "CATS", "Dogs", "Birds", "birds", "Fish", "Snails", "Rex", "rex", "Hazel", "Fiver"];
 
 /// Requests that are refused in every state of the shop.
-const WRONG: [Op; 8] = [
+const WRONG: [Op; 9] = [
     wrong("POST", "/v1/pets", Some("{\"name\":\"Rex\"}"), 400, "validation_failed"),
     wrong("POST", "/v1/pets", Some("{\"name\":"), 400, "invalid_json"),
     wrong("POST", "/v1/store/orders", Some("{\"petId\":1,\"quantity\":0}"), 400, "validation_failed"),
     wrong("POST", "/v1/categories", Some("[]"), 400, "validation_failed"),
     wrong("GET", "/v1/pets?limit=0", None, 400, "invalid_parameter"),
     wrong("GET", "/v1/pets?cursor=nonsense", None, 400, "invalid_cursor"),
+    wrong("GET", "/v1/events?after=evt_0000000000000000000001&sort=-id", None, 400, "invalid_parameter"),
     wrong("GET", "/v1/nothing", None, 404, "not_found"),
     wrong("DELETE", "/v1/pets", None, 405, "method_not_allowed"),
 ];
@@ -63,7 +64,7 @@ pub(crate) fn any(observations: &Observations, random: &mut Random) -> Op {
     operation(kind, &targets, observations, random)
 }
 
-/// Concurrent operations: all the same, or different ones on the same category, pet or order.
+/// Concurrent operations: equal ones, or different ones on the same category, pet or order.
 pub(crate) fn burst(observations: &Observations, random: &mut Random) -> Vec<Op> {
     let (count, targets) = (2 + random.below(7), Targets::some(observations, random));
     let kinds: &[u32] = match random.below(4) {

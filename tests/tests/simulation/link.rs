@@ -20,9 +20,9 @@ const WINDOW: usize = 32 * 1024;
 pub(crate) struct LinkConditions {
     /// The minimum latency of a byte.
     pub(crate) latency: Duration,
-    /// The most that a byte takes longer than that.
+    /// The maximum time that a byte takes beyond that.
     pub(crate) jitter: Duration,
-    /// One write in this many is taken in part; 0: none.
+    /// One write in this many is accepted only in part; 0: none.
     pub(crate) split_once_in: u32,
     /// One write in this many is held up for seconds; 0: none.
     pub(crate) stall_once_in: u32,

@@ -24,6 +24,7 @@ mod client;
 mod clock;
 mod expected;
 mod fault_injection;
+mod follower;
 mod generator;
 mod link;
 mod model;
@@ -145,6 +146,7 @@ const SITUATIONS: &[&str] = &[
     "409 order_already_complete",
     "409 pet_has_open_orders",
     "409 pet_not_available",
+    "410 event_expired",
     "410 operation_sunset",
     "412 precondition_failed",
     "422 idempotency_key_reused",
@@ -168,7 +170,7 @@ fn every_listed_answer_occurs() {
         }
     }
     assert!(lacking.is_empty(), "in {SITUATION_SEEDS} seeds never: {lacking:?}");
-    // Faults within a batch show only in batches with several decisions.
+    // Faults within a batch are detectable only in batches with several decisions.
     assert!(shared * SHARED_ONE_IN >= commits, "only {shared} of {commits} batches have several decisions");
 }
 

@@ -1,6 +1,7 @@
 //! The model: the correct state of the petstore, on plain values.
 
 pub(crate) mod accounts;
+pub(crate) mod events;
 pub(crate) mod lists;
 pub(crate) mod quotas;
 pub(crate) mod retries;

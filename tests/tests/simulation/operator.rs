@@ -105,13 +105,13 @@ impl Operator {
             Ok(Err(OrderFailure::Unavailable)) => oracle.ordered(id, None),
             // The result of an order without an answer in time is unknown, whether the service or the operator gives up.
             Ok(Err(OrderFailure::Indeterminate)) | Err(_) => {
-                oracle.note(&format!("operator #{id} has got no answer in time"))
+                oracle.note(&format!("operator #{id} has got no answer in time"));
             }
         }
     }
 }
 
-/// The reason for which an order was not carried out.
+/// The reason why an order was not carried out.
 enum OrderFailure {
     Refused,
     Unavailable,

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::clock::SimClock;
 use crate::expected::Expected;
 use crate::model::accounts::{Accounts, Ban, Given as GivenKeys, Order};
+use crate::model::events::{Events, Tables};
 use crate::model::quotas::{QuotaHeaders, QuotaSettings, Quotas, Windows};
 use crate::model::retries::Retries;
 use crate::model::shop::{Given, Shop};
@@ -83,6 +84,8 @@ struct Stamp {
     read: Option<Expected>,
     /// The content that the entity tag of a page stands for.
     content: Option<String>,
+    /// The shop, if the answer is a page that reaches the end of the event log.
+    tables: Option<Tables>,
     settled: bool,
     /// `true` if another request under the same idempotency key was in progress.
     same_key_in_progress: bool,
@@ -123,6 +126,7 @@ struct State {
     failure: Option<String>,
     shop: Shop,
     retries: Retries,
+    events: Events,
     accounts: Accounts,
     quotas: Quotas,
     asked: Vec<Asked>,
@@ -150,9 +154,9 @@ struct State {
 #[derive(Default)]
 struct WriteBehind {
     usage: BTreeMap<u64, Windows>,
-    /// Noted while the journal failed: it may have them all the same.
+    /// Usage that was stored while the journal failed, which may have stored it or not.
     usage_in_doubt: BTreeMap<u64, Vec<Windows>>,
-    /// The time of the first use that was not noted.
+    /// The time of the first request whose usage is not stored yet.
     usage_since: BTreeMap<u64, Duration>,
     /// The time of the first ban of each key that was not recorded.
     bans: BTreeMap<u64, Duration>,
@@ -197,6 +201,7 @@ impl Oracle {
             failure: None,
             shop: Shop::default(),
             retries: Retries::default(),
+            events: Events::default(),
             accounts: Accounts::default(),
             quotas: Quotas::new(settings),
             asked: Vec::new(),

@@ -65,10 +65,10 @@ impl Transactor for WatchedTransactor {
     }
 }
 
-/// The key and the ban of a transition that records a ban, which nothing else does to a key that has none.
+/// The key and the ban of a transition that records a ban. No other transition adds a ban to a key without one.
 fn recorded_ban(transition: &dyn Transition) -> Option<(u64, Ban)> {
     let footprint = transition.footprint(&View::default());
-    let [RecordRef::Key(id)] = footprint.names() else { return None };
+    let [RecordRef::Key(id)] = footprint.records() else { return None };
     let mut view = View::default();
     view.load_key(*id, Some(unbanned(*id)));
     let changes = transition.decide(&view)?;

@@ -79,6 +79,14 @@ pub(crate) struct Listing {
     pub(crate) after: Option<(u64, String)>,
 }
 
+/// A page of the event log.
+#[derive(Debug, Clone)]
+pub(crate) struct EventListing {
+    /// The id of the place that it begins after.
+    pub(crate) after: Option<String>,
+    pub(crate) limit: Option<usize>,
+}
+
 /// The operations. Times are milliseconds since the epoch.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
@@ -145,6 +153,7 @@ pub(crate) enum Op {
         id: u64,
     },
     List(Listing),
+    Events(EventListing),
     RateLimit,
     /// A request that is refused in every state of the shop: method, path, body, and the refusal.
     Wrong {
@@ -173,7 +182,7 @@ pub(crate) struct Request {
 
 impl Op {
     pub(crate) fn is_read(&self) -> bool {
-        matches!(self, Self::Get { .. } | Self::List(_) | Self::RateLimit)
+        matches!(self, Self::Get { .. } | Self::List(_) | Self::Events(_) | Self::RateLimit)
     }
 
     /// Returns whether the read scope is enough for it.
@@ -205,7 +214,7 @@ impl Op {
             | Self::PatchOrder { .. }
             | Self::SetStock { .. } => "PATCH",
             Self::DeleteCategory { .. } | Self::DeletePet { .. } | Self::CancelOrder { .. } => "DELETE",
-            Self::Get { .. } | Self::List(_) | Self::RateLimit => "GET",
+            Self::Get { .. } | Self::List(_) | Self::Events(_) | Self::RateLimit => "GET",
             Self::Wrong { method, .. } => method,
         }
     }
@@ -228,6 +237,7 @@ impl Op {
             Self::AdjustStock { pet, .. } => format!("/v1/inventory/{pet}/adjustments"),
             Self::Get { of, id } => format!("{}/{id}", of.path()),
             Self::List(listing) => listing.target(),
+            Self::Events(listing) => listing.target(),
             Self::RateLimit => "/v1/rate-limit".to_owned(),
             Self::Wrong { path, .. } => (*path).to_owned(),
         }
@@ -270,6 +280,7 @@ impl Op {
             | Self::CancelOrder { .. }
             | Self::Get { .. }
             | Self::List(_)
+            | Self::Events(_)
             | Self::RateLimit => return None,
         };
         let body: Map<_, _> =
@@ -284,7 +295,7 @@ pub(crate) fn date(millis: i64) -> String {
 }
 
 impl Listing {
-    /// The most items of one of its pages.
+    /// The maximum number of items on one of its pages.
     pub(crate) fn size(&self) -> usize {
         self.limit.unwrap_or(if self.of == Of::Pets { 20 } else { 100 })
     }
@@ -308,6 +319,20 @@ impl Listing {
             write!(query, "{mark}{name}={value}").expect("a string takes it");
         }
         format!("{}{query}", self.of.path())
+    }
+}
+
+impl EventListing {
+    /// The most events of one of its pages.
+    pub(crate) fn size(&self) -> usize {
+        self.limit.unwrap_or(100)
+    }
+
+    fn target(&self) -> String {
+        let parameters =
+            [("after", self.after.clone()), ("limit", self.limit.map(|limit| limit.to_string()))];
+        let given = parameters.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        format!("/v1/events?{}", given.collect::<Vec<_>>().join("&")).trim_end_matches('?').to_owned()
     }
 }
 

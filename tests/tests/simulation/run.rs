@@ -24,7 +24,7 @@ use crate::world::World;
 /// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The digest of its trace.
+    /// The digest of the run's trace.
     pub(crate) digest: u64,
     pub(crate) events: u64,
     pub(crate) simulated: Duration,

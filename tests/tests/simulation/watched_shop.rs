@@ -50,7 +50,7 @@ impl Gate for WatchedShop {
         self.inner.admit(call).map(|judged| {
             let mut admission = judged?;
             let watched = InFlight::new(self, admission.account);
-            // Its drop would give the place back without a report: the watched one does both.
+            // Dropping it would release the place without a report; the watched one does both.
             std::mem::forget(std::mem::replace(&mut admission.in_flight, watched));
             Ok(admission)
         })

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use hyper::header::HeaderValue;
 
-/// The most bytes of a decompressed file.
+/// The maximum number of bytes of a decompressed file.
 const PLAIN_MAX: u32 = 16 * 1024 * 1024;
 
 /// A file of the reference page.
@@ -97,7 +97,7 @@ impl PageFile {
 mod tests {
     use super::*;
 
-    /// A member with five stored bytes.
+    /// A gzip member with five bytes in a stored block.
     const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
 
     #[test]

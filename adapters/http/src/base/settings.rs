@@ -113,11 +113,11 @@ pub struct Deadlines {
     pub body: Duration,
     /// From an answer to the next request.
     pub idle: Duration,
-    /// The same while other connections wait for a free slot.
+    /// From an answer to the next request, while other connections wait for a free slot.
     pub idle_crowded: Duration,
     /// For the client to read some bytes of the answer.
     pub write_stall: Duration,
-    /// The same for a streaming answer, whose client may need time to process earlier bytes.
+    /// For the client of a streaming answer to read some bytes: it may need time to process earlier bytes.
     pub stream_stall: Duration,
     /// The longest time for which a stream is open. Each ends up to a tenth earlier, so that clients do not all reconnect at
     /// once.
@@ -145,8 +145,8 @@ impl Deadlines {
         turn: Duration::from_millis(20),
     };
 
-    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop it has at most half of
-    /// the drain time, since it does not read the answer for which the stop would wait.
+    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop a stalled client has at
+    /// most half of the drain time, since it does not read the answer that the stop would wait for.
     pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
@@ -161,7 +161,8 @@ pub struct Bounds {
     /// Open connections. Further ones wait in the accept queue, and idle ones are closed for them. Connections to a
     /// separate listener for health and metrics do not count.
     pub connections: usize,
-    /// Open connections to such a listener. Supervisors, load balancers and collectors of metrics need few.
+    /// Open connections to a separate listener for health and metrics. Supervisors, load balancers and collectors of
+    /// metrics need few.
     pub ops_connections: usize,
     /// Open streaming answers. Further ones are refused with 503 `overloaded`.
     pub streams: usize,
@@ -213,8 +214,8 @@ pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Bytes of the heads of requests that wait for that: 4 KiB, more than a browser sends, for each stream. Further
-/// requests are refused.
+/// Bytes of the heads of requests that wait for the client to read answers: 4 KiB, more than a browser sends, for each
+/// stream. Further requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
 /// Bytes that hyper's header map takes for each field, without its text.

@@ -45,7 +45,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let ConnectionContext { peer, thread, activity, drain } = context;
     let _open = thread.load_shedder.opened();
     let deadlines = thread.app.settings.deadlines;
-    let stream = FilteredStream { filter: ReceiveFilter(Rc::clone(&activity)), stream };
+    let stream = FilteredStream { filter: ReceiveFilter::new(&activity), stream };
     let (serving, noted) = (Rc::clone(&thread), Rc::clone(&activity));
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
@@ -53,7 +53,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
         // One flat buffer and one send for each answer is faster than a vectored write of head and body.
         .writev(false)
         .max_buf_size(READ_BUFFER_MAX)
-        // A client that has shut its writing side may still wait for its answer.
+        // A client that has shut its writing side may still wait for its answer, unless that takes long.
         .half_close(true)
         // `Connection` enforces all deadlines.
         .header_read_timeout(None)
@@ -75,7 +75,38 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
 
 /// Records that bytes of a request have arrived. It sits above TLS, whose own messages (key updates, tickets) do not
 /// begin a request.
-struct ReceiveFilter(Rc<Activity>);
+///
+/// While an answer takes long, it also looks for the end of the client's bytes, which hyper does not do: with half-closed
+/// connections it reads only between requests.
+struct ReceiveFilter {
+    activity: Rc<Activity>,
+    /// The first byte of a pipelined request, if it was read while looking for the end.
+    ahead: Option<u8>,
+}
+
+impl ReceiveFilter {
+    fn new(activity: &Rc<Activity>) -> Self {
+        Self { activity: Rc::clone(activity), ahead: None }
+    }
+
+    /// Reads one byte, unless there is one already. Returns `true` at the end of the client's bytes.
+    #[cold]
+    fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
+        if self.ahead.is_some() {
+            return false;
+        }
+        let mut space = [0; 1];
+        let mut buffer = ReadBuf::new(&mut space);
+        match Pin::new(stream).poll_read(context, &mut buffer) {
+            Poll::Ready(Ok(())) => {
+                self.ahead = buffer.filled().first().copied();
+                self.ahead.is_none()
+            }
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        }
+    }
+}
 
 impl ReadFilter for ReceiveFilter {
     #[inline]
@@ -85,15 +116,27 @@ impl ReadFilter for ReceiveFilter {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if buffer.remaining() > 0
+            && let Some(byte) = self.ahead.take()
+        {
+            buffer.put_slice(&[byte]);
+            self.activity.received();
+            return Poll::Ready(Ok(()));
+        }
         let poll = Pin::new(stream).poll_read(context, buffer);
         if poll.is_ready() {
-            self.0.received();
+            self.activity.received();
         }
         poll
     }
+
+    #[inline]
+    fn has_client_left<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
+        self.activity.needs_client() && self.is_at_end(stream, context)
+    }
 }
 
-/// Shuts a stream down on which no answer is pending.
+/// Shuts down a stream on which no answer is pending.
 async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
@@ -142,7 +185,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
     .await;
 }
 
-/// The reason for which a connection ended.
+/// The reason why a connection ended.
 enum Ended {
     /// It ended normally.
     Orderly,
@@ -309,8 +352,8 @@ where
         in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
-    /// The earliest deadline, and the reason for which the connection ends then. Without a reason, the connection is
-    /// shut down gracefully.
+    /// The earliest deadline, and the reason why the connection ends then. Without a reason, the connection is shut
+    /// down gracefully.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let end_of_head = self.phase.since + self.deadlines.head;

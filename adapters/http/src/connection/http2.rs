@@ -38,7 +38,7 @@ mod flow_control;
 use detached_exchange::DetachedExchange;
 use flow_control::{FlowControl, RequestGuard, TrackedBody};
 
-/// Serves a stream to its end on which HTTP/2 was negotiated.
+/// Serves a stream on which HTTP/2 was negotiated, to its end.
 pub(crate) async fn serve<T: Stream>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let deadlines = thread.app.settings.deadlines;

@@ -1,4 +1,5 @@
-//! A stream with a filter on its reads. Writes pass through unchanged.
+//! A stream with a filter on its reads. Writes pass through unchanged, and a flush fails once the filter has noticed that the
+//! client is gone.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,6 +17,12 @@ pub(crate) trait ReadFilter: Unpin + 'static {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
+
+    /// Returns `true` if the client is gone, as far as the filter looks for that.
+    #[inline]
+    fn has_client_left<T: Stream>(&mut self, _stream: &mut T, _context: &mut Context<'_>) -> bool {
+        false
+    }
 }
 
 /// A stream and the filter that reads from it.
@@ -63,7 +70,11 @@ impl<R: ReadFilter, T: Stream> AsyncWrite for FilteredStream<R, T> {
 
     #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let this = &mut *self;
+        if this.filter.has_client_left(&mut this.stream, context) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        Pin::new(&mut this.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

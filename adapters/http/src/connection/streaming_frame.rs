@@ -162,8 +162,8 @@ pub(super) fn a_stream_whose_source_does_not_end_is_cut_after_a_stop<C: StreamCl
     });
 }
 
-/// `lasts_less_than`: the time in which a connection must end whose client reads nothing. `buffered_max`: the most
-/// chunks that the connection may buffer meanwhile.
+/// `lasts_less_than`: the time limit for closing a connection whose client reads nothing. `buffered_max`: the maximum
+/// number of chunks that the connection may buffer meanwhile.
 pub(super) fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams<C: StreamClient>(
     lasts_less_than: Duration,
     buffered_max: usize,

@@ -285,10 +285,10 @@ impl ServerCounters {
             requests: vec![],
             latencies: vec![],
             decisions: vec![],
+            streams: 0,
             in_flight,
             accepted,
             connections,
-            streams: 0,
             panics: 0,
             shed: 0,
             forwarded_ignored: 0,
@@ -327,8 +327,8 @@ impl ServerCounters {
     }
 }
 
-/// The number of begun items, and of those that have not ended. The ended ones are read first: an item that begins and
-/// ends between the two reads then counts once too often, where otherwise it would hide one that is in progress.
+/// The number of begun items, and of those that have not ended. The ended items are read first: an item that begins and
+/// ends between the two reads then counts once too often. In the other order it would hide an item that is in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();

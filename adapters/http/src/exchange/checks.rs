@@ -6,7 +6,7 @@ use std::pin::pin;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_domain::{AccountId, Scope, Scopes};
+use petstore_domain::{AccountId, Scope, Scopes, Timestamp};
 use petstore_ports::{Cost, api};
 
 use super::QueueFull;
@@ -89,11 +89,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
     if parts.method == Method::OPTIONS {
-        return match resource {
-            Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-            None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
-                .unwrap_or_else(|| not_found().into()),
-        };
+        return answer_options(app, resource, parts, head);
     }
     if !thread
         .load_shedder
@@ -122,12 +118,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let admission = match app.api.admit(api::Call { key, address: client, cost, now }).await {
         Ok(admission) => admission,
-        Err(refusal) => {
-            if let Some((plan, decision)) = gate::decision(&refusal) {
-                thread.counters.decided(plan, decision);
-            }
-            return gate::refused(refusal, now, &mut notes.quota);
-        }
+        Err(refusal) => return refuse(thread, refusal, now, notes),
     };
     thread.counters.decided(&admission.plan, Decision::Admitted);
     thread.known_keys.remember(key);
@@ -149,7 +140,17 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     let forwarded_origin = notes.forwarded_origin.as_deref();
     let (is_secure, admission, body) = (SECURE, &admission, &body);
-    let call = OperationCall { thread, parts, head, authority, forwarded_origin, is_secure, admission, body };
+    let call = OperationCall {
+        thread,
+        activity,
+        parts,
+        head,
+        authority,
+        forwarded_origin,
+        is_secure,
+        admission,
+        body,
+    };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await
@@ -163,6 +164,23 @@ pub(super) async fn run_checks<const SECURE: bool>(
     match handled {
         Ok(answer) | Err(answer) => answer,
     }
+}
+
+/// Answers OPTIONS, for any path under the base path.
+fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
+    match resource {
+        Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
+        None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
+            .unwrap_or_else(|| not_found().into()),
+    }
+}
+
+/// Counts the decision of the gate about an account, and returns the response to the refused request.
+fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &mut RequestNotes) -> Answer {
+    if let Some((plan, decision)) = gate::decision(&refusal) {
+        thread.counters.decided(plan, decision);
+    }
+    gate::refused(refusal, now, &mut notes.quota)
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.

@@ -26,7 +26,7 @@ pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
     /// The host, with a port if the proxy forwards one.
     pub(crate) host: Option<Box<str>>,
-    /// The proxy forwards no scheme, not even an ignored one.
+    /// The proxy forwards no scheme, not even one that is ignored.
     pub(crate) lacks_scheme: bool,
     /// The number of values that were ignored.
     pub(crate) ignored: u32,
@@ -135,8 +135,8 @@ fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
 /// The element of a list that belongs to a hop, counted from the last one.
 ///
 /// The lists may differ in length. A longer one begins with elements that came from outside the trusted proxies: they are not
-/// reached. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
-/// the outer proxy passed on: its first element is taken. Ignoring it would drop the scheme behind a common setup, in which only
+/// read. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
+/// the outer proxy passed on: its first element is used. Ignoring it would drop the scheme behind a common setup, in which only
 /// the outer proxy ends TLS and only that one sets X-Forwarded-Proto. A client gains nothing by a list of its own: the value
 /// only appears in the links of its own answers, and a host must be one of `hosts`.
 fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {
@@ -216,12 +216,12 @@ mod tests {
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // Lists of different lengths: a longer one begins with the client's own element, which is not reached.
+            // Lists of different lengths: a longer one begins with the client's own element, which is not read.
             (
                 &[(by, "192.0.2.1"), (proto, "http, https"), (host, "evil.example, other, pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // A shorter one was begun by the inner proxy, and its first element is taken.
+            // A shorter list was begun by the inner proxy, and its first element counts.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https, http"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",

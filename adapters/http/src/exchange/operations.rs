@@ -19,6 +19,7 @@ use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
 use crate::exchange::forwarded::ForwardedOrigin;
+use crate::io::activity::Activity;
 use crate::response::answer::{Answer, Location};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
@@ -34,6 +35,7 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 /// A request that was admitted and whose body was read.
 pub(crate) struct OperationCall<'a> {
     pub(crate) thread: &'a ThreadState,
+    pub(crate) activity: &'a Activity,
     pub(crate) parts: &'a Parts,
     pub(crate) head: &'a RequestHead<'a>,
     /// The value of the Host header.

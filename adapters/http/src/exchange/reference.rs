@@ -71,7 +71,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
 mod tests {
     use super::*;
 
-    /// Five bytes in a stored block.
+    /// A gzip member with five bytes in a stored block.
     const HELLO: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\x02\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct Activity {
     open: Cell<usize>,
     /// Streaming answers that are being sent.
     streams: Cell<usize>,
+    /// Requests that wait for an event.
+    waits: Cell<usize>,
     /// The server is stopping. The tasks of streams are woken when that begins; there are several only with HTTP/2.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
@@ -60,6 +62,7 @@ impl Activity {
             requests: Cell::new(0),
             open: Cell::new(0),
             streams: Cell::new(0),
+            waits: Cell::new(0),
             stopping: Cell::new(false),
             stream_tasks: RefCell::default(),
             stalled: Cell::new(false),
@@ -100,6 +103,17 @@ impl Activity {
         }
     }
 
+    /// Marks a request as waiting for an event, until the guard is dropped.
+    pub(crate) fn waiting(&self) -> WaitGuard<'_> {
+        self.waits.set(self.waits.get() + 1);
+        WaitGuard(self)
+    }
+
+    /// Returns `true` while an answer takes long: it must not go on for a client that is gone.
+    pub(crate) fn needs_client(&self) -> bool {
+        self.streams.get() > 0 || self.waits.get() > 0
+    }
+
     /// Tells the sources of all streams that the server is stopping.
     pub(crate) fn stop_streams(&self) {
         self.stopping.set(true);
@@ -110,14 +124,14 @@ impl Activity {
         }
     }
 
-    /// Counts a finished answer with so many bytes until the guard is dropped.
+    /// Counts a finished answer with this many bytes until the guard is dropped.
     pub(crate) fn pending_answer(&self, bytes: usize) -> PendingAnswer<'_> {
         let (count, all) = self.pending.get();
         self.pending.set((count + 1, all + bytes));
         PendingAnswer { activity: self, bytes }
     }
 
-    /// The number of such answers, and their bytes.
+    /// The number of pending answers, and their bytes.
     pub(crate) fn pending_answers(&self) -> (usize, usize) {
         self.pending.get()
     }
@@ -223,5 +237,14 @@ pub(crate) struct AnswerGuard<'a>(&'a Activity);
 impl Drop for AnswerGuard<'_> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+/// Marks a request as waiting for an event, until it is dropped.
+pub(crate) struct WaitGuard<'a>(&'a Activity);
+
+impl Drop for WaitGuard<'_> {
+    fn drop(&mut self) {
+        self.0.waits.set(self.0.waits.get() - 1);
     }
 }

@@ -18,7 +18,7 @@ use petstore_domain::Timestamp;
 use tokio::task::unconstrained;
 use tokio::time::Instant;
 
-/// The most bytes in a batch.
+/// The maximum number of bytes in a batch.
 pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 
 /// The longest time for which the first answer of a batch waits. It is checked after each request, so that a single

@@ -28,7 +28,7 @@ impl Tcp {
         Self { stream, is_full: false }
     }
 
-    /// Sends as many bytes as the kernel takes. If it takes none, no task is woken when it would.
+    /// Sends as many bytes as the kernel takes. If it takes none, no task is woken once it has room again.
     pub(crate) fn send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let sending = || Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?);
         let sent = match self.stream.try_io(Interest::WRITABLE, sending) {

@@ -11,7 +11,7 @@ use crate::wire::request_head::{Field, RequestHead};
 
 /// The origins whose pages may read answers.
 pub(crate) struct LiveCors {
-    /// Tells whether the list must be read at all, so that most requests take no lock.
+    /// Shows if the list must be read at all, so that most requests take no lock.
     mode: AtomicU8,
     origins: RwLock<Vec<Origin>>,
 }

@@ -33,9 +33,9 @@ pub(crate) struct SandboxState {
 /// Counts of the events that end planned delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DelayCancellation {
-    /// Resets: a delayed request belongs to the data before the reset, and is dropped.
+    /// The number of resets. A delayed request belongs to the data before the reset, and is dropped.
     pub(crate) resets: u64,
-    /// New plans, and the server's stop: a delayed request continues.
+    /// The number of other events: new plans, and the server's stop. A delayed request continues.
     others: u64,
 }
 

@@ -48,13 +48,13 @@ pub(crate) struct App {
     threads: AtomicU64,
     /// The instant at which the first of its listeners began to stop.
     draining: OnceLock<Instant>,
-    /// Wakes requests that wait, such as for an event, once the first of its listeners is to stop.
+    /// Wakes waiting requests, such as one that waits for an event, when the first of its listeners begins to stop.
     drain_begins: Notify,
     panics: AtomicU64,
     overloads: AtomicU64,
     /// Values in forwarding headers of trusted proxies that were ignored.
     ignored_values: AtomicU64,
-    /// The missing scheme of a trusted proxy has been logged.
+    /// The warning about a trusted proxy that forwards no scheme has been logged.
     said_scheme_lacks: AtomicBool,
 }
 
@@ -120,9 +120,9 @@ impl App {
         since
     }
 
-    /// Waits until one of its listeners is to stop.
+    /// Waits until the first of its listeners begins to stop.
     pub(crate) async fn drain_begins(&self) {
-        // Made before the look, so that it hears of a drain that begins after it.
+        // Created before the check, so that a drain that begins in between is not missed.
         let begins = self.drain_begins.notified();
         if !self.is_draining() {
             begins.await;
@@ -137,7 +137,7 @@ impl App {
         let [panics, shed, forwarded_ignored] =
             [&self.panics, &self.overloads, &self.ignored_values].map(|count| count.load(Ordering::Relaxed));
         let streams = self.streams.open() as u64;
-        TransportStats { panics, shed, forwarded_ignored, streams, ..self.counters.stats() }
+        TransportStats { streams, panics, shed, forwarded_ignored, ..self.counters.stats() }
     }
 
     /// Counts values in forwarding headers of a trusted proxy that were ignored.
@@ -145,7 +145,7 @@ impl App {
         self.ignored_values.fetch_add(u64::from(count), Ordering::Relaxed);
     }
 
-    /// Logs once that a trusted proxy names no scheme, so that links cannot follow one.
+    /// Logs once that a trusted proxy forwards no scheme, so that links may have the wrong one.
     pub(crate) fn advise_scheme_lacks(&self, proxy: IpAddr) {
         if self.said_scheme_lacks.swap(true, Ordering::Relaxed) {
             return;

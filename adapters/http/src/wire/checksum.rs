@@ -3,7 +3,7 @@
 //! It protects from mistakes, not from forgery: it protects no secret, and a client that forges one deceives only
 //! itself.
 
-/// 2^64 divided by the golden ratio: odd, with well spread ones.
+/// 2^64 divided by the golden ratio: an odd number whose one bits are well spread.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A checksum under construction.

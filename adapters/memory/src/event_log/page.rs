@@ -93,7 +93,7 @@ impl<'q> PageBuilder<'q> {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.events.len() >= self.query.events_max
     }
 

@@ -1,10 +1,11 @@
 //! The ring: chunks of events in the compact form, the oldest of which go first.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use petstore_domain::{Position, Timestamp};
-use petstore_event_codec::FORMAT;
+use petstore_domain::{EventFilter, Position, Timestamp};
+use petstore_event_codec::{FORMAT, read};
 use petstore_ports::{EventBounds, LogEnd, PageOrder};
 
 use super::{Encoded, Span};
@@ -155,7 +156,7 @@ impl Ring {
         }
     }
 
-    /// Drops whole chunks whose latest event is older. Returns the number of events. For a log that no journal keeps.
+    /// Drops events that are older, from the oldest on. Returns their number. For a log that no journal keeps.
     pub(crate) fn drop_older_than(&mut self, time: Timestamp) -> u64 {
         let before = self.pruned;
         while self.closed.front().is_some_and(|chunk| chunk.latest < time) {
@@ -165,7 +166,26 @@ impl Ring {
             self.open = None;
             (self.held_after, self.pruned) = (self.last, self.last);
         }
+        self.prune_oldest_chunk(time);
         self.pruned.get() - before.get()
+    }
+
+    /// Moves the begin of the log over the older events of the oldest chunk. Their memory is freed with the chunk.
+    fn prune_oldest_chunk(&mut self, time: Timestamp) {
+        let oldest = match self.closed.front_mut() {
+            Some(chunk) => Some((chunk.first, &*chunk.bytes, &mut chunk.oldest)),
+            None => self.open.as_mut().map(|open| (open.first, open.bytes.as_slice(), &mut open.oldest)),
+        };
+        let Some((first, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else { return };
+        // The ring wrote the bytes itself. What could not be read would stay.
+        let _ = read(bytes, first, &EventFilter::ALL, &mut |position, at, _| {
+            if at >= time {
+                *oldest = at;
+                return ControlFlow::Break(());
+            }
+            self.pruned = self.pruned.max(position);
+            ControlFlow::Continue(())
+        });
     }
 
     fn drop_oldest(&mut self) -> bool {
@@ -173,13 +193,13 @@ impl Ring {
         self.bytes -= chunk.bytes.len() + CHUNK_OVERHEAD;
         self.held_after = chunk.last();
         if !self.is_journaled() {
-            self.pruned = self.held_after;
+            self.pruned = self.pruned.max(self.held_after);
         }
         true
     }
 
-    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. A page from the
-    /// newest events on ends where the ring does.
+    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. The part is enough
+    /// if it fills the page.
     pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
         if span.after >= self.held_after {
             return Some(span);

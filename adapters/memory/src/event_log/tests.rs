@@ -135,9 +135,14 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
     assert_eq!(read(&log, &query(PageOrder::Ascending, Some(20_001), 1)), Err("expired"));
     assert_eq!(read(&log, &query(PageOrder::Descending, Some(20_002), 1)), Err("expired"));
 
-    log.set_retention(EventRetention { age: Duration::from_millis(1_000), bytes: 64 * 1024 });
+    log.set_retention(EventRetention { age: Duration::from_secs(1), bytes: 64 * 1024 });
     let dropped = log.prune(at(20_000));
-    assert!(dropped > 0 && log.bounds().pruned < position(19_000));
+    // Also within a chunk: the events of this time stay.
+    let kept = log.bounds();
+    assert_eq!((kept.pruned, kept.oldest_at), (position(18_999), Some(at(19_000))));
+    assert_eq!(dropped, 18_999 - bounds.pruned.get());
+    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 100)), (19_000..=20_000).collect::<Vec<_>>());
+    assert_eq!(log.prune(at(20_000)), 0);
     assert_eq!(log.prune(at(21_001)), 20_000 - bounds.pruned.get() - dropped);
     assert_eq!(log.bounds().pruned, position(20_000));
     append(&log, 20_001..=20_001);
@@ -170,10 +175,12 @@ fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_
         assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
     }
     assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
-    // A page from the newest event on ends where the ring does.
-    let page = read(&log, &query(PageOrder::Descending, None, 1_000)).unwrap();
+    // A page from the newest event on needs no older events if it is full.
+    let page = read(&log, &query(PageOrder::Descending, None, 10)).unwrap();
     assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
-    assert_eq!(read(&log, &query(PageOrder::Descending, Some(1_001), 1_000)), Err("older"));
+    for (after, size) in [(None, 11), (Some(1_001), 1)] {
+        assert_eq!(read(&log, &query(PageOrder::Descending, after, size)), Err("older"), "{after:?}");
+    }
 
     let pruned = EventBounds { pruned: position(1_005), oldest_at: Some(at(1_006)), ..log.bounds() };
     log.set_pruned(&pruned);

@@ -20,9 +20,9 @@ impl Table for IdempotencyRecord {
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![
-            self.name.account.get(),
-            scope_text(self.name.scope),
-            self.name.key.as_str(),
+            self.id.account.get(),
+            scope_text(self.id.scope),
+            self.id.key.as_str(),
             self.fingerprint.0,
             outcome::write(&self.outcome),
             self.expires_at.to_string(),
@@ -32,7 +32,7 @@ impl Table for IdempotencyRecord {
     fn parse(row: &mut Fields<'_>) -> Result<Self, StoreError> {
         let _id: i64 = row.plain("id")?;
         Ok(Self {
-            name: IdempotencyId {
+            id: IdempotencyId {
                 account: row.number("account_id", AccountId::new)?,
                 scope: row.text("scope", |text| parse_scope(text).ok_or("is not a kind of request"))?,
                 key: row.text("idempotency_key", parse_key)?,

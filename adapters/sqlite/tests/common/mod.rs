@@ -124,7 +124,7 @@ pub(crate) fn ban(since: &str) -> Ban {
 
 pub(crate) fn retry(key: &str, scope: IdempotencyScope, outcome: Outcome) -> IdempotencyRecord {
     IdempotencyRecord {
-        name: IdempotencyId {
+        id: IdempotencyId {
             account: AccountId::FIRST,
             scope,
             key: IdempotencyKey::parse(key.as_bytes()).unwrap(),

@@ -1,6 +1,6 @@
 //! The example in Rust of the page about events.
 
-#[expect(dead_code, unreachable_pub, missing_docs, reason = "it is the text of a page")]
+#[expect(unreachable_pub, reason = "it is the text of a page")]
 #[path = "follow.rs"]
 mod follow;
 

@@ -94,7 +94,7 @@ fn events_are_printed_from_a_place_on_up_to_a_number() {
     assert_eq!(lines[1][1..], ["3", "order.placed", "id=1 petId=1 quantity=1 complete=false"]);
     assert!(lines[0][0].ends_with('Z') && lines[0][0].len() == 24, "{printed}");
 
-    // The same, filtered, as the list has it.
+    // The same events, filtered like the list.
     let arguments = ["--after", &first, "--types", "pet.*,category.deleted", "--limit", "2", "--json"];
     let (code, printed, _) = said(&shop.tail(&arguments).output().unwrap());
     assert_eq!(code, Some(0));
@@ -117,7 +117,7 @@ fn new_events_are_printed_as_they_happen_and_after_a_restart_of_the_connection()
         let line = tail.next();
         assert!(line.contains(&format!("name=\"Live {number}\"")), "{number}: {line}");
     }
-    // The reader waits now; the event ends its wait.
+    // The reader is waiting, and the event ends its wait.
     shop.new_category("Later");
     assert!(tail.next().contains("name=\"Later\""));
 }
@@ -155,7 +155,7 @@ fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
     assert_eq!((code, &*printed), (Some(1), ""), "{errors}");
     assert!(errors.contains("/events?sort=-id&limit=1") && errors.contains("--after"), "{errors}");
 
-    // A reader that waits learns of the new life, too, and tells where it was.
+    // A waiting reader is told of the new epoch, too, and prints its last position.
     shop.new_category("Two");
     let second = shop.last_id();
     let mut tail = Running::start(&mut shop.tail(&["--after", &second]));
@@ -194,7 +194,7 @@ fn the_key_comes_from_the_variable_or_from_a_file() {
         assert_eq!((status, &*printed), (Some(code), ""), "{more:?}: {errors}");
         assert!(errors.contains(expected), "{more:?}: {errors}");
     }
-    // No flag takes the key itself.
+    // No flag accepts the key itself.
     let (status, _, errors) = with(&["--key", &shop.key], "");
     assert!(status == Some(2) && errors.contains("--key-file"), "{errors}");
 }
@@ -229,7 +229,7 @@ fn a_server_that_stops_is_connected_to_again() {
     shop.new_category("Two");
     assert!(tail.next().contains("Two"));
     shop.site.stop();
-    // The log of a store in memory ends with it: the next life is another one.
+    // The log of a store in memory ends with the store: the next epoch is another one.
     shop.site.serve(&["--db", "memory"], &[("PETSTORE_INITIAL_KEY", &shop.key)]);
     assert_eq!(tail.process.wait().unwrap().code(), Some(1));
     let errors = std::io::read_to_string(tail.process.stderr.take().unwrap()).unwrap();
@@ -314,7 +314,7 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-/// Any pipe, in place of one that is closed.
+/// Any pipe, to replace one that is closed.
 fn open_pipe() -> ChildStdout {
     let mut process = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     process.wait().unwrap();
@@ -345,7 +345,7 @@ fn the_certificate_of_a_server_is_checked() {
         command.env("PETSTORE_KEY", &key).env("SSL_CERT_FILE", trusted).env_remove("SSL_CERT_DIR");
         said(&command.output().unwrap())
     };
-    // A type that no event has: the server's own answer is a sign that the certificate was accepted.
+    // No event has this type: the server's own answer shows that the certificate was accepted.
     let unknown = &["--types", "dragon.*"];
     let (code, _, errors) = tail("localhost", "ca.pem", unknown);
     assert!(code == Some(1) && errors.contains("must be types of events"), "{errors}");

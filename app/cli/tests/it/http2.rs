@@ -1,4 +1,4 @@
-//! HTTP/2 frame by frame: known floods, a client that takes nothing, an orderly stop.
+//! HTTP/2 frame by frame: known floods, a client that reads nothing, an orderly stop.
 
 mod abandoned_streams;
 mod frames;

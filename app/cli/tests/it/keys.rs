@@ -225,7 +225,7 @@ fn as_nobody(site: &Site, args: &[&str]) -> Output {
     Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
 }
 
-/// Returns the log of a server in memory until it serves, and ends it.
+/// Returns the log of a server in memory until it serves, and ends the server.
 fn until_served(command: &mut Command) -> String {
     let started = command.args(["--db", "memory", "--listen", "127.0.0.1:0"]).stdout(Stdio::null());
     let mut server = started.stderr(Stdio::piped()).spawn().unwrap();

@@ -83,7 +83,7 @@ impl Sandbox {
         Some(Reply { status, head: head.to_owned(), body: body.to_owned() })
     }
 
-    /// The same with the key.
+    /// Sends one request with the key and these headers on a new connection.
     fn authorized(&self, method: &str, path: &str, headers: &str, body: &str) -> Option<Reply> {
         self.once(method, path, &format!("x-api-key: {}\r\n{headers}", self.key), body)
     }

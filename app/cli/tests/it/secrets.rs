@@ -192,8 +192,8 @@ fn keys_and_refused_bodies_leak_nowhere() {
 
     watched.site.signal("-TERM");
     assert!(watched.site.server.as_mut().unwrap().wait().unwrap().success());
-    // Now the output that only a stop writes exists; the server's temporary files may be gone, and no other file is
-    // left.
+    // The output that is written only at a stop exists now. The server's temporary files may be gone, and no other file
+    // is left.
     for (place, content) in watched.places().iter().filter(|(place, _)| !place.ends_with(KEY_FILE)) {
         assert_eq!(leak(content, &watched.secrets), None, "a key is in {place}");
     }

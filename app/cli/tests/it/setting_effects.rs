@@ -36,6 +36,7 @@ const CASES: &[Case] = &[
     (&["sandbox", "sandbox-anywhere"], serving::the_sandbox),
     (&["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day"], bounds::plans),
     (&["idempotency-life", "idempotency-max"], bounds::retries),
+    (&["event-retention", "event-bytes"], bounds::events),
     (&["in-flight-max"], bounds::requests_in_flight),
     (&["connections-max", "idle-timeout-crowded"], bounds::connections),
     (&["body-max"], bounds::bodies),

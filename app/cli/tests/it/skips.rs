@@ -51,7 +51,7 @@ const PROBES: [&str; 3] = [
 #[test]
 fn each_skip_of_a_plain_run_is_a_numbered_line_on_standard_error() {
     let mut numbers = BTreeSet::new();
-    // Like two binaries of one `cargo test`, which continue counting.
+    // Two runs of this binary, like two binaries of one `cargo test`: the second continues the count.
     for round in 0..2 {
         let output = plain_run(&PROBES, &[]);
         let (told, lines) =

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use crate::alone;
 use crate::common::{Client, Site, tools};
 
-/// The highest 99th percentile of healthy requests.
+/// The highest allowed 99th percentile of healthy requests.
 const P99_MAX: Duration = Duration::from_millis(100);
 
-/// The highest growth of the server's memory.
+/// The highest allowed growth of the server's memory.
 const GROWTH_MAX_KIB: u64 = 64 * 1024;
 
 /// The number of requests in a round of probes, and of rounds. An attack lasts until one round is good, because

@@ -50,7 +50,7 @@ fn the_operators_listener_takes_no_descriptor_of_the_public_one() {
 
     let mut crowd: Vec<_> = (0..OPS).map(|_| connect(ops)).collect();
     assert!(crowd.iter_mut().all(is_answered), "as many as may be");
-    // These wait in the kernel.
+    // These connections wait in the kernel's accept queue.
     crowd.extend((0..PUBLIC).map(|_| connect(ops)));
     let mut guests: Vec<_> = (0..PUBLIC).map(|_| connect(site.port)).collect();
     let all_are_answered = guests.iter_mut().all(is_answered);

@@ -146,7 +146,7 @@ fn a_sandbox_refuses_a_socket_that_other_machines_can_reach() {
     let refused = activated(&site, &[&open], "--sandbox --db memory").wait_with_output().unwrap();
     let why = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(2), "{why}");
-    assert!(why.contains("sandbox-anywhere permits that"), "{why}");
+    assert!(why.contains("set sandbox-anywhere to permit that"), "{why}");
 }
 
 /// Returns whether this machine allows process id namespaces to its users; the machines on which the package is tested

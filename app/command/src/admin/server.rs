@@ -28,7 +28,7 @@ use crate::reload::Reloader;
 /// Clients that are served at once; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
-/// The pause after a failed accept, mostly for want of descriptors.
+/// The pause after a failed accept, mostly because of a lack of descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// The socket for administration. Dropping it removes its file.
@@ -384,7 +384,8 @@ mod tests {
                 let (mut client, mut stream) = UnixStream::pair().unwrap();
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
-                // Later than the time limit, the paused clock would advance to this one.
+                // A limit beyond the one under test: the paused clock would advance to it if the tested limit did not
+                // exist.
                 let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
                 let waited = patience.await.expect("it is not waited for").unwrap_err();
                 assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");

@@ -176,7 +176,7 @@ fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
 /// The connection to the reader of an export, with time limits.
 struct Reader<'s> {
     stream: &'s UnixStream,
-    /// The time since when writes are blocked; none if they are not.
+    /// The time for which writes have been blocked; none if they are not.
     held: Option<Stopwatch>,
 }
 

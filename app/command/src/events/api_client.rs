@@ -26,7 +26,7 @@ use crate::{tls, version};
 /// The time limit for a connection, with its TLS handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The largest body that is read: several times the largest page of events.
+/// The largest body that is read: several times the size of the largest page of events.
 const BODY_MAX: usize = 8 << 20;
 
 /// An answer with its whole body.
@@ -123,7 +123,7 @@ async fn start(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unanswered(&error))?;
-    // Its failure is also that of the request in progress.
+    // This failure also ends the request in progress.
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -144,7 +144,7 @@ fn unconnected(error: &io::Error) -> NoAnswer {
     })
 }
 
-/// A failed TLS handshake: a certificate that is not trusted stays so.
+/// A failed TLS handshake. Another attempt would not make the certificate trusted.
 fn not_trusted(error: &io::Error) -> NoAnswer {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {

@@ -31,7 +31,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Prints events until the limit is reached, standard output is closed, or the server refuses for good.
+    /// Prints events until the limit is reached, standard output is closed, or the server refuses permanently.
     pub(super) async fn follow(&self, server: BaseUrl, key: &str, output: Output) -> Result<(), Failure> {
         let mut reader = Reader::new(ApiClient::new(server, key)?, output);
         let mut after = match &self.after {

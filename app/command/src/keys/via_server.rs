@@ -82,7 +82,7 @@ impl StoreTarget {
         ))
     }
 
-    /// Tells once that no server was asked: the operator may have meant one.
+    /// Prints once that no server was asked: the operator may have expected one.
     fn tell_that_none_answers(&self, socket: &Path) {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {

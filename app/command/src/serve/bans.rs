@@ -1,4 +1,4 @@
-//! Bans that the gate has decided, recorded behind the requests.
+//! The recording of bans that the gate has decided, outside of the requests.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use petstore_service::{BanWrites, Service};
 use super::housekeeping::HOUSEKEEPING;
 use crate::log::Log;
 
-/// Records the bans that the gate has decided. A store that hangs delays this task alone.
+/// Records the bans that the gate has decided. A store that hangs delays only this task.
 pub(super) async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
     let mut is_failing = false;
     let mut ticks = tokio::time::interval(HOUSEKEEPING);

@@ -13,8 +13,8 @@ use crate::sandbox;
 use crate::settings::Db;
 use crate::store::Backend;
 
-/// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts since
-/// then, and less than a second is promised.
+/// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
+/// interval, which must be less than a second.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
@@ -59,7 +59,7 @@ pub(super) async fn run_housekeeping(
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        // What cannot be dropped now is dropped later.
+        // Records that cannot be dropped now are dropped later.
         let _ = backend.housekeeping().prune(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
         let why = backend.disk_fault();

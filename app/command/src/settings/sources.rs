@@ -62,8 +62,8 @@ impl CommandLine {
         Ok(Loaded { matches, file })
     }
 
-    /// Returns the same line with the flags that stand before a command behind it, where clap wants them:
-    /// `petstore --db x keys list` means `petstore keys --db x list`.
+    /// Returns the command line with the flags before the command moved behind it, where clap expects them: `petstore
+    /// --db x keys list` becomes `petstore keys --db x list`.
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
@@ -126,7 +126,7 @@ impl InForce {
 }
 
 impl Loaded {
-    /// The values of the arguments, for the commands to take theirs from.
+    /// The parsed arguments, from which each command takes its own.
     pub(crate) fn matches(&self) -> &ArgMatches {
         &self.matches
     }
@@ -199,8 +199,8 @@ fn config(matches: &ArgMatches) -> Option<PathBuf> {
     innermost(matches).get_one::<PathBuf>(CONFIG).cloned()
 }
 
-/// Returns the value of a variable. An empty one counts as not set: a compose file passes `NAME=` for whatever the host
-/// does not define.
+/// Returns the value of a variable. An empty one counts as not set: a compose file passes `NAME=` for each variable
+/// that the host does not define.
 pub(crate) fn value_of(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }

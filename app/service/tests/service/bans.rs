@@ -1,4 +1,5 @@
-//! Bans on their way from the gate to the keys' records: in force at once, recorded behind, whatever the store does.
+//! Bans on their way from the gate to the keys' records: in force at once and recorded later, however the store
+//! behaves.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use petstore_ports::api::*;
 use petstore_ports::*;
 use petstore_service::{BanWrites, Policy, Ports, Service};
 
-/// The ban of a request at the start of the clock, by the default policy.
+/// The length of the first ban by the default policy.
 const LENGTH: Duration = BanPolicy::DEFAULT.length;
 
 struct TestClock(AtomicU64);
@@ -29,7 +30,7 @@ impl Clock for TestClock {
     }
 }
 
-/// A timer that is turned by hand.
+/// A timer that the test controls.
 #[derive(Default)]
 struct TestTimer {
     elapsed_secs: AtomicU64,
@@ -50,7 +51,7 @@ impl Timer for TestTimer {
     }
 }
 
-/// Gives other randomness each time.
+/// Returns different bits at each call.
 #[derive(Default)]
 struct Counter(AtomicU32);
 
@@ -82,7 +83,7 @@ impl Writes {
         *self.health.lock().unwrap() = health;
     }
 
-    /// The attempts since this was last asked.
+    /// The attempts since the last call of this function.
     fn attempts(&self) -> u32 {
         self.attempts.swap(0, Ordering::Relaxed)
     }
@@ -153,7 +154,7 @@ impl Shop {
         self.service.admit(call).await.map(drop)
     }
 
-    /// Records the bans that wait, so many seconds after the start.
+    /// Records the bans that wait, this many seconds after the start.
     async fn record_bans(&self, elapsed_secs: u64) -> BanWrites {
         self.timer.elapsed_secs.store(elapsed_secs, Ordering::Relaxed);
         self.service.record_bans().await
@@ -210,7 +211,7 @@ async fn a_key_that_is_lifted_between_decision_and_record_stays_lifted() {
     let shop = Shop::new();
     let (secret, id) = shop.banned_key().await;
     shop.clock.turn(1);
-    // Another node lifts it, which knows nothing of the ban that waits here.
+    // Another node lifts the key's ban, and does not know of the ban that waits here.
     run(&*shop.store, LiftBan { id, now: shop.clock.now() }, shop.clock.now()).await.unwrap().unwrap();
     shop.clock.turn(60);
     shop.call(&secret).await.unwrap();

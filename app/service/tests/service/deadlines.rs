@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::{HERE, call, category, new_key, now, ports, service};
 
-/// A store of which no call ever completes.
+/// A store whose calls never complete.
 struct HungStore;
 
 fn never<T: Send + 'static>() -> Reply<T> {
@@ -158,7 +158,7 @@ impl StoreHealth for HungStore {
     }
 }
 
-/// A service of which every port hangs.
+/// A service whose ports all hang.
 fn hung() -> Service {
     let ports = ports();
     service(Ports::of_one_store(Arc::new(HungStore), ports.clock, ports.entropy, ports.timer))
@@ -225,7 +225,7 @@ async fn a_write_that_hangs_is_indeterminate_in_time_and_one_that_did_not_begin_
     assert_eq!(failure(created), StoreErrorKind::Indeterminate);
     let removed = ends_after(STORE, hung.delete_pet(PetId::FIRST, Precondition::None)).await;
     assert_eq!(failure(removed), StoreErrorKind::Indeterminate);
-    // Under an idempotency key the records are counted first: nothing was written when that hangs.
+    // Under an idempotency key the records are counted first, so nothing was written if that call hangs.
     let key = IdempotencyKey::parse(b"k").unwrap();
     let request = IdempotentRequest { account: AccountId::FIRST, key: &key, body: b"{}" };
     for _ in 0..2 {

@@ -44,7 +44,7 @@ async fn a_busy_store_is_the_callers_to_try_again() {
     assert_eq!(failed, Err(Failure::Store(busy())));
 }
 
-/// Answers when it is told to.
+/// Answers once the test allows it.
 struct Gated {
     store: MemoryStore,
     gate: tokio::sync::Semaphore,
@@ -100,7 +100,8 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let address = refusing.admit_address(HERE, Cost::One, now()).await;
     assert_eq!(address.unwrap_err(), down());
 
-    // What stands in counts with the same figures: never unlimited. `leave` goes where the request entered.
+    // The substitute quotas count with the same limits, so no request is unlimited. `leave` releases a place where the
+    // request has entered.
     let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(MemoryStore::new()));
     let counting = service(Ports { quotas: Arc::new(broken()), on_quota_outage, ..ports() });
     let secret = counting.create_key(new_key()).await.unwrap().secret;

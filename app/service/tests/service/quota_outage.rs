@@ -37,7 +37,7 @@ impl Scripted {
         *self.mode.lock().unwrap() = mode;
     }
 
-    /// The calls since the last look.
+    /// The calls since the last call of this function.
     fn calls(&self) -> u32 {
         self.calls.swap(0, Ordering::SeqCst)
     }
@@ -77,7 +77,7 @@ async fn secret(service: &Service) -> ApiKey {
     service.create_key(new_key()).await.unwrap().secret
 }
 
-/// Asks for one request, and gives its place back.
+/// Sends one request, and releases its place.
 async fn ask(service: &Service, secret: &ApiKey) -> Result<(), StoreError> {
     match service.admit(call(secret)).await {
         Ok(_admission) => Ok(()),

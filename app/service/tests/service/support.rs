@@ -1,4 +1,4 @@
-//! A service over the memory store, with a clock that stands still and tokio's timer.
+//! A service over the memory store, with a clock that always shows the same time and tokio's timer.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ pub fn setting(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// Returns the cursor in the address that Link calls the next page.
+/// Returns the cursor of the next page, from the address in the Link header.
 pub fn next_cursor(headers: &reqwest::header::HeaderMap) -> Option<String> {
     let links = headers.get("link")?.to_str().ok()?;
     let next = links.split(", <").find(|link| link.ends_with(r#"rel="next""#))?;

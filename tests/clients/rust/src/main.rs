@@ -33,8 +33,8 @@ fn refused<T: std::fmt::Debug, E: std::fmt::Debug>(call: Result<T, Error<E>>) ->
     }
 }
 
-/// Returns the code of an error. The client tries the statuses in turn and finds the first, since all have one form: the
-/// status itself stands in the answer.
+/// Returns the code of an error. The client tries the documented statuses in turn and parses the first one, since all
+/// errors have one form; the status is a field of the answer.
 fn code(answer: &str) -> ErrorCode {
     let error: petstore_reqwest::models::Error = from_json(answer);
     error.code
@@ -75,7 +75,7 @@ async fn main() {
     let order = orders_api::place_order(&api, wanted, Some("tour-1")).await.expect("an order");
     assert_eq!(order.ship_date, Some(date));
 
-    // The only unit is taken.
+    // The first order has taken the only unit.
     let plain = || NewOrder::new(pet.id);
     let taken = refused(orders_api::place_order(&api, plain(), None).await);
     assert_eq!(taken.status.as_u16(), 409);
@@ -99,7 +99,8 @@ async fn main() {
     let (second, end) = page(&api, cursor.as_deref()).await;
     assert_eq!(([first, second].concat(), end), (all, None));
 
-    // The Free plan, until it says how long to wait: a minute has 60 requests and a day 1,000, so this comes to an end.
+    // Sends requests on the Free plan until an answer says how long to wait. A minute has 60 requests and a day 1,000,
+    // so the loop ends.
     let free = client("PETSTORE_FREE_KEY");
     let limited = loop {
         match animals_api::list_pets(&free, None, None, None, None, None, None, None, None).await {

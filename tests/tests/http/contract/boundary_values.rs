@@ -9,7 +9,8 @@ use super::stock::{self, SOLD_OUT_PET};
 use super::valid_request::{ValidRequest, encoded, with_member, written};
 use super::violations::length;
 
-/// Sends every such value, each to its own shop. The shop's state may refuse it, but no rule about its form.
+/// Sends every boundary value, each to a new shop. The server may refuse it because of the shop's state, but not
+/// because of its form.
 pub(super) fn send(checker: &mut Checker) {
     for operation in document::operations() {
         for request in bodies(operation).into_iter().chain(queries(operation)) {

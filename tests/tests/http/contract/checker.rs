@@ -21,7 +21,7 @@ const TRANSPORT: [&str; 8] = [
     "x-content-type-options",
 ];
 
-/// The headers of a deprecation: on every answer that documents them, though none of them is marked as required.
+/// The headers of a deprecation: expected on every answer that documents them, although none is marked as required.
 const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 
 /// The answers seen so far. It collects faults rather than stopping at the first: they often explain each other.
@@ -29,7 +29,7 @@ const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 pub(super) struct Checker {
     /// Statuses, codes and headers, in the text form of `Facts`.
     seen: BTreeSet<String>,
-    /// The examples of answers and of headers that were answered literally.
+    /// The examples of answers and of headers that an answer matched literally.
     shown: BTreeSet<String>,
     /// The first value of each header.
     headers: BTreeMap<&'static str, String>,

@@ -129,7 +129,7 @@ pub(super) fn name_of(part: &'static Value) -> Option<&'static str> {
 }
 
 impl Operation {
-    /// The status of its success, of which each operation has one.
+    /// The status of its success; each operation has exactly one.
     pub(super) fn success(&self) -> u16 {
         let mut successes = self.answers.keys().filter(|status| **status < 300);
         let success = *successes.next().unwrap_or_else(|| panic!("{} never succeeds", self.id));

@@ -43,7 +43,7 @@ pub(super) fn faults() -> Vec<String> {
     found
 }
 
-/// The schemas with an example of their own although an answer has some, and the schemas without any.
+/// The schemas that have an example although an answer has its own, and the schemas without any example.
 pub(super) fn misplaced() -> Vec<&'static str> {
     let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
     let contents = answers.filter_map(|answer| answer.content.as_ref());
@@ -182,7 +182,7 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
     }
 }
 
-/// Sends the lists of values again in the other documented form: each value in a parameter of its own.
+/// Sends the lists of values again in the other documented form: each value in a separate parameter.
 pub(super) fn repeat_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {

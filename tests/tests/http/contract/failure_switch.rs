@@ -44,11 +44,11 @@ type Fallible<T> = Reply<Result<T, StoreError>>;
 /// The failure switches of a petstore's ports.
 #[derive(Default)]
 pub(super) struct FailureSwitches {
-    /// Of the ports that read and write pets, categories, orders, stock and events.
+    /// Switches the ports that read and write pets, categories, orders, stock and events.
     pub(super) records: FailureSwitch,
-    /// Of the port that finds keys.
+    /// Switches the port that finds keys.
     pub(super) keys: FailureSwitch,
-    /// Of the port that counts requests.
+    /// Switches the port that counts requests.
     pub(super) quotas: FailureSwitch,
 }
 

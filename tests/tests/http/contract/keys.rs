@@ -85,14 +85,14 @@ fn used_up(checker: &mut Checker) {
     }
 }
 
-/// An address over its limit without a valid key. That refuses the free operation too.
+/// Exhausts the limit of an address with requests without a valid key. Then the free operation is refused too.
 fn used_up_without_key(checker: &mut Checker) {
     let policy = Policy { address_limit: Limit::new(1).unwrap(), ..PATIENT };
     let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let anonymous = shop.anonymous();
     assert_eq!(anonymous.get("/v1/pets").status, 401);
     refuse(checker, &anonymous, (429, "rate_limit_exceeded"), |_| true);
-    // An invalid key is no longer told apart from a valid one either.
+    // A request with an invalid key gets the same refusal as one without a key.
     let client = Client { key: Some("pet_123".to_owned()), ..anonymous };
     refuse(checker, &client, (429, "rate_limit_exceeded"), |_| true);
 }

@@ -1,7 +1,7 @@
-//! Constructs that client generators stumble over stay out of the document.
+//! Checks that the document has no construct that client generators handle wrongly.
 //!
-//! Each rule here was a client that did not compile, or that refused a valid answer at run time. What a generated client
-//! makes of the document is tried in the matrix of clients of the binary's tests; these rules need no generator.
+//! Each rule comes from a client that did not compile, or that refused a valid answer at run time. The matrix of
+//! clients in the binary's tests generates and runs clients; these rules need no generator.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::harness::OPENAPI;
 /// Formats that every generator knows. An unknown one fails each answer in validators such as openapi-core.
 const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
-/// Formats whose values are strings on the wire and a type of their own in most clients, and the constraints that do not
-/// compile or fail on such a type.
+/// Formats whose values are strings on the wire but have a separate type in most clients, and the constraints that do
+/// not compile or fail on such a type.
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 
@@ -121,8 +121,7 @@ fn optional_path_level_parameters(document: &Value) -> Vec<String> {
     found
 }
 
-/// Operations in which a header stands before a parameter of the query: the caller's first optional argument would be
-/// the header.
+/// Operations that list a header before a query parameter: the header would be the caller's first optional argument.
 fn headers_before_queries(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for item in document["paths"].as_object().expect("paths").values() {

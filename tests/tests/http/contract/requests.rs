@@ -15,7 +15,7 @@ struct Provocation {
     spoil: fn(ValidRequest) -> ValidRequest,
 }
 
-/// One byte more than the server takes by default.
+/// One byte more than the server accepts by default.
 const BODY: usize = 1024 * 1024 + 1;
 
 /// More than a target and a head may have, but less than what the parser refuses by itself.
@@ -34,7 +34,7 @@ fn provocation(
     Provocation { status, code, concerns, spoil }
 }
 
-/// A well-formed key that nothing was made with.
+/// A well-formed key that was never issued.
 const ANOTHER_KEY: &str = "pet_0El6XFXwsUFD8J2vGxsaboW7rZYnQRBP5d9erwRwd2928IMiW";
 
 fn provocations() -> Vec<Provocation> {

@@ -13,7 +13,7 @@ use crate::harness::ShopOptions;
 /// The day in `x-deprecated-sunset`.
 const SUNSET: &str = "2030-12-05T00:00:00Z";
 
-/// Short for a body that does not come, long for one that does.
+/// A body deadline that is short enough to wait for, and long enough for a body that does arrive.
 const BODY_DEADLINE: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(checker: &mut Checker) {

@@ -24,7 +24,7 @@ pub(super) const SOLD_OUT_PET: u64 = 11;
 pub(super) const ORDER: u64 = 7;
 pub(super) const COMPLETE_ORDER: u64 = 6;
 
-/// The units of the orders for that pet, from the complete order on.
+/// The units of the orders for that pet, beginning with the complete order.
 const UNITS: [i64; 3] = [1, 2, 1];
 
 /// An id that no resource has.

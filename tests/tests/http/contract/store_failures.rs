@@ -40,7 +40,7 @@ pub(super) fn provoke(checker: &mut Checker) {
             switches.keys.set(Some(mode.clone()));
             checker.expect(operation, &request.send(&client), status, code);
             switches.keys.set(None);
-            // The gate knows the state of the quota: it reads no records.
+            // This operation reads no records: the gate has the state of the quota.
             if operation.id != "getRateLimit" {
                 switches.records.set(Some(mode.clone()));
                 checker.expect(operation, &request.send(&client), status, code);
@@ -50,7 +50,7 @@ pub(super) fn provoke(checker: &mut Checker) {
     }
     for (mode, status, code) in failures() {
         checker.start_scenario(format!("quotas: {mode:?}"));
-        // A shop of its own: quotas that have failed repeatedly are not asked for a while, however they would fail next.
+        // Each case has a separate shop, because quotas that have failed repeatedly are not called for a while.
         let (_shop, switches, client) = shop_with_switches();
         switches.quotas.set(Some(mode));
         for operation in document::operations() {

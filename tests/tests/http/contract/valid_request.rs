@@ -70,7 +70,7 @@ impl ValidRequest {
         let is_id = |segment: &str| segment.parse::<u64>().is_ok() || segment.starts_with("evt_");
         let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
         self.target = segments.collect::<Vec<_>>().join("/");
-        // A body that repeats the old id would be invalid for that.
+        // A body that repeats the old id would be invalid.
         if let Some(Ok(Value::Object(mut members))) = self.body.as_deref().map(serde_json::from_slice) {
             members.remove("id");
             self.body = Some(Value::Object(members).to_string().into_bytes());

@@ -9,7 +9,8 @@ use super::stock;
 use super::valid_request::{ValidRequest, encoded, with_member, written};
 use crate::harness::Client;
 
-/// A character that no pattern of a body or a query admits, and one that no pattern of a header admits alone.
+/// A character that no pattern of a body or a query admits, and one that no pattern of a header admits as the whole
+/// value.
 const DELETE: &str = "\u{7f}";
 const QUOTE: &str = "\"";
 

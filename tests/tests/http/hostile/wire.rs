@@ -11,7 +11,7 @@ use super::row::{Case, Outcome};
 /// Longer than every deadline of the server: after it the server counts as hung.
 const HUNG: Duration = Duration::from_secs(30);
 
-/// The most bytes that are sent one by one.
+/// The maximum number of bytes that are sent one by one.
 const DRIP_MAX: usize = 1_500;
 
 const PROBE: &[u8] = b"GET /health HTTP/1.1\r\nHost: probe\r\n\r\n";
@@ -46,7 +46,7 @@ pub(super) fn send(case: &Case, delivery: Delivery, address: SocketAddr) -> Seen
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(HUNG)).unwrap();
     stream.set_write_timeout(Some(HUNG)).unwrap();
-    // A server that has closed already is no fault: its answer is there.
+    // A connection that the server has closed is no error: its answer can still be read.
     match delivery {
         Delivery::Whole | Delivery::HalfClosed => drop(stream.write_all(&case.bytes)),
         Delivery::ByteByByte => drop(case.bytes.iter().try_for_each(|byte| stream.write_all(&[*byte]))),

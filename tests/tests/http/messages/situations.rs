@@ -19,7 +19,7 @@ use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than a request takes that arrives as a whole.
+/// Longer than it takes to handle a request that arrives as a whole.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(seen: &mut Seen) {

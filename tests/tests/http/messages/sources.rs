@@ -6,7 +6,7 @@ use std::path::Path;
 /// Verbs that the rule for a value begins with, such as `must be a string`.
 const RULE_VERBS: [&str; 5] = ["must ", "cannot ", "is ", "belongs ", "has "];
 
-/// A text of a message, with its literal pieces in their order: between them stand values.
+/// The text of a message, as its literal parts in order. Values stand between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
     pieces: Vec<String>,
@@ -57,7 +57,7 @@ fn is_rule(literal: &str) -> bool {
     RULE_VERBS.iter().any(|verb| literal.starts_with(verb))
 }
 
-/// NewTime over every string literal in the sources under a folder, without those of tests.
+/// Calls `take` for every string literal in the sources under a folder, except in tests.
 fn visit(folder: &Path, take: &mut impl FnMut(&Path, &str)) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -75,7 +75,7 @@ fn visit(folder: &Path, take: &mut impl FnMut(&Path, &str)) {
     }
 }
 
-/// NewTime over the content of every string literal; comments and characters in quotes are skipped.
+/// Calls `take` with the content of every string literal; comments and characters in quotes are skipped.
 fn literals(code: &str, take: &mut impl FnMut(&str)) {
     let mut rest = code;
     while let Some(at) = rest.find(['"', '/', '\'']) {
@@ -94,8 +94,8 @@ fn literals(code: &str, take: &mut impl FnMut(&str)) {
     }
 }
 
-/// The content of a string literal, from behind its first quote, and what follows it. A backslash at the end of a line skips the
-/// white space after it.
+/// The content of a string literal, from after its first quote, and the text that follows the literal. A backslash at
+/// the end of a line skips the white space after it.
 fn quoted(text: &str) -> (String, &str) {
     let mut literal = String::new();
     let mut characters = text.char_indices();

@@ -77,8 +77,8 @@ impl FaultyTransition {
     /// The view without the batch's decisions on pets, or on names.
     fn distort(&self, view: &View) -> View {
         let mut faulty = view.clone();
-        for name in self.inner.footprint(view).names().iter().filter(|name| view.holds(name)) {
-            match name {
+        for record in self.inner.footprint(view).records().iter().filter(|record| view.holds(record)) {
+            match record {
                 RecordRef::Pet(id) if self.bug == Bug::IgnoresBatchedPets => {
                     faulty.load_pet(*id, self.tables.pet(*id));
                 }

@@ -8,7 +8,7 @@ use petstore_ports::{
     StoreError, UsageCount,
 };
 
-use super::Bug;
+use super::{Bug, events};
 
 pub(crate) struct Wrong {
     bug: Bug,
@@ -65,7 +65,8 @@ impl Journal for Wrong {
     }
 
     fn event_reader(&self) -> Box<dyn EventBatchReader> {
-        self.inner.event_reader()
+        let inner = self.inner.event_reader();
+        if self.bug == Bug::LosesOlderEvents { Box::new(events::LateReader(inner)) } else { inner }
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {

@@ -56,12 +56,10 @@ impl FaultyTransition {
     fn distort(&self, view: &View) -> View {
         let number = self.memory.decided.fetch_add(1, Ordering::Relaxed);
         let mut view = view.clone();
-        for name in self.inner.footprint(&view).names() {
-            match name {
-                RecordRef::Idempotency(name)
-                    if self.bug == Bug::RepeatsEffects && number.is_multiple_of(8) =>
-                {
-                    view.load_idempotency(name.clone(), None);
+        for record in self.inner.footprint(&view).records() {
+            match record {
+                RecordRef::Idempotency(id) if self.bug == Bug::RepeatsEffects && number.is_multiple_of(8) => {
+                    view.load_idempotency(id.clone(), None);
                 }
                 RecordRef::Pet(id) if self.bug == Bug::DecidesOnStale => {
                     let mut pets = self.memory.pets.lock().expect("no thread panics while it holds the lock");

@@ -24,7 +24,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window in force: never an earlier one than before.
+    /// The window in force at this number: never an earlier window than this one.
     fn at(self, number: i64) -> Self {
         if number > self.number { Self { number, used: 0 } } else { self }
     }

@@ -18,12 +18,14 @@ pub(crate) struct Rows {
     pub(crate) categories: BTreeMap<u64, Category>,
     pub(crate) pets: BTreeMap<u64, Pet>,
     pub(crate) orders: BTreeMap<u64, Order>,
-    /// The names of their plans.
+    /// The names of the accounts' plans.
     pub(crate) plans: BTreeMap<u64, &'static str>,
     pub(crate) keys: BTreeMap<u64, Key>,
-    /// The expiry of each.
+    /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
+    /// The life of the event log, and the number of its events.
+    pub(crate) events: (u64, u64),
 }
 
 impl Rows {
@@ -36,6 +38,7 @@ impl Rows {
         });
         let header = header.expect("a disk in memory can be read");
         rows.last_batch = header.last_batch.0;
+        rows.events = (header.events.epoch, header.events.last.get());
         (rows, header.epoch)
     }
 
@@ -71,13 +74,13 @@ impl Rows {
             Row::Account(account) => drop(self.plans.insert(account.id.get(), account.plan.as_str())),
             Row::Key(record) => drop(self.keys.insert(record.id.get(), key(&record))),
             Row::Idempotency(record) => {
-                let scope = match record.name.scope {
+                let scope = match record.id.scope {
                     IdempotencyScope::CreatePet => "/v1/pets".to_owned(),
                     IdempotencyScope::CreateCategory => "/v1/categories".to_owned(),
                     IdempotencyScope::PlaceOrder => "/v1/store/orders".to_owned(),
                     IdempotencyScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
                 };
-                let name = (record.name.account.get(), scope, record.name.key.as_str().to_owned());
+                let name = (record.id.account.get(), scope, record.id.key.as_str().to_owned());
                 self.retries.insert(name, record.expires_at.as_millis());
             }
             Row::Usage(count) => drop(self.usage.insert(count.account.get(), windows(&count))),

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use petstore_domain::EventId;
 use serde_json::{Value, json};
 
 use super::{Asked, Gate, Oracle, Progress, Stamp, State};
 use crate::expected::Expected;
+use crate::follower::Follower;
+use crate::model::events::{Tables, tables};
 use crate::model::quotas::binding;
 use crate::request::{Listing, Of, Op};
 
@@ -63,6 +66,25 @@ impl Oracle {
         self.judge(outcome);
     }
 
+    /// Applies a page of events for its reader. A reader that has reached the end has the shop as it was at that moment.
+    pub(crate) fn followed(&self, id: usize, answer: &Answer, follower: &mut Follower) {
+        let (Some(events), Some(reached)) = (answer.json(), answer.header("last-event-id")) else { return };
+        let outcome = follower.read(&events, reached).and_then(|()| {
+            let state = self.lock();
+            let shop = state.asked[id].stamp.as_ref().and_then(|stamp| stamp.tables.as_ref());
+            match shop {
+                Some(shop) if *shop != follower.tables => {
+                    let has = |tables: &Tables, key: &_| tables.get(key).cloned();
+                    let keys = shop.keys().chain(follower.tables.keys());
+                    let wrong = keys.into_iter().find(|key| has(shop, key) != has(&follower.tables, key));
+                    Err(format!("the events do not tell the shop: {wrong:?}"))
+                }
+                _ => Ok(()),
+            }
+        });
+        self.judge(outcome.map_err(|what| format!("request {id}: {what}")));
+    }
+
     /// Checks an answer that a client has read.
     pub(crate) fn answered(&self, id: usize, answer: &Answer) {
         let outcome = {
@@ -107,7 +129,10 @@ impl State {
             Op::List(listing) => Some(self.shop.page(listing).content),
             _ => None,
         };
-        Stamp { at: self.now(), read, content, settled, same_key_in_progress, failing }
+        let reaches_end =
+            read.as_ref().is_some_and(|read| read.reached.is_some() && read.has_next == Some(false));
+        let tables = reaches_end.then(|| tables(&self.shop));
+        Stamp { at: self.now(), read, content, tables, settled, same_key_in_progress, failing }
     }
 
     /// The answer to a read at this moment.
@@ -122,6 +147,17 @@ impl State {
                 Some((body, tag)) => Expected::shown(200, body, tag),
             },
             Op::List(listing) => self.list(listing, known),
+            Op::Events(listing) => {
+                let after = listing.after.as_deref().and_then(|id| EventId::parse(id).ok());
+                match self.events.page(*account, after, listing.size()) {
+                    None => Expected::refused(410, "event_expired"),
+                    Some(page) => Expected {
+                        reached: Some(page.reached),
+                        has_next: Some(page.has_next),
+                        ..Expected::plain(page.events)
+                    },
+                }
+            }
             Op::RateLimit => {
                 let window = |place: usize| {
                     let told = &usage[place];
@@ -242,6 +278,18 @@ fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, Str
     }
 }
 
+/// A page of events without the members that the model does not have: the labels and the times of bans.
+fn modelled(mut page: Value) -> Value {
+    for event in page.as_array_mut().into_iter().flatten() {
+        let is_private = event["type"].as_str().is_some_and(|kind| kind.starts_with("key."));
+        if let Some(members) = event.as_object_mut().filter(|_| is_private) {
+            members.remove("timestamp");
+            members.get_mut("data").and_then(Value::as_object_mut).map(|data| data.remove("label"));
+        }
+    }
+    page
+}
+
 fn check_quota(gate: &Gate, answer: &Answer) -> Result<(), String> {
     let (told, retry_after) = match gate {
         Gate::Admitted { usage, .. } => (binding(usage), None),
@@ -274,8 +322,12 @@ fn check(right: &Expected, answer: &Answer, head_only: bool) -> Result<(), Strin
     if head_only && !answer.body.is_empty() {
         return wrong("a body that was not asked for");
     }
-    if right.body.is_some() && !head_only && answer.json() != right.body {
+    let body = if right.reached.is_some() { answer.json().map(modelled) } else { answer.json() };
+    if right.body.is_some() && !head_only && body != right.body {
         return wrong("another body");
+    }
+    if answer.header("last-event-id") != right.reached.as_deref() {
+        return wrong("another place in the event log");
     }
     if right.tag.is_some() && answer.header("etag") != right.tag.as_deref() {
         return wrong("another entity tag");

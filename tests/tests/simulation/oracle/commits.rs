@@ -4,6 +4,7 @@ use petstore_domain::Changes;
 use petstore_ports::UsageCount;
 
 use super::{Actor, Gate, Oracle, Owner, Progress, Staged, State, given};
+use crate::model::events::{look, touched};
 use crate::model::rows;
 
 impl Oracle {
@@ -166,16 +167,23 @@ impl State {
             match staged.owner {
                 Owner::Request(id) => self.commit_request(id, &staged)?,
                 Owner::Order(id) => {
-                    let Self { accounts, orders, quotas, .. } = self;
+                    let Self { accounts, orders, quotas, events, .. } = self;
                     let ordered = &mut orders[id];
+                    let key = ordered.order.key().filter(|key| accounts.keys.contains_key(key));
+                    let before = key.and_then(|key| accounts.keys[&key].ban);
                     let (done, forgiven) = accounts.apply(&ordered.order, ordered.now, staged.keys)?;
                     if let Some(key) = forgiven {
                         quotas.clear_strikes(key);
                     }
+                    if let Some(key) = key {
+                        events.key_changed(accounts, key, before);
+                    }
                     ordered.done = Some(done);
                 }
                 Owner::Ban(key, ban) => {
+                    let before = self.accounts.keys.get(&key).and_then(|key| key.ban);
                     self.accounts.record_ban(key, ban);
+                    self.events.key_changed(&self.accounts, key, before);
                     if self.quotas.ban(&self.accounts, key) == self.accounts.keys[&key].ban {
                         self.write_behind.bans.remove(&key);
                     }
@@ -204,8 +212,11 @@ impl State {
         let answer = if let Some(answer) = known {
             answer
         } else {
+            let resources = touched(&request.op, staged.given, &self.shop);
+            let before = look(&self.shop, &resources);
             let answer = self.shop.apply(&request.op, request.if_match.as_deref(), now, staged.given);
             let answer = answer.map_err(|what| format!("request {id} {:?}: {what}", request.op))?;
+            self.events.changed(&before, &look(&self.shop, &resources), now);
             if let Some(name) = name {
                 self.retries.keep(name, body, &answer, now);
             }

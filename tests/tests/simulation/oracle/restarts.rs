@@ -16,7 +16,7 @@ const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was told to stop, and had the time.
+    /// It was stopped by a signal, and had time to finish.
     Stop,
     /// It crashed.
     Crash,
@@ -75,6 +75,8 @@ impl State {
         same("categories", &self.shop.categories, &rows.categories)?;
         same("pets", &self.shop.pets, &rows.pets)?;
         same("orders", &self.shop.orders, &rows.orders)?;
+        let (epoch, last) = rows.events;
+        self.events.reopen(epoch, last)?;
         let plans = self.accounts.plans.iter().map(|(id, plan)| (*id, plan.name)).collect();
         same("accounts", &plans, &rows.plans)?;
         self.reopen_retries(rows)?;

@@ -40,8 +40,8 @@ impl Element {
     }
 }
 
-/// Returns the pieces of a text between separators outside of quoted strings, from the last one. In that order an
-/// unclosed quote hides none of the pieces after it.
+/// Returns the parts of a text between separators outside of quoted strings, starting with the last part. In this order
+/// an unclosed quote does not hide the parts after it.
 pub(super) fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let pieces = text.rsplit(move |character| {

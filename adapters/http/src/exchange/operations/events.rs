@@ -56,6 +56,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
     let app = &*call.thread.app;
+    let _waiting = call.activity.waiting();
     loop {
         let now = Instant::now();
         if now >= deadline || app.is_draining() {
@@ -83,7 +84,7 @@ async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> 
 }
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdError>) -> Handled {
-    let id = id.map_err(|error| invalid_id(&error))?;
+    let id = id.map_err(invalid_id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
     match call.api().event(call.admission.account, id).await? {
@@ -144,7 +145,7 @@ pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     ApiError::new(Code::EventExpired, message)
 }
 
-fn invalid_id(error: &EventIdError) -> ApiError {
+fn invalid_id(error: EventIdError) -> ApiError {
     let message = format!("eventId {error}.");
     let detail =
         Detail { field: "eventId".to_owned(), code: "invalid_format", message: message.clone().into() };

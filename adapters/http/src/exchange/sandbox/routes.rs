@@ -140,7 +140,7 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Turns the clock while no request is in flight, so that each request sees one time.
+/// Sets the clock while no request is in flight, so that each request sees one time.
 async fn turn_clock(sandbox: &SandboxState, turn: ClockChange) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());

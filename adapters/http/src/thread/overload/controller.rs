@@ -19,8 +19,8 @@ const REFUSED_FIRST: f32 = 0.5;
 /// Factor by which the served share shrinks while requests wait too long.
 const TIGHTEN: f32 = 0.2;
 
-/// Factors by which the refused share shrinks: when refusing costs too much or requests hardly wait; and when they wait
-/// just within the limit, which should stay so.
+/// Factors by which the refused share shrinks. The first one applies when refusing costs too much or requests hardly wait,
+/// the second one when requests wait for longer, but within the limit, which is the goal.
 const LOOSEN: f32 = 0.15;
 const EASE: f32 = 0.03;
 
@@ -39,7 +39,7 @@ const GOODPUT_MIN: f32 = 0.88;
 /// Load as a fraction of the capacity, below which the overload ends.
 const LOAD_LOW: f32 = 0.8;
 
-/// During an overload, one in so many samples is a probe: no request is refused, to measure the capacity.
+/// During an overload, one in this many samples is a probe: no request is refused, to measure the capacity.
 const PROBE_EVERY: u32 = 200;
 
 /// One measurement of a thread.
@@ -143,7 +143,7 @@ mod tests {
         cost: f32,
         /// The cost of a refusal as a fraction of that.
         refusal: f32,
-        /// The most requests that can wait: one for each connection.
+        /// The maximum number of requests that can wait: one for each connection.
         connections: f32,
         queued: f32,
         part: f32,

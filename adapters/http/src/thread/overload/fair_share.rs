@@ -33,8 +33,8 @@ impl FairShares {
         is_served
     }
 
-    /// Sets the shares for the next period, of whose requests `part` is to be served, if they are as many as in this
-    /// one.
+    /// Sets the shares for the next period so that the share `part` of its requests is served, if it has as many
+    /// requests as this period.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::base::mix::mix;
 use crate::wire::error::Code;
 
-/// The most rules in a plan.
+/// The maximum number of rules in a plan.
 pub(crate) const RULES_MAX: usize = 100;
 
 /// The longest latency of a rule, without its jitter.
@@ -35,7 +35,7 @@ pub(crate) struct FaultRule {
     pub(crate) route: Option<&'static str>,
     pub(crate) when: Trigger,
     pub(crate) latency: Duration,
-    /// The most that is added to the latency.
+    /// The maximum that is added to the latency.
     pub(crate) jitter: Duration,
     pub(crate) end: Outcome,
     /// Calls that reached the rule.
@@ -48,7 +48,7 @@ pub(crate) struct FaultRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Always,
-    /// The first so many calls.
+    /// The first calls, this many.
     First(u64),
     /// A random share of the calls, in percent.
     Percent(u64),
@@ -62,7 +62,7 @@ pub(crate) enum Outcome {
     /// It is answered with this error.
     Answered {
         code: Code,
-        /// In seconds.
+        /// The value of `Retry-After`, in seconds.
         retry_after: Option<u64>,
     },
     /// Its connection is closed without an answer.

@@ -22,7 +22,7 @@ pub(crate) struct EventListQuery {
     pub(crate) kinds: EventKinds,
     /// The direction of the page.
     pub(crate) order: PageOrder,
-    /// The largest number of events.
+    /// The maximum number of events.
     pub(crate) limit: usize,
     /// The event after which the page begins.
     pub(crate) after: Option<EventId>,
@@ -48,7 +48,8 @@ pub(crate) fn list_events(query: Option<&str>) -> Result<EventListQuery, ApiErro
 }
 
 impl EventListQuery {
-    /// The position that the page begins at, if it has one: of its cursor, in the log of this life, or of `after`.
+    /// The position after which the page begins, if there is one: from the cursor, which is valid for this epoch of the
+    /// log only, or from `after`.
     pub(crate) fn position(&self, epoch: u64) -> Result<Option<Position>, ApiError> {
         match &self.cursor {
             None => Ok(self.after.map(|id| id.position)),
@@ -60,7 +61,7 @@ impl EventListQuery {
     pub(crate) fn links(&self, origin: &str, path: &str, epoch: u64, next: Option<Position>) -> String {
         let first = links::page_links(origin, path, &self.query, None);
         let Some(next) = next else { return first };
-        // A cursor takes the place of `after`, and a page that is there needs no wait.
+        // A cursor replaces `after`, and a page that exists already needs no wait.
         let is_kept = |parameter: &&str| !parameter.starts_with("after=") && !parameter.starts_with("wait=");
         let query: Vec<&str> = self.query.split('&').filter(is_kept).collect();
         let cursor = self.walk(epoch).cursor(next.get());

@@ -155,7 +155,7 @@ fn texts_are_decoded_as_browsers_do() {
         both(input, WORDS, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let Some(decoded) = decode(text) else { return };
-            // The browser's decoder takes a whole query, in which these two characters separate.
+            // The browser's decoder parses a whole query, in which these two characters are separators.
             if !text.contains(['&', '=']) && !text.is_empty() {
                 assert_eq!(parse(text.as_bytes()).next().unwrap().0, decoded);
             }

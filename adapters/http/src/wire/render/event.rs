@@ -34,7 +34,7 @@ fn push_data(out: &mut Vec<u8>, happening: &Happening) {
             previous.member("shipDate", |out| {
                 push_optional(out, previous_ship_date.as_ref(), |out, date| {
                     push_time(out, *date);
-                })
+                });
             });
             previous.end();
         }

@@ -49,7 +49,7 @@ fn a_file_in_use_is_refused_under_every_other_name() {
     // Under its first name the file has all changes.
     assert_eq!(site.run(&["export", "-"]).status.code(), Some(0));
     assert_eq!(site.run(&["backup", "copy"]).status.code(), Some(0));
-    // A lock file beside the other name does not help, as the earlier use of that name would leave.
+    // A lock file beside the other name, which an earlier use of that name would leave, makes no difference.
     std::fs::write(site.folder.join("link.db.lock"), "").unwrap();
     let why = refused(&site.run(&[&SERVE[..], &["--db", "link.db"]].concat()));
     assert!(

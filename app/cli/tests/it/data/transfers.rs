@@ -48,7 +48,7 @@ fn exports_and_backups_are_of_memory_if_the_data_file_was_replaced() {
         let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
         let bytes = std::fs::read(&backup).unwrap();
         std::fs::rename(backup, &data).unwrap();
-        // The number of requests within which it is noticed, some seconds.
+        // The number of requests within which the replaced file must be noticed: some seconds.
         let mut tries = if is_noticed { 0..100_000 } else { 0..0 };
         let noticed = tries.any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
         assert_eq!(noticed, is_noticed, "it is looked for once a second");

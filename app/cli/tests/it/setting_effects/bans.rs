@@ -1,4 +1,4 @@
-//! Settings of bans.
+//! The effects of the settings for bans.
 
 use serde_json::json;
 

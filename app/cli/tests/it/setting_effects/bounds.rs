@@ -1,4 +1,4 @@
-//! Settings of bounds.
+//! The effects of the settings for bounds.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -44,6 +44,40 @@ pub(crate) fn retries() {
     assert_ne!(create("first"), (201, Some(1)));
 }
 
+pub(crate) fn events() {
+    let oldest = |trial: &Trial| {
+        let answer = trial.ask("GET", "/v1/events?limit=1", "", "");
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let events: Value = serde_json::from_str(&answer.body).unwrap();
+        events[0]["sequence"].as_u64()
+    };
+    let create = |trial: &Trial, number: usize| {
+        let body = format!("{{\"name\":\"{number}\",\"description\":\"{}\"}}", "a".repeat(1_000));
+        assert_eq!(trial.ask("POST", "/v1/categories", "", &body).status, 201);
+    };
+    // Housekeeping runs each second.
+    let becomes = |trial: &Trial, is_it: &dyn Fn(Option<u64>) -> bool| {
+        let is_seen = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            is_it(oldest(trial))
+        });
+        assert!(is_seen, "the oldest event is {:?}", oldest(trial));
+    };
+    let trial = Trial::new("event-age", &["--sandbox", "--event-retention", "1h"]);
+    create(&trial, 0);
+    trial.later("59m");
+    create(&trial, 1);
+    assert_eq!(oldest(&trial), Some(1));
+    trial.later("2m");
+    becomes(&trial, &|oldest| oldest == Some(2));
+    for db in ["memory", "events.db"] {
+        let args = ["--sandbox", "--db", db, "--event-bytes", "65536"];
+        let trial = Trial::with(&format!("event-bytes-{db}"), &args);
+        (0..90).for_each(|number| create(&trial, number));
+        becomes(&trial, &|oldest| oldest.is_some_and(|oldest| (25..80).contains(&oldest)));
+    }
+}
+
 pub(crate) fn requests_in_flight() {
     for (most, status) in [("1", 429), ("2", 200)] {
         let trial = Trial::new(&format!("in-flight-{most}"), &["--in-flight-max", most]);
@@ -81,7 +115,7 @@ pub(crate) fn bodies() {
     assert_eq!((create("12345678"), create("1234567890")), (201, 413));
 }
 
-/// The number of requests within which some of a crowd must be refused, or none.
+/// The number of requests of a crowd that are sent to find out if any of them is refused.
 const CROWD_MAX: usize = 20_000;
 
 pub(crate) fn turns() {

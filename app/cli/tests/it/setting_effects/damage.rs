@@ -1,4 +1,4 @@
-//! Settings for damaged data.
+//! The effects of the settings for damaged data.
 
 use super::Trial;
 

@@ -1,4 +1,4 @@
-//! Settings of deadlines.
+//! The effects of the settings for deadlines.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Settings of the log.
+//! The effects of the settings for the log.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -39,7 +39,7 @@ fn reads(trial: &Trial) {
 }
 
 pub(crate) fn levels() {
-    // Slow requests of a slow machine are not the subject.
+    // The test ignores requests that are slow because the machine is slow.
     let quick = ["--log-slow", "1h"];
     assert_eq!(told("errors", &[&quick[..], &["--log", "errors"]].concat(), reads).len(), 0);
     assert_eq!(told("off", &["--log", "off", "--log-slow", "10ms"], slowly).len(), 0);

@@ -1,4 +1,4 @@
-//! Settings of listeners, hosts and answers.
+//! The effects of the settings for listeners, hosts and answers.
 
 use std::io::Write;
 use std::process::Command;
@@ -153,7 +153,7 @@ pub(super) fn names_that_read_the_same() {
     accounts_that_read_the_same();
 }
 
-/// The same for accounts, in a file of schema version 3.
+/// A file of schema version 3 with accounts whose names compare as equal.
 fn accounts_that_read_the_same() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-accounts.db");
     let mut site = Site::new("acts-accounts");

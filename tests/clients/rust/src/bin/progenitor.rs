@@ -55,7 +55,7 @@ async fn main() {
     let order = api.place_order(Some(&text("tour-1")), &wanted).await.expect("an order").into_inner();
     assert_eq!(order.ship_date, Some(date));
 
-    // The only unit is taken.
+    // The first order has taken the only unit.
     let plain = NewOrder { ship_date: None, ..wanted };
     let taken = refused(api.place_order(None, &plain).await);
     assert_eq!((taken.status().as_u16(), taken.code), (409, ErrorCode::PetNotAvailable));
@@ -82,7 +82,8 @@ async fn main() {
     }
     assert_eq!(pages, [2, 1]);
 
-    // The Free plan, until it says how long to wait: a minute has 60 requests and a day 1,000, so this comes to an end.
+    // Sends requests on the Free plan until an answer says how long to wait. A minute has 60 requests and a day 1,000,
+    // so the loop ends.
     let free = client("PETSTORE_FREE_KEY");
     let limited = loop {
         match free.list_pets(None, None, None, None, None, None, None, None).await {

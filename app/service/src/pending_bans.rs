@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 /// The pause after the first failure of the store. It doubles with each further one.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 
-/// The longest pause between two attempts: a store that is back has the bans soon after.
+/// The longest pause between two attempts, so that bans are recorded soon after the store is available again.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
 
 /// The result of an attempt to record the bans that wait.
@@ -31,12 +31,12 @@ pub struct BanWrites {
     pub recorded: usize,
     /// The failure of the store, if it failed: what it has not recorded stays in the queue.
     pub failed: Option<StoreError>,
-    /// How many times since the last attempt a ban was not queued because the queue was full. Such a ban is in force all the
-    /// same, but a restart forgets it.
+    /// The number of times since the last attempt that a ban was not queued because the queue was full. Such a ban is
+    /// in force, but a restart forgets it.
     pub dropped: u64,
 }
 
-/// The way to the store.
+/// The store that bans are recorded in, with the deadlines of its calls.
 #[derive(Clone, Copy)]
 pub(crate) struct BanStore<'a> {
     pub(crate) transactor: &'a dyn Transactor,
@@ -50,11 +50,12 @@ pub(crate) struct PendingBans(Mutex<Pending>);
 #[derive(Default)]
 struct Pending {
     bans: HashMap<KeyId, Ban, foldhash::fast::RandomState>,
-    /// Since the start, and how many of these have been told.
+    /// The number of times since the start that the queue was full.
     dropped: u64,
+    /// The part of `dropped` that was reported to the caller.
     dropped_told: u64,
     pause: Duration,
-    /// The time, as [`CallDeadlines::elapsed`] tells it, at which a store that has failed is tried again.
+    /// The time at which a store that has failed is tried again, measured by [`CallDeadlines::elapsed`].
     retry_at: Duration,
 }
 
@@ -148,7 +149,7 @@ impl PendingBans {
         BanWrites { dropped, ..BanWrites::default() }
     }
 
-    /// The number of bans that wait, and how many times since the start one was dropped.
+    /// The number of bans that wait, and the number of times since the start that a ban was dropped.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let pending = self.lock();
         (pending.bans.len() as u64, pending.dropped)

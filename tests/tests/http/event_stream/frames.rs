@@ -1,0 +1,132 @@
+//! The frames of a stream: events, bookmarks and comments, at their times.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::simulated::{StreamClient, change, simulate};
+use crate::harness::Shop;
+use crate::stall::PLENTY;
+
+/// The silence after which a comment or a bookmark comes.
+const SILENCE: Duration = Duration::from_secs(15);
+
+#[test]
+fn a_stream_begins_with_its_place_and_sends_events_as_they_happen() {
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    simulate(&shop, async |server| {
+        change(&shop, 0).await;
+        let mut stream = StreamClient::open(server, &client, "", "").await;
+        for line in ["content-type: text/event-stream", "cache-control: no-store", "x-accel-buffering: no"] {
+            assert!(stream.head.contains(&format!("\r\n{line}\r\n")), "{line}: {}", stream.head);
+        }
+        assert!(!stream.head.contains("content-encoding"), "a stream is never compressed");
+        stream.read_until(|stream| stream.text.ends_with("\n\n")).await;
+        assert_eq!(stream.parser.retry, Some(3_000));
+        let begin = stream.parser.last_id.clone();
+        assert_eq!(stream.text, format!("retry: 3000\nid: {begin}\n\n"));
+        assert!(stream.take_dispatched().is_empty(), "the bookmark dispatches nothing");
+        for number in 1..=3 {
+            change(&shop, number).await;
+            let waited = stream.read_until(|stream| stream.text.matches("data: ").count() == number).await;
+            assert_eq!(waited, Duration::ZERO, "the event arrives at once");
+        }
+        let events = stream.take_dispatched();
+        for (number, event) in events.iter().enumerate() {
+            let data: Value = serde_json::from_str(&event.data).unwrap();
+            assert_eq!(event.event, "", "a browser hands it to onmessage");
+            assert_eq!((&data["id"], &data["sequence"]), (&event.id.as_str().into(), &(number + 2).into()));
+            assert_eq!(data["type"], "category.created");
+        }
+    });
+}
+
+#[test]
+fn a_comment_comes_after_fifteen_seconds_of_silence() {
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    simulate(&shop, async |server| {
+        let mut stream = StreamClient::open(server, &client, "", "").await;
+        stream.read_until(|stream| stream.text.ends_with("\n\n")).await;
+        for count in 1..=3 {
+            let waited = stream.read_until(|stream| stream.parser.comments == count).await;
+            assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
+        }
+        // An event begins the silence again.
+        sleep(SILENCE / 2).await;
+        change(&shop, 0).await;
+        stream.read_until(|stream| stream.text.contains("data: ")).await;
+        let waited = stream.read_until(|stream| stream.parser.comments == 4).await;
+        assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
+    });
+}
+
+#[test]
+fn events_that_the_filter_leaves_out_move_the_bookmark() {
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    simulate(&shop, async |server| {
+        let mut stream = StreamClient::open(server, &client, "?type=order.*", "").await;
+        stream.read_until(|stream| stream.text.ends_with("\n\n")).await;
+        let begin = stream.parser.last_id.clone();
+        change(&shop, 0).await;
+        let waited = stream.read_until(|stream| stream.parser.last_id != begin).await;
+        assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
+        assert_eq!(stream.parser.comments, 0, "the bookmark breaks the silence too");
+        // After a thousand of them it comes at once.
+        let before = stream.parser.last_id.clone();
+        for number in 1..=1_000 {
+            change(&shop, number).await;
+        }
+        let waited = stream.read_until(|stream| stream.parser.last_id != before).await;
+        assert_eq!(waited, Duration::ZERO);
+        assert!(stream.take_dispatched().is_empty(), "no event passed");
+        // The bookmark is a place to go on from.
+        let last = stream.parser.last_id.clone();
+        drop(stream);
+        let page = client.get(&format!("/v1/events?after={last}"));
+        assert_eq!((page.status, page.json()), (200, serde_json::json!([])));
+        let mut resumed = StreamClient::open(server, &client, "?limit=1", &last).await;
+        change(&shop, 1_001).await;
+        assert_eq!(resumed.end().await.0, "limit");
+    });
+}
+
+#[test]
+fn a_name_with_line_separators_stays_on_one_line() {
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    let description = "one\ntwo\u{2028}three\u{2029}four";
+    let made =
+        client.post("/v1/categories", &serde_json::json!({"name": "Lines", "description": description}));
+    assert_eq!(made.status, 201);
+    simulate(&shop, async |server| {
+        let mut stream = StreamClient::open(server, &client, "?limit=1", "").await;
+        let patch = serde_json::json!({"name": "Rows"});
+        assert_eq!(client.patch("/v1/categories/1", &patch).status, 200);
+        stream.read_until(|stream| stream.text.contains("event: end")).await;
+        let event = stream.take_dispatched().swap_remove(0);
+        let data: Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!((&data["type"], &data["sequence"]), (&"category.updated".into(), &2.into()));
+        assert_eq!(data["data"]["description"], description);
+    });
+}
+
+/// Together they exceed a chunk many times, so that a page is read in parts.
+#[test]
+fn a_page_of_the_largest_events_is_sent_in_parts_that_are_complete() {
+    const EVENTS: usize = 60;
+    let shop = Shop::open();
+    let client = shop.client(PLENTY);
+    let begin = client.get("/v1/events?sort=-id&limit=1").header("last-event-id").unwrap().to_owned();
+    for number in 0..EVENTS {
+        let body = serde_json::json!({"name": format!("{number:0>3}{}", "🐻".repeat(97)), "description": "🐻".repeat(1_000)});
+        assert_eq!(client.post("/v1/categories", &body).status, 201);
+    }
+    simulate(&shop, async |server| {
+        let mut stream = StreamClient::open(server, &client, &format!("?limit={EVENTS}"), &begin).await;
+        assert_eq!(stream.end_after_events().await, (1..=EVENTS as u64).collect::<Vec<_>>());
+    });
+}

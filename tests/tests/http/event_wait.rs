@@ -1,0 +1,166 @@
+//! The wait of a list of events: it ends at an event, at its time, and whenever the server has a reason to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_memory::MemoryStore;
+use petstore_ports::Resettable;
+use petstore_ports::api::Administration;
+use petstore_service::{Policy, Ports};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::event_list::{last_event_id, types};
+use crate::harness::{Answer, Client, Connection, PATIENT, Shop, ShopOptions};
+use crate::stall::{PLENTY, Stall, request};
+
+/// The longest wait; longer than any test's patience with an answer.
+const LONGEST: u64 = 30;
+
+/// One request at once for each account, so that a second one shows whether the first waits.
+fn one_at_a_time() -> ShopOptions {
+    ShopOptions { policy: Policy { in_flight_max: 1, ..PATIENT }, ..ShopOptions::default() }
+}
+
+/// Sends a request for events that waits, and returns once it is in flight.
+fn wait_for_events(client: &Client, query: &str) -> Connection {
+    let mut waiting = Connection::open(client.address);
+    waiting.send(&request(client, "GET", &format!("/v1/events?wait={LONGEST}{query}"), &[], b""));
+    let mut probes = std::iter::repeat_with(|| client.get("/v1/rate-limit").status).take(5_000);
+    assert!(probes.any(|status| status == 429), "a request that waits holds its place in flight");
+    waiting
+}
+
+fn answer_of(mut waiting: Connection) -> Answer {
+    let answer = waiting.read_answer(false).expect("a request that waits is answered in time");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer
+}
+
+/// The place of the newest event.
+fn end_of_log(client: &Client) -> String {
+    last_event_id(&client.get("/v1/events?sort=-id&limit=1"))
+}
+
+#[test]
+fn it_ends_at_the_first_event_that_passes() {
+    let shop = Shop::open_as(one_at_a_time());
+    let (reader, stall) = (shop.client(PLENTY), Stall::open_in(shop));
+    let end = end_of_log(&reader);
+    let waiting = wait_for_events(&reader, &format!("&after={end}"));
+    let pet = stall.pet_of(2);
+    let woken = answer_of(waiting);
+    assert_eq!(types(&woken)[0], "pet.created");
+    let end = end_of_log(&reader);
+    let waiting = wait_for_events(&reader, &format!("&after={end}&type=order.*"));
+    stall.set_stock(pet, 5);
+    let order = stall.order(pet, 1);
+    let woken = answer_of(waiting);
+    assert_eq!(types(&woken), ["order.placed"], "events that do not pass do not end it");
+    assert_eq!(woken.json()[0]["data"]["id"], order);
+    assert_eq!(woken.link("next").is_some(), last_event_id(&woken) != end_of_log(&reader));
+}
+
+#[test]
+fn a_page_that_has_events_is_answered_at_once_and_so_is_one_without_a_wait() {
+    let stall = Stall::open();
+    let begun = Instant::now();
+    for query in
+        ["wait=30".to_owned(), "wait=30&sort=-id".to_owned(), "wait=30&sort=-id&type=key.*".to_owned()]
+    {
+        assert_eq!(stall.client.get(&format!("/v1/events?{query}")).status, 200, "{query}");
+    }
+    let end = end_of_log(&stall.client);
+    for query in ["", "&wait=0"] {
+        let answer = stall.client.get(&format!("/v1/events?after={end}{query}"));
+        assert_eq!((answer.status, answer.json()), (200, json!([])));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(LONGEST), "none of them waits");
+}
+
+#[test]
+fn it_ends_at_its_time_with_an_empty_page() {
+    let stall = Stall::open();
+    let end = end_of_log(&stall.client);
+    let begun = Instant::now();
+    let answer = stall.client.get(&format!("/v1/events?after={end}&wait=1"));
+    assert_eq!((answer.status, answer.json(), last_event_id(&answer)), (200, json!([]), end));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
+fn a_client_that_goes_away_frees_its_place() {
+    let shop = Shop::open_as(one_at_a_time());
+    let client = shop.client(PLENTY);
+    drop(wait_for_events(&client, ""));
+    // The server notices it by itself, long before the wait is over.
+    let begun = Instant::now();
+    while client.get("/v1/pets").status != 200 {
+        assert!(begun.elapsed() < Duration::from_secs(LONGEST / 3), "the client has gone, its place has not");
+    }
+}
+
+#[test]
+fn a_drain_ends_it_at_once() {
+    let mut shop = Shop::open_as(one_at_a_time());
+    let waiting = wait_for_events(&shop.client(PLENTY), "");
+    shop.stop();
+    let answer = answer_of(waiting);
+    assert_eq!(answer.json(), json!([]));
+    assert_eq!(answer.header("connection"), Some("close"));
+}
+
+#[test]
+fn a_revoked_key_ends_it() {
+    let shop = Shop::open_as(one_at_a_time());
+    let holder = petstore_domain::KeyHolder::New { plan: PLENTY };
+    let label = petstore_domain::KeyLabel::parse("").unwrap();
+    let scopes = petstore_domain::Scopes::ALL;
+    let new = petstore_ports::api::NewKey { holder, label, scopes, expires_at: None };
+    let (client, made) = shop.client_for(new);
+    let waiting = wait_for_events(&client, "");
+    shop.block_on(shop.service.revoke_key(made.key.id)).unwrap();
+    assert_eq!(answer_of(waiting).json(), json!([]));
+    assert_eq!(client.get("/v1/events").outcome(), (401, "api_key_revoked".to_owned()));
+}
+
+#[test]
+fn a_reset_ends_it_at_once_and_its_place_is_gone() {
+    let store = Arc::new(MemoryStore::new());
+    let of_store = Arc::clone(&store);
+    let shop = Shop::open_over(one_at_a_time(), |ports| {
+        Ports::of_one_store(of_store, ports.clock, ports.entropy, ports.timer)
+    });
+    let client = shop.client(PLENTY);
+    client.post("/v1/categories", &json!({"name": "Dogs"}));
+    let end = end_of_log(&client);
+    let waiting = wait_for_events(&client, &format!("&after={end}"));
+    store.reset(Arc::new([]), 0xE90C).unwrap();
+    let answer = answer_of(waiting);
+    assert_eq!(answer.json(), json!([]));
+    for id in [end, last_event_id(&answer)] {
+        let gone = client.get(&format!("/v1/events?after={id}"));
+        assert_eq!(gone.outcome(), (410, "event_expired".to_owned()), "the earlier log is gone: {id}");
+    }
+    let begin = end_of_log(&client);
+    client.post("/v1/categories", &json!({"name": "Cats"}));
+    assert_eq!(types(&client.get(&format!("/v1/events?after={begin}"))), ["category.created"]);
+}
+
+#[test]
+fn many_readers_wake_at_one_event() {
+    let stall = Stall::open();
+    let end = end_of_log(&stall.client);
+    let mut waiting: Vec<_> = (0..40)
+        .map(|_| {
+            let mut connection = Connection::open(stall.client.address);
+            let path = format!("/v1/events?wait={LONGEST}&after={end}");
+            connection.send(&request(&stall.client, "GET", &path, &[], b""));
+            connection
+        })
+        .collect();
+    stall.pet();
+    for connection in &mut waiting {
+        assert_eq!(types(&connection.read_answer(false).unwrap()), ["pet.created"]);
+    }
+}
