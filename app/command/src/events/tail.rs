@@ -49,7 +49,7 @@ impl Tail {
             let is_early = page.events.is_empty() && !page.has_more && asked.elapsed() < WAIT / 2;
             after = page.reached.unwrap_or(after);
             if is_early {
-                // The server has ended the wait: it stops, or its log has begun a new life.
+                // The server has ended the wait: it stops, or its log has begun a new epoch.
                 sleep(reader.pause()).await;
             }
         }
@@ -89,7 +89,7 @@ impl Reader {
         let mut is_lost = false;
         loop {
             let (why, after) = match self.client.get(&format!("/events?{query}"), ANSWER_TIME).await {
-                // A wrong URL is told at once; a server that did answer is waited for.
+                // A wrong URL is reported at once. A server that has answered before is waited for.
                 Err(error) if error.is_permanent || !self.has_answered => {
                     return Err(self.failure(&error.why));
                 }
