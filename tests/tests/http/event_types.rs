@@ -52,6 +52,7 @@ impl<'s> Reader<'s> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one history, in which each type follows from the one before")]
 fn each_type_has_its_data_and_its_previous_values() {
     let stall = Stall::open();
     let client = &stall.client;

@@ -307,18 +307,21 @@ impl Connection {
             return Some(answer);
         }
         if answer.header("transfer-encoding") == Some("chunked") {
-            while let Some(chunk) = self.read_chunk()? {
+            loop {
+                let chunk = self.read_chunk()?;
+                if chunk.is_empty() {
+                    return Some(answer);
+                }
                 answer.body.extend(chunk);
             }
-            return Some(answer);
         }
         answer.body = vec![0; length];
         self.stream.read_exact(&mut answer.body).ok()?;
         Some(answer)
     }
 
-    /// Reads one chunk of a body; `Some(None)` for the end of the body, and none if the connection ends before it.
-    pub(crate) fn read_chunk(&mut self) -> Option<Option<Vec<u8>>> {
+    /// Reads one chunk of a body; the empty one is its end. None if the connection ends before it.
+    pub(crate) fn read_chunk(&mut self) -> Option<Vec<u8>> {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok()?;
         let length = usize::from_str_radix(line.trim_end(), 16).ok()?;
@@ -326,7 +329,7 @@ impl Connection {
         self.stream.read_exact(&mut chunk).ok()?;
         assert!(chunk.ends_with(b"\r\n"), "a chunk ends with its line");
         chunk.truncate(length);
-        Some(Some(chunk).filter(|chunk| !chunk.is_empty()))
+        Some(chunk)
     }
 
     /// Returns whether the server closes without another byte.

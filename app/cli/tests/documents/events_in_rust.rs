@@ -28,7 +28,7 @@ fn a_copy_follows_the_shop_over_a_reset() {
     let (base, sent_key) = (format!("http://127.0.0.1:{}/v1", site.port), key.clone());
     let (line, lines) = mpsc::channel();
     std::thread::spawn(move || Copy::new(&base, &sent_key).follow(|text| line.send(text).unwrap()));
-    let next = || lines.recv_timeout(Duration::from_secs(60)).expect("a line");
+    let next = || lines.recv_timeout(Duration::from_mins(1)).expect("a line");
     let mut client = Client::connect(site.port, &key).unwrap();
     let mut send = |method: &str, path: &str, body: &str| {
         let answer = client.ask(method, path, "", body).unwrap();

@@ -22,7 +22,7 @@ enum Answer {
 impl Copy {
     pub fn new(base: &str, key: &str) -> Self {
         let config = Agent::config_builder().http_status_as_error(false);
-        let agent = config.timeout_global(Some(Duration::from_secs(60))).build().into();
+        let agent = config.timeout_global(Some(Duration::from_mins(1))).build().into();
         Self { agent, base: base.to_owned(), key: key.to_owned(), pets: BTreeMap::new() }
     }
 

@@ -34,7 +34,7 @@ pub(super) fn provoke(checker: &mut Checker) {
     let operation = document::operation("getEvent");
     let examples = &operation.answers[&200].content.as_ref().expect("an event").examples;
     let shown: BTreeSet<_> = examples.iter().map(|example| written(&example.value["type"])).collect();
-    assert_eq!(shown, EventKind::ALL.iter().map(|kind| kind.to_string()).collect());
+    assert_eq!(shown, EventKind::ALL.iter().map(ToString::to_string).collect());
     for example in examples {
         let request = ValidRequest::of(operation).with_id(&written(&example.value["id"]));
         // The events of a key are for its account alone.

@@ -114,7 +114,8 @@ impl ValidRequest {
         for (name, value) in &self.bounds {
             if !self.target.contains(&format!("{name}=")) {
                 let separator = if target.contains('?') { '&' } else { '?' };
-                target += &format!("{separator}{name}={value}");
+                target.push(separator);
+                target.push_str(&[name, "=", value].concat());
             }
         }
         target

@@ -70,7 +70,7 @@ impl Parser {
         match field {
             "" => self.comments += 1,
             "event" => value.clone_into(&mut self.event),
-            "data" => self.data += &format!("{value}\n"),
+            "data" => self.data.push_str(&[value, "\n"].concat()),
             "id" if !value.contains('\0') => value.clone_into(&mut self.id),
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => self.retry = value.parse().ok(),
             other => panic!("the server sends no field {other:?}"),
