@@ -38,3 +38,10 @@ pub(crate) use render::{
     FinishedPage, Page, event_frames, push_category, push_event, push_item, push_number, push_order,
     push_pet, render_error, render_rate_limit,
 };
+
+/// Returns an event as the JSON of the API, on one line.
+pub fn event_json(event: &petstore_domain::Event) -> String {
+    let mut json = Vec::new();
+    push_event(&mut json, event);
+    String::from_utf8_lossy(&json).into_owned()
+}

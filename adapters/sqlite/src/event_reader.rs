@@ -29,12 +29,21 @@ impl EventBatchReader for EventReader {
         let connection = self.0.reader()?;
         // Read only: dropping it is enough.
         let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
-        let bounds = bounds(&snapshot)?;
-        if bounds.pruned <= range.after && range.last <= bounds.last && range.after < range.last {
-            read_rows(&snapshot, range, into)?;
-        }
-        Ok(bounds)
+        read_page(&snapshot, range, into)
     }
+}
+
+/// Reads a page within the transaction of the caller.
+pub(crate) fn read_page(
+    connection: &Connection,
+    range: &EventRange,
+    into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+) -> Result<EventBounds, StoreError> {
+    let bounds = bounds(connection)?;
+    if bounds.pruned <= range.after && range.last <= bounds.last && range.after < range.last {
+        read_rows(connection, range, into)?;
+    }
+    Ok(bounds)
 }
 
 /// The batches of a range. The first one may begin before the range, and the last one may end after it.

@@ -23,7 +23,7 @@
 //! - Events: a batch's events are one row, written in its transaction (`event_batches`), and read beside the writer
 //!   (`event_reader`).
 //!
-//! [`read_snapshot`] and [`backup`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
+//! [`read_snapshot`], [`backup`] and [`EventFile`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 
 mod aliases;
 mod checkpoint;
@@ -35,6 +35,7 @@ mod data_file;
 mod epoch_text;
 mod error;
 mod event_batches;
+mod event_file;
 mod event_reader;
 mod file_identity;
 mod files;
@@ -63,6 +64,7 @@ pub use checkpoint::CheckpointHealth;
 pub use copy::{copy_of, keep_copy};
 pub use crash_recovery::DamagedLog;
 pub use error::{BackupError, EngineError, OpenError};
+pub use event_file::EventFile;
 pub use files::{COMPANIONS, companion, is_database};
 pub use journal::SqliteJournal;
 pub use open_files::OpenFiles;

@@ -147,7 +147,7 @@ fn finish(copy: &Path) -> rusqlite::Result<(u64, u64)> {
 }
 
 /// Refuses a file whose log is beside another of its names: the snapshot would lack the last changes.
-fn check(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     let path = files::resolve_link(path);
     let failed = |source| OpenError::File { path: path.clone(), source };
     mount::check(&path).map_err(failed)?;
@@ -157,7 +157,7 @@ fn check(path: &Path) -> Result<(), OpenError> {
 }
 
 /// Returns an absolute path: SQLite would take a path that begins with `file:` for a URI.
-fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     path::absolute(path).map_err(|error| failed(path, error))
 }
 

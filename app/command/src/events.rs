@@ -3,7 +3,9 @@
 mod api_client;
 mod backoff;
 mod base_url;
+mod file_tail;
 mod line;
+mod output;
 mod page;
 mod tail;
 
@@ -13,9 +15,11 @@ use clap::{Args, Subcommand};
 use petstore_domain::EventId;
 
 use self::base_url::BaseUrl;
+use self::output::Output;
 use self::tail::Tail;
 use crate::failure::Failure;
 use crate::runtime::single_threaded;
+use crate::settings::Db;
 use crate::settings::expected::number;
 use crate::text_file;
 
@@ -64,18 +68,27 @@ pub(crate) struct TailArgs {
     /// File with the API key; default: the key in PETSTORE_KEY
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
+    /// Read this data file instead, also while a server uses it; no key is needed, and events of all keys are shown
+    #[arg(long, value_parser = Db::parse, value_name = "FILE", conflicts_with = "key_file")]
+    db: Option<Db>,
 }
 
 impl TailArgs {
     fn run(self) -> Result<(), Failure> {
-        let key = key(self.key_file.as_deref())?;
-        let tail = Tail {
-            after: self.after.map(|id| id.to_string()),
-            types: self.types,
-            is_json: self.json,
-            limit: self.limit,
-        };
-        single_threaded()?.block_on(tail.follow(self.server, &key))
+        let output = Output::new(self.json, self.limit);
+        match self.db {
+            Some(Db::Memory) => {
+                Err(Failure::usage("a store in memory has no file: name its server with --server"))
+            }
+            Some(Db::File(file)) => {
+                single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))
+            }
+            None => {
+                let key = key(self.key_file.as_deref())?;
+                let tail = Tail { after: self.after.map(|id| id.to_string()), types: self.types };
+                single_threaded()?.block_on(tail.follow(self.server, &key, output))
+            }
+        }
     }
 }
 

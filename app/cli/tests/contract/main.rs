@@ -10,3 +10,4 @@ mod imports;
 mod linters;
 mod samples;
 mod schemathesis;
+mod stream_clients;

@@ -237,6 +237,49 @@ fn a_server_that_stops_is_connected_to_again() {
 }
 
 #[test]
+fn events_are_read_from_the_file_beside_its_server_and_after_it() {
+    let mut site = Site::new("tail-file");
+    let key = site.new_key();
+    site.serve(&["--demo", "2"], &[("PETSTORE_INITIAL_KEY", &key)]);
+    let mut shop = Shop { client: Client::connect(site.port, &key).unwrap(), key, site };
+    shop.new_category("One");
+    let first = shop.last_id();
+    let arguments = ["--db", "petstore.db", "--json", "--after", &first];
+    let mut tail = Running::start(&mut shop.tail(&arguments));
+    shop.new_category("Two");
+    shop.send("POST", "/v1/store/orders", r#"{"petId":1}"#);
+    let listed: Value =
+        serde_json::from_str(&shop.send("GET", &format!("/v1/events?after={first}"), "")).unwrap();
+    let listed = listed.as_array().unwrap();
+    assert!(listed.len() > 2, "{listed:?}");
+    for event in listed {
+        assert_eq!(serde_json::from_str::<Value>(&tail.next()).unwrap(), *event, "as the API has it");
+    }
+    drop(tail);
+
+    // The same from a file at rest, filtered and as text.
+    shop.site.stop();
+    let arguments = ["--db", "petstore.db", "--after", &first, "--types", "order.*", "--limit", "1"];
+    let (code, printed, errors) = said(&shop.tail(&arguments).output().unwrap());
+    assert_eq!((code, &*errors), (Some(0), ""));
+    assert!(printed.ends_with("  order.placed  id=1 petId=1 quantity=1 complete=false\n"), "{printed}");
+    let foreign = "evt_0000000000000000000001";
+    std::fs::write(shop.site.folder.join("text.db"), "no database").unwrap();
+    for (arguments, code, expected) in [
+        (["--db", "petstore.db", "--after", foreign], 1, "The oldest place in it is evt_"),
+        (["--db", "petstore.db", "--types", "dragon.*"], 2, "is no type of events"),
+        (["--db", "missing.db", "--limit", "1"], 1, "the file does not exist"),
+        (["--db", "text.db", "--limit", "1"], 1, "text.db"),
+        (["--db", "memory", "--limit", "1"], 2, "name its server with --server"),
+        (["--db", "petstore.db", "--key-file", "key"], 2, "cannot be used with"),
+    ] {
+        let (status, printed, errors) = said(&shop.tail(&arguments).output().unwrap());
+        assert_eq!((status, &*printed), (Some(code), ""), "{arguments:?}: {errors}");
+        assert!(errors.contains(expected), "{arguments:?}: {errors}");
+    }
+}
+
+#[test]
 fn nothing_from_a_name_acts_on_the_terminal() {
     let mut shop = Shop::open("tail-escapes", &[]);
     shop.new_category("One");

@@ -31,6 +31,18 @@ pub(super) struct ReceivedEvent {
     pub(super) fields: EventFields,
 }
 
+impl ReceivedEvent {
+    /// Parses an event.
+    pub(super) fn parse(json: String) -> Option<Self> {
+        Self::of(RawValue::from_string(json).ok()?)
+    }
+
+    fn of(json: Box<RawValue>) -> Option<Self> {
+        let fields = serde_json::from_str(json.get()).ok()?;
+        Some(Self { json, fields })
+    }
+}
+
 /// The members of an event.
 #[derive(Debug, Deserialize)]
 pub(super) struct EventFields {
@@ -135,11 +147,7 @@ fn in_secs(after: Option<Duration>) -> String {
 
 fn page(headers: &HeaderMap, body: &[u8]) -> Option<Page> {
     let events: Vec<Box<RawValue>> = serde_json::from_slice(body).ok()?;
-    let events = events.into_iter().map(|json| {
-        let fields = serde_json::from_str(json.get()).ok()?;
-        Some(ReceivedEvent { json, fields })
-    });
-    let events = events.collect::<Option<Vec<_>>>()?;
+    let events = events.into_iter().map(ReceivedEvent::of).collect::<Option<Vec<_>>>()?;
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     // Some gateways remove headers that they do not know.
     let reached = text(&LAST_EVENT_ID).map(str::to_owned);

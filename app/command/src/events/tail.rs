@@ -7,11 +7,11 @@ use tokio::time::sleep;
 use super::api_client::ApiClient;
 use super::backoff::Backoff;
 use super::base_url::BaseUrl;
-use super::line;
+use super::output::Output;
 use super::page::{self, Page, Refusal};
 use crate::environment::{Stopwatch, SystemEntropy};
 use crate::failure::Failure;
-use crate::terminal::{notify, print_while_read};
+use crate::terminal::notify;
 
 /// The time for which the server is asked to wait for an event: the longest that the API allows.
 const WAIT: Duration = Duration::from_secs(30);
@@ -22,38 +22,27 @@ const ANSWER_TIME: Duration = WAIT.saturating_add(Duration::from_secs(15));
 /// The largest page that the API allows.
 const PAGE_MAX: u64 = 100;
 
-/// The events to print.
+/// The events to read.
 pub(super) struct Tail {
     /// The id after which to begin; none for new events only.
     pub(super) after: Option<String>,
     /// The types; all if empty.
     pub(super) types: Vec<String>,
-    pub(super) is_json: bool,
-    /// The number of events after which to stop.
-    pub(super) limit: Option<u64>,
 }
 
 impl Tail {
     /// Prints events until the limit is reached, standard output is closed, or the server refuses permanently.
-    pub(super) async fn follow(&self, server: BaseUrl, key: &str) -> Result<(), Failure> {
-        let mut reader = Reader::new(ApiClient::new(server, key)?);
+    pub(super) async fn follow(&self, server: BaseUrl, key: &str, output: Output) -> Result<(), Failure> {
+        let mut reader = Reader::new(ApiClient::new(server, key)?, output);
         let mut after = match &self.after {
             Some(id) => id.clone(),
             None => reader.end_of_log().await?,
         };
-        let mut printed = 0;
         loop {
-            let left = self.limit.map_or(PAGE_MAX, |limit| limit - printed).min(PAGE_MAX);
             let asked = Stopwatch::start();
-            let page = reader.page(&self.query(&after, left)).await?;
+            let page = reader.page(&self.query(&after, reader.output.wanted(PAGE_MAX))).await?;
             for event in &page.events {
-                let line = if self.is_json { line::json(event) } else { line::text(&event.fields) };
-                if print_while_read(&line)?.is_break() {
-                    return Ok(());
-                }
-                printed += 1;
-                reader.last_printed = Some(event.fields.id.clone());
-                if self.limit.is_some_and(|limit| printed >= limit) {
+                if reader.output.print(event)?.is_break() {
                     return Ok(());
                 }
             }
@@ -79,12 +68,12 @@ struct Reader {
     backoff: Backoff,
     /// Set once the server has answered.
     has_answered: bool,
-    last_printed: Option<String>,
+    output: Output,
 }
 
 impl Reader {
-    fn new(client: ApiClient) -> Self {
-        Self { client, backoff: Backoff::default(), has_answered: false, last_printed: None }
+    fn new(client: ApiClient, output: Output) -> Self {
+        Self { client, backoff: Backoff::default(), has_answered: false, output }
     }
 
     /// The id of the last event in the log.
@@ -137,8 +126,6 @@ impl Reader {
 
     /// A failure with the server, and with the place to continue at.
     fn failure(&self, why: &str) -> Failure {
-        let last = self.last_printed.as_ref();
-        let last = last.map(|id| format!(" (the last event printed was {id})")).unwrap_or_default();
-        Failure::because(format!("{}: {why}{last}", self.client.url()))
+        self.output.failure(&self.client.url().to_string(), why)
     }
 }

@@ -1,0 +1,195 @@
+//! Clients of the event stream as people use them, directly and through nginx with its default settings.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Site, free_port, tools};
+
+/// The number of changes. A stream of the clients ends after five events, so each client connects three times.
+const CHANGES: usize = 12;
+
+/// The longest time until an event arrives: a library waits three seconds before it connects again.
+const ARRIVAL_MAX: Duration = Duration::from_secs(20);
+
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/streams")
+}
+
+/// The programs, each with its script. None if one is not installed.
+fn clients() -> Option<Vec<(PathBuf, &'static str)>> {
+    let python = tools::python("python");
+    let has_package = |name: &str| {
+        let found = tools::folder().join("node_modules").join(name).exists();
+        found || {
+            tools::skips::skip(&format!("there is no package {name}"));
+            false
+        }
+    };
+    let are_there = tools::can_run("curl", "--version")
+        && tools::can_run("node", "--version")
+        && has_package("eventsource")
+        && tools::can_run(tools::python("httpx"), "--help");
+    are_there.then(|| {
+        vec![
+            ("sh".into(), "curl.sh"),
+            ("node".into(), "fetch.mjs"),
+            ("node".into(), "eventsource.mjs"),
+            (python.clone(), "httpx_lines.py"),
+            (python, "httpx_sse_events.py"),
+        ]
+    })
+}
+
+/// A client that runs, and the numbers that it prints. It ends with the test.
+struct Running {
+    name: String,
+    process: Child,
+    numbers: Receiver<u64>,
+}
+
+impl Running {
+    fn start(shop: &Shop, program: &Path, script: &str, port: u16) -> Self {
+        // Modules of Node are searched for from the folder of the script on.
+        let folder = shop.site.folder.join(format!("{script}-{port}"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::copy(scripts().join(script), folder.join(script)).unwrap();
+        std::os::unix::fs::symlink(tools::folder().join("node_modules"), folder.join("node_modules"))
+            .unwrap();
+        // An account may have five streams.
+        let key =
+            shop.site.run(&["keys", "create", "--plan", "business", "--quiet", "--db", "memory"]).stdout;
+        let mut command = Command::new(program);
+        command.arg(script).current_dir(&folder).stdout(Stdio::piped());
+        command.env("PETSTORE_URL", format!("http://127.0.0.1:{port}/v1"));
+        command.env("PETSTORE_KEY", String::from_utf8(key).unwrap().trim()).env("AFTER", &shop.place);
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut process = command.spawn().unwrap();
+        let lines: Lines<BufReader<ChildStdout>> = BufReader::new(process.stdout.take().unwrap()).lines();
+        let (number, numbers) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = number.send(line.parse().expect(&line));
+            }
+        });
+        Self { name: format!("{script} at {port}"), process, numbers }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.process.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
+        let _ = self.process.wait();
+    }
+}
+
+struct Shop {
+    site: Site,
+    client: Client,
+    /// The end of the log before the changes.
+    place: String,
+}
+
+impl Shop {
+    fn open(name: &str) -> Self {
+        let mut site = Site::new(name);
+        let key = site.new_key();
+        site.serve(&["--db", "memory"], &[("PETSTORE_INITIAL_KEY", &key)]);
+        let mut shop = Self { client: Client::connect(site.port, &key).unwrap(), site, place: String::new() };
+        shop.change(0);
+        shop.place = shop.last_event()["id"].as_str().unwrap().to_owned();
+        shop
+    }
+
+    /// Creates a category, which is one event.
+    fn change(&mut self, number: usize) {
+        let body =
+            json!({ "name": format!("Ñandú: \"{number}\"\u{2028}"), "description": "data: {\"id\"} id: 7" });
+        let answer = self.client.ask("POST", "/v1/categories", "", &body.to_string()).unwrap();
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    }
+
+    fn last_event(&mut self) -> Value {
+        let answer = self.client.ask("GET", "/v1/events?sort=-id&limit=1", "", "").unwrap();
+        serde_json::from_str::<Value>(&answer.body).unwrap()[0].clone()
+    }
+}
+
+/// Makes one change after the other: each client must have seen a change before the next one is made.
+fn each_event_arrives_once_and_at_once(shop: &mut Shop, port: u16) {
+    let Some(clients) = clients() else { return };
+    let running: Vec<_> =
+        clients.iter().map(|(program, script)| Running::start(shop, program, script, port)).collect();
+    for number in 1..=CHANGES {
+        shop.change(number);
+        let expected = shop.last_event()["sequence"].as_u64().unwrap();
+        for client in &running {
+            let got = client.numbers.recv_timeout(ARRIVAL_MAX);
+            assert_eq!(got, Ok(expected), "{}: change {number}", client.name);
+        }
+    }
+}
+
+#[test]
+fn each_event_arrives_once_over_reconnects_of_real_clients() {
+    let mut shop = Shop::open("streams-direct");
+    let port = shop.site.port;
+    each_event_arrives_once_and_at_once(&mut shop, port);
+}
+
+/// nginx in the foreground, with only what it needs to run beside others. It ends with the test.
+struct Nginx(Child);
+
+impl Nginx {
+    fn before(shop: &Shop, port: u16) -> Self {
+        let folder = shop.site.folder.display();
+        let upstream = shop.site.port;
+        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {folder}/{kind};"))
+            .concat();
+        let config = format!(
+            "daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; events {{}}
+             http {{ access_log off; {temporary}
+               server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{upstream}; }} }} }}"
+        );
+        let file = shop.site.folder.join("nginx.conf");
+        std::fs::write(&file, config).unwrap();
+        let nginx = Command::new("nginx").arg("-c").arg(&file).stderr(Stdio::null()).spawn().unwrap();
+        let nginx = Self(nginx);
+        let accepts = (0..1_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        assert!(
+            accepts,
+            "{}",
+            std::fs::read_to_string(shop.site.folder.join("nginx.log")).unwrap_or_default()
+        );
+        nginx
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Its workers end with it.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).output();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn nginx_with_its_default_settings_passes_each_event_on_at_once() {
+    if !tools::can_run("nginx", "-v") {
+        return;
+    }
+    let mut shop = Shop::open("streams-nginx");
+    let port = free_port();
+    let nginx = Nginx::before(&shop, port);
+    each_event_arrives_once_and_at_once(&mut shop, port);
+    drop(nginx);
+}
