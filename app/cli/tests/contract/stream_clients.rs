@@ -102,7 +102,7 @@ impl Shop {
         site.serve(&["--db", "memory"], &[("PETSTORE_INITIAL_KEY", &key)]);
         let mut shop = Self { client: Client::connect(site.port, &key).unwrap(), site, place: String::new() };
         shop.change(0);
-        shop.place = shop.last_event()["id"].as_str().unwrap().to_owned();
+        shop.last_event()["id"].as_str().unwrap().clone_into(&mut shop.place);
         shop
     }
 
