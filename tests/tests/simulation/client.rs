@@ -48,7 +48,7 @@ pub(crate) struct Client {
     own: usize,
     connection: Option<OpenConnection>,
     retries: u64,
-    /// What it knows of the event log.
+    /// The follower of the event log.
     follower: Follower,
 }
 
