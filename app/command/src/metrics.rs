@@ -61,7 +61,7 @@ struct Snapshot {
     transport: TransportStats,
     store: StoreCounts,
     is_ready: bool,
-    service: petstore_service::Figures,
+    service: petstore_service::OutcomeCounts,
     commits: Option<CommitStats>,
     /// None without a data file.
     log_pages: Option<u32>,

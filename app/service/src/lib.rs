@@ -66,7 +66,7 @@ mod reservations;
 mod service;
 mod shop;
 
-pub use outcomes::Figures;
+pub use outcomes::OutcomeCounts;
 pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};
 pub use service::{Ports, Service};

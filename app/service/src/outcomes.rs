@@ -9,7 +9,7 @@ use crate::pending_bans::PendingBans;
 /// Counts of the service since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct OutcomeCounts {
     /// Operations that were done.
     pub done: u64,
     /// Operations that a rule rejected.
@@ -53,10 +53,10 @@ impl Outcomes {
         self.count(&decided);
     }
 
-    pub(crate) fn figures(&self, bans: &PendingBans) -> Figures {
+    pub(crate) fn figures(&self, bans: &PendingBans) -> OutcomeCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (bans_waiting, bans_dropped) = bans.counts();
-        Figures {
+        OutcomeCounts {
             done: read(&self.done),
             rejected: read(&self.rejected),
             failed: read(&self.failed),

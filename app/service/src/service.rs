@@ -17,7 +17,7 @@ use petstore_ports::{
 use crate::call_deadlines::CallDeadlines;
 use crate::digest;
 use crate::gatekeeper::Gatekeeper;
-use crate::outcomes::{Figures, Outcomes};
+use crate::outcomes::{OutcomeCounts, Outcomes};
 use crate::pending_bans::{BanStore, BanWrites};
 use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
@@ -176,9 +176,9 @@ impl Service {
     }
 
     /// The counts since the start.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> OutcomeCounts {
         let quotas = self.gatekeeper.quotas().counts();
-        Figures {
+        OutcomeCounts {
             quota_failures: quotas.failures,
             quota_unasked: quotas.unasked,
             ..self.outcomes.figures(&self.gatekeeper.bans)

@@ -24,7 +24,7 @@ pub trait Sandbox: Send + Sync {
 
     /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no other call
     /// uses the store meanwhile. Blocks until it is done.
-    fn set_clock(&self, turn: ClockChange) -> Result<ClockState, StoreError>;
+    fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError>;
 }
 
 /// The state of a sandbox's clock.
@@ -40,7 +40,7 @@ pub struct ClockState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockChange {
     /// The new time; none to keep the current one.
-    pub hands: Option<NewTime>,
+    pub time: Option<NewTime>,
     /// `true` to stop the clock, `false` to let it run; none to keep the current state.
     pub freeze: Option<bool>,
 }

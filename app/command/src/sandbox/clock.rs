@@ -42,37 +42,37 @@ impl SandboxClock {
     }
 
     /// The current time, and whether the clock is frozen.
-    pub(crate) fn face(&self) -> ClockState {
+    pub(crate) fn state(&self) -> ClockState {
         let pace = *self.pace.read();
         ClockState { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
     /// Sets the clock. Returns its new state, and its former pace if the clock went backwards.
-    pub(crate) fn turn(&self, turn: ClockChange) -> (ClockState, Option<Pace>) {
+    pub(crate) fn change(&self, change: ClockChange) -> (ClockState, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;
         let machine = self.machine.now();
         let before = pace.at(machine);
-        let now = match turn.hands {
+        let now = match change.time {
             None => before,
             Some(NewTime::Set(time)) => time,
             Some(NewTime::Advance(by)) => before.plus(by),
             Some(NewTime::Machine) => machine,
         };
-        let frozen = turn.freeze.unwrap_or(matches!(*pace, Pace::Frozen(_)));
+        let frozen = change.freeze.unwrap_or(matches!(*pace, Pace::Frozen(_)));
         *pace = if frozen { Pace::Frozen(now) } else { Pace::Ahead(now.as_millis() - machine.as_millis()) };
         (ClockState { now, frozen }, (now < before).then_some(went))
     }
 
     /// Restores the pace that the clock had before it was set.
-    pub(crate) fn turn_again(&self, went: Pace) {
+    pub(crate) fn restore(&self, went: Pace) {
         *self.pace.write() = went;
     }
 }
 
 impl Clock for SandboxClock {
     fn now(&self) -> Timestamp {
-        self.face().now
+        self.state().now
     }
 }
 
@@ -91,8 +91,8 @@ mod tests {
         }
     }
 
-    fn turn(hands: Option<NewTime>, freeze: Option<bool>) -> ClockChange {
-        ClockChange { hands, freeze }
+    fn change(time: Option<NewTime>, freeze: Option<bool>) -> ClockChange {
+        ClockChange { time, freeze }
     }
 
     #[test]
@@ -102,29 +102,29 @@ mod tests {
         let shows = |millis| assert_eq!(clock.now().as_millis(), millis);
         shows(1_000);
         let set = Timestamp::from_millis(500).unwrap();
-        assert!(clock.turn(turn(Some(NewTime::Set(set)), None)).1.is_some());
+        assert!(clock.change(change(Some(NewTime::Set(set)), None)).1.is_some());
         machine.0.store(1_010, Ordering::SeqCst);
         shows(510);
-        assert!(clock.turn(turn(Some(NewTime::Advance(Duration::from_secs(1))), Some(true))).1.is_none());
+        assert!(clock.change(change(Some(NewTime::Advance(Duration::from_secs(1))), Some(true))).1.is_none());
         machine.0.store(2_000, Ordering::SeqCst);
         shows(1_510);
-        assert!(clock.face().frozen);
+        assert!(clock.state().frozen);
         // A frozen clock can be set, and stays frozen.
-        assert!(clock.turn(turn(Some(NewTime::Advance(Duration::from_millis(90))), None)).1.is_none());
+        assert!(clock.change(change(Some(NewTime::Advance(Duration::from_millis(90))), None)).1.is_none());
         shows(1_600);
-        assert!(clock.turn(turn(None, Some(false))).1.is_none());
+        assert!(clock.change(change(None, Some(false))).1.is_none());
         machine.0.store(2_005, Ordering::SeqCst);
         shows(1_605);
-        assert!(clock.turn(turn(Some(NewTime::Machine), None)).1.is_none());
+        assert!(clock.change(change(Some(NewTime::Machine), None)).1.is_none());
         shows(2_005);
     }
 
     #[test]
     fn a_clock_stays_within_the_range_of_timestamps() {
         let clock = SandboxClock::new(Arc::new(Machine(AtomicI64::new(0))));
-        clock.turn(turn(Some(NewTime::Advance(Duration::MAX)), None));
+        clock.change(change(Some(NewTime::Advance(Duration::MAX)), None));
         assert_eq!(clock.now(), Timestamp::MAX);
-        clock.turn(turn(Some(NewTime::Set(Timestamp::MIN)), None));
+        clock.change(change(Some(NewTime::Set(Timestamp::MIN)), None));
         assert_eq!(clock.now(), Timestamp::MIN);
     }
 }

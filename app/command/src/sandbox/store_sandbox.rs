@@ -30,15 +30,15 @@ impl Sandbox for StoreSandbox {
     }
 
     fn clock(&self) -> ClockState {
-        self.clock.face()
+        self.clock.state()
     }
 
-    fn set_clock(&self, turn: ClockChange) -> Result<ClockState, StoreError> {
-        let (face, back_from) = self.clock.turn(turn);
+    fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError> {
+        let (state, back_from) = self.clock.change(change);
         if let Some(went) = back_from {
             // With the clock set back, windows of later times would count against both old and new requests.
-            self.store.forget_usage().inspect_err(|_| self.clock.turn_again(went))?;
+            self.store.forget_usage().inspect_err(|_| self.clock.restore(went))?;
         }
-        Ok(face)
+        Ok(state)
     }
 }

@@ -24,7 +24,7 @@ const EXACT_MAX: u64 = (1 << 53) - 1;
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// `POST /sandbox/clock`.
-pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockChange, ApiError> {
+pub(crate) fn clock_change(body: &[u8]) -> Result<ClockChange, ApiError> {
     let mut fields = Fields::of(body)?;
     let set = fields.optional("set", date);
     let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
@@ -32,11 +32,11 @@ pub(crate) fn clock_turn(body: &[u8]) -> Result<ClockChange, ApiError> {
     if set.is_some() && advance.is_some() {
         fields.refuse("advance", &FieldFault::new("conflict", "cannot be combined with set"));
     }
-    let hands = set.map(NewTime::Set).or(advance.map(NewTime::Advance));
-    if hands.is_none() && freeze.is_none() {
+    let time = set.map(NewTime::Set).or(advance.map(NewTime::Advance));
+    if time.is_none() && freeze.is_none() {
         fields.require_one("The body must have at least one of set, advance and freeze.");
     }
-    fields.finish(|| Some(ClockChange { hands, freeze }))
+    fields.finish(|| Some(ClockChange { time, freeze }))
 }
 
 /// `PUT /sandbox/faults`.
@@ -193,8 +193,8 @@ mod tests {
             (r#"{"freeze":true}"#, None, Some(true)),
             (r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#, Some(NewTime::Set(time)), Some(false)),
         ];
-        for (body, hands, freeze) in taken {
-            assert_eq!(clock_turn(body.as_bytes()), Ok(ClockChange { hands, freeze }), "{body}");
+        for (body, time, freeze) in taken {
+            assert_eq!(clock_change(body.as_bytes()), Ok(ClockChange { time, freeze }), "{body}");
         }
         let refused = [
             ("{}", "", "required"),
@@ -208,9 +208,9 @@ mod tests {
         ];
         for (body, field, code) in refused {
             assert!(
-                faults(clock_turn(body.as_bytes())).contains(&(field.to_owned(), code)),
+                faults(clock_change(body.as_bytes())).contains(&(field.to_owned(), code)),
                 "{body}: {:?}",
-                faults(clock_turn(body.as_bytes()))
+                faults(clock_change(body.as_bytes()))
             );
         }
     }

@@ -9,7 +9,7 @@ use hyper::{Method, StatusCode};
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{clock_turn, fault_plan};
+use super::bodies::{clock_change, fault_plan};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -86,12 +86,12 @@ pub(crate) async fn answer(
         }
         (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox).await,
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
-        (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_turn).await {
-            Ok(turn) => turn_clock(sandbox, turn).await,
+        (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
+            Ok(change) => change_clock(sandbox, change).await,
             Err(answer) => Err(answer),
         },
         (SandboxRoute::Clock, &Method::DELETE) => {
-            turn_clock(sandbox, ClockChange { hands: Some(NewTime::Machine), freeze: Some(false) }).await
+            change_clock(sandbox, ClockChange { time: Some(NewTime::Machine), freeze: Some(false) }).await
         }
         (SandboxRoute::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
         (SandboxRoute::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
@@ -141,14 +141,14 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
 }
 
 /// Sets the clock while no request is in flight, so that each request sees one time.
-async fn turn_clock(sandbox: &SandboxState, turn: ClockChange) -> Result<Answer, Answer> {
+async fn change_clock(sandbox: &SandboxState, change: ClockChange) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());
-    let face = blocking(move || {
+    let state = blocking(move || {
         let _lock = lock;
-        port.set_clock(turn)
+        port.set_clock(change)
     });
-    Ok(clock(face.await?))
+    Ok(clock(state.await?))
 }
 
 /// Runs blocking work on a thread that may block.
@@ -159,8 +159,8 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(StoreError::corrupt("the sandbox panicked")))
 }
 
-fn clock(face: ClockState) -> Answer {
-    let ClockState { now, frozen } = face;
+fn clock(state: ClockState) -> Answer {
+    let ClockState { now, frozen } = state;
     Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
 }
 

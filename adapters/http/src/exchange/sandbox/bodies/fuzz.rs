@@ -57,8 +57,8 @@ fn check(body: &[u8]) {
         }
         Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
     }
-    match clock_turn(body) {
-        Ok(turn) => assert!(turn.hands.is_some() || turn.freeze.is_some()),
+    match clock_change(body) {
+        Ok(change) => assert!(change.time.is_some() || change.freeze.is_some()),
         Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
     }
 }
