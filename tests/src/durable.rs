@@ -10,6 +10,7 @@ use petstore_domain::{
 };
 use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
 
+use crate::event_fold::Fold;
 use crate::listing::{all, walk};
 use crate::make::{
     at, cancel_order, complete_order, create_category, create_pet, delete_category, delete_pet, fresh_secret,
@@ -19,7 +20,6 @@ use crate::quota_model::{ask, impatient};
 use crate::retries::{EXPIRES_SECS, under_key};
 use crate::together::joined;
 use crate::values::{check_lists, write_values};
-use crate::event_fold::Fold;
 use crate::{DurableSubject, Subject};
 
 /// Power cuts during traffic.
