@@ -191,3 +191,70 @@ fn a_pet_whose_status_contradicts_its_units_is_named() {
         assert_eq!(refused, Err(StoreError::corrupt(named)));
     }
 }
+
+/// A journal without rows, whose newest events have this body.
+struct Newest(&'static [u8]);
+
+const NEWEST: EventBounds =
+    EventBounds { epoch: 77, pruned: Position::START, last: Position::MAX, oldest_at: None };
+
+impl EventBatchReader for Newest {
+    fn read(
+        &mut self,
+        _: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        let batch =
+            EventBatch { first: Position::MAX, last: Position::MAX, latest: Timestamp::EPOCH, body: self.0 };
+        let _ = into(batch);
+        Ok(NEWEST)
+    }
+}
+
+impl Journal for Newest {
+    fn load(&mut self, _: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
+        Ok(Header { last_batch: BatchNumber(9), last_ids: LastIds::default(), epoch: 77, events: NEWEST })
+    }
+
+    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
+        unreachable!("{batch:?}")
+    }
+
+    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        unreachable!()
+    }
+
+    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
+        unreachable!("{counts:?}")
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
+        unreachable!("{now:?}")
+    }
+
+    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
+        unreachable!("{limits:?}")
+    }
+
+    fn event_reader(&self) -> Box<dyn EventBatchReader> {
+        Box::new(Self(self.0))
+    }
+
+    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        unreachable!("{bulk:?} {}", rows.count())
+    }
+}
+
+#[test]
+fn events_in_an_unknown_format_or_of_an_unknown_kind_are_refused_at_the_start() {
+    let refused = |body| MemoryStore::open(Box::new(Newest(body))).map(drop).unwrap_err();
+    let unknown = refused(&[9]);
+    assert_eq!(unknown.kind(), StoreErrorKind::Unavailable);
+    let said = "events are kept in format 9, which this version does not know: open the data with the version that \
+                wrote it, or a newer one";
+    assert!(unknown.to_string().ends_with(said), "{unknown}");
+    // Format 1, the time 0, one event of kind 99.
+    let unknown = refused(&[1, 0, 1, 99]);
+    assert_eq!(unknown.kind(), StoreErrorKind::Corrupt);
+    assert!(MemoryStore::open(Box::new(Newest(&[1]))).is_ok());
+}
