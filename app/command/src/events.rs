@@ -23,6 +23,12 @@ use crate::settings::Db;
 use crate::settings::expected::number;
 use crate::text_file;
 
+/// The variable with the base URL of a server.
+const URL_VARIABLE: &str = "PETSTORE_URL";
+
+/// The base URL of a server with default settings.
+const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
+
 /// The variable with the API key. There is no flag for it: other users of the machine can read the arguments of a process.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
 
@@ -62,9 +68,9 @@ pub(crate) struct TailArgs {
     /// Stop after this many events
     #[arg(long, value_parser = number::<u64>(1..=u64::MAX), value_name = "N")]
     limit: Option<u64>,
-    /// Base URL of the server
-    #[arg(long, env = "PETSTORE_URL", default_value = "http://127.0.0.1:8080/v1", value_parser = BaseUrl::parse, value_name = "URL")]
-    server: BaseUrl,
+    /// Base URL of the server; default: the one in PETSTORE_URL, else http://127.0.0.1:8080/v1
+    #[arg(long, value_parser = BaseUrl::parse, value_name = "URL")]
+    server: Option<BaseUrl>,
     /// File with the API key; default: the key in PETSTORE_KEY
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -84,12 +90,22 @@ impl TailArgs {
                 single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))
             }
             None => {
+                let server = self.server.map_or_else(default_server, Ok)?;
                 let key = key(self.key_file.as_deref())?;
                 let tail = Tail { after: self.after.map(|id| id.to_string()), types: self.types };
-                single_threaded()?.block_on(tail.follow(self.server, &key, output))
+                single_threaded()?.block_on(tail.follow(server, &key, output))
             }
         }
     }
+}
+
+/// Returns the server that the variable names, else the local one. The variable is one of clients and no setting: commands
+/// that do not need it ignore a wrong value.
+fn default_server() -> Result<BaseUrl, Failure> {
+    let set = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty());
+    let url = set.as_deref().unwrap_or(LOCAL_SERVER);
+    BaseUrl::parse(url)
+        .map_err(|why| Failure::usage(format!("{URL_VARIABLE}={url:?} in the environment: {why}")))
 }
 
 /// Returns the API key: from the file, or from the variable.

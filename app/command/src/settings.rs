@@ -214,7 +214,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
 
-    /// Testing: /sandbox/ resets the store, sets the clock, injects failures
+    /// Testing: /sandbox/ with reset, clock and failures
     #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]
     pub(crate) sandbox: bool,
 

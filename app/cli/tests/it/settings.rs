@@ -336,6 +336,11 @@ fn unknown_variables_cause_a_warning_with_a_suggestion() {
     let clients = clients.map(|name| (name, "x"));
     let output = site.command(&["check-config"]).envs(read).envs(clients).output().unwrap();
     assert_eq!(text(&output.stderr), "");
+    // Only the command that uses a client's variable refuses its value.
+    let output = site.command(&["events", "tail"]).envs(clients).output().unwrap();
+    let refused = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{refused}");
+    assert!(refused.contains("PETSTORE_URL=\"x\" in the environment: expected a base URL"), "{refused}");
 }
 
 #[test]
@@ -436,6 +441,8 @@ fn every_help_fits_a_screen() {
         "accounts list",
         "accounts show",
         "accounts update",
+        "events",
+        "events tail",
         "import",
         "export",
         "backup",
