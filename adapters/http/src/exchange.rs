@@ -133,7 +133,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         };
         activity.ended_at(ended);
         thread.send_batch.flush_if_due(ended);
-        let duration = made - begun;
+        // A wait that the client asked for is not the service's time.
+        let duration = (made - begun).saturating_sub(notes.waited);
         thread.counters.answered(route, &parts.method, answer.status, duration);
         if let Some(observer) = &thread.app.settings.observer
             && observer.wants(answer.status.as_u16(), duration, answer.fault.is_some())

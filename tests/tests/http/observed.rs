@@ -117,6 +117,16 @@ fn the_wait_for_a_refused_body_is_not_part_of_the_reported_duration() {
 }
 
 #[test]
+fn the_wait_for_an_event_is_not_part_of_the_reported_duration() {
+    let (options, observer) = observed(true);
+    let shop = Shop::open_as(options);
+    assert_eq!(shop.client(Plan::Business).get("/v1/events?wait=1").text(), "[]");
+    let line = observer.latest();
+    assert_eq!(line.what, "GET /events 200");
+    assert!(line.duration < Duration::from_millis(900), "{:?}", line.duration);
+}
+
+#[test]
 fn a_head_that_comes_too_late_is_a_line_and_counted() {
     let (mut options, observer) = observed(true);
     options.http.deadlines.head = Duration::from_millis(50);

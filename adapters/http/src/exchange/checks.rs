@@ -1,7 +1,9 @@
 //! The checks of a request, in the order of the API contract, and the call of its operation.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -40,6 +42,8 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// A planned failure closes the connection without a response.
     pub(super) dropped: bool,
+    /// The time that the request waited for an event: it is not part of its duration in log and metrics.
+    pub(super) waited: Duration,
 }
 
 impl RequestNotes {
@@ -150,6 +154,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         is_secure,
         admission,
         body,
+        waited: Cell::default(),
     };
     let handled = if operation.scope() == Scope::Read {
         // Created where it is awaited, so that it is not moved.
@@ -161,6 +166,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         };
         Box::pin(handling).await
     };
+    notes.waited = call.waited.get();
     match handled {
         Ok(answer) | Err(answer) => answer,
     }

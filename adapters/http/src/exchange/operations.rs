@@ -9,6 +9,8 @@ mod pets;
 mod rejections;
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -46,6 +48,8 @@ pub(crate) struct OperationCall<'a> {
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
     pub(crate) body: &'a Bytes,
+    /// The time that the request waited for an event, as its client asked.
+    pub(crate) waited: Cell<Duration>,
 }
 
 /// The response of an operation; `Err` holds the response to a failure.

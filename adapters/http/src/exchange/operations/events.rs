@@ -56,8 +56,15 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 /// log has begun a new life, the sandbox is about to change or the key is no longer valid.
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
-    let app = &*call.thread.app;
     let _waiting = call.activity.waiting();
+    let begun = Instant::now();
+    let has_event = wait_until(call, known, deadline).await;
+    call.waited.set(call.waited.get() + begun.elapsed());
+    has_event
+}
+
+async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) -> bool {
+    let app = &*call.thread.app;
     loop {
         let now = Instant::now();
         if now >= deadline || app.is_draining() {
