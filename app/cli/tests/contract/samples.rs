@@ -10,11 +10,13 @@ use crate::common::tools;
 
 const TOUR: &str = include_str!("../../../../docs/tour.http");
 
-/// Returns each sample with its name. The first one is from the introduction, and sets the variables.
+/// Returns each sample with its name. The first ones are from the introduction; the very first sets the variables.
 fn samples(contract: &Value) -> Vec<(String, String)> {
     let introduction = contract["info"]["description"].as_str().unwrap();
-    let first = introduction.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
-    let mut samples = vec![("the introduction".to_owned(), first.to_owned())];
+    let blocks = introduction.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut samples: Vec<_> =
+        blocks.enumerate().map(|(n, block)| (format!("the introduction, {n}"), block.to_owned())).collect();
+    assert!(samples.len() > 1, "First steps, and Receive events");
     for item in contract["paths"].as_object().unwrap().values() {
         for operation in item.as_object().unwrap().values() {
             for sample in operation.get("x-codeSamples").and_then(Value::as_array).into_iter().flatten() {
