@@ -145,7 +145,10 @@ mod tests {
             }
             let beyond = match (from.parse::<u64>(), to.parse::<u64>()) {
                 (Ok(from), Ok(to)) => [(from - 1).to_string(), (to + 1).to_string()],
-                _ => ["1ms".to_owned(), "31days".to_owned()],
+                _ => {
+                    let [from, to] = [from, to].map(|end| humantime::parse_duration(end).unwrap());
+                    [from - from / 2, to + to / 2].map(|end| humantime::format_duration(end).to_string())
+                }
             };
             for end in beyond {
                 assert!(judge(setting, &end).unwrap_err().starts_with("expected"), "{} {end}", key(setting));
