@@ -24,12 +24,33 @@ fn one_at_a_time() -> ShopOptions {
 }
 
 /// Sends a request for events that waits, and returns once it is in flight.
-fn wait_for_events(client: &Client, query: &str) -> Connection {
-    let mut waiting = Connection::open(client.address);
-    waiting.send(&request(client, "GET", &format!("/v1/events?wait={LONGEST}{query}"), &[], b""));
-    let mut probes = std::iter::repeat_with(|| client.get("/v1/rate-limit").status).take(5_000);
-    assert!(probes.any(|status| status == 429), "a request that waits holds its place in flight");
-    waiting
+pub(crate) fn wait_for_events(client: &Client, query: &str) -> Connection {
+    let target = format!("/v1/events?wait={LONGEST}{query}");
+    let send = || {
+        let mut waiting = Connection::open(client.address);
+        waiting.send(&request(client, "GET", &target, &[], b""));
+        waiting
+    };
+    let mut waiting = send();
+    for _ in 0..5_000 {
+        if client.get("/v1/rate-limit").status == 429 {
+            return waiting;
+        }
+        // The request that is to wait was refused if it came while a probe was in flight.
+        if has_answer(&mut waiting) {
+            assert_eq!(waiting.read_answer(false).expect("an answer").status, 429, "it waits, or is refused");
+            waiting = send();
+        }
+    }
+    panic!("a request that waits holds its place in flight");
+}
+
+fn has_answer(connection: &mut Connection) -> bool {
+    let socket = connection.socket();
+    socket.set_nonblocking(true).unwrap();
+    let has_answer = socket.peek(&mut [0]).is_ok();
+    socket.set_nonblocking(false).unwrap();
+    has_answer
 }
 
 fn answer_of(mut waiting: Connection) -> Answer {

@@ -143,12 +143,11 @@ mod tests {
             for end in [from, to] {
                 assert_eq!(judge(setting, end), Ok(()), "{} {end}", key(setting));
             }
-            let beyond = match (from.parse::<u64>(), to.parse::<u64>()) {
-                (Ok(from), Ok(to)) => [(from - 1).to_string(), (to + 1).to_string()],
-                _ => {
-                    let [from, to] = [from, to].map(|end| humantime::parse_duration(end).unwrap());
-                    [from - from / 2, to + to / 2].map(|end| humantime::format_duration(end).to_string())
-                }
+            let beyond = if let (Ok(from), Ok(to)) = (from.parse::<u64>(), to.parse::<u64>()) {
+                [(from - 1).to_string(), (to + 1).to_string()]
+            } else {
+                let [from, to] = [from, to].map(|end| humantime::parse_duration(end).unwrap());
+                [from / 2, to * 2].map(|end| humantime::format_duration(end).to_string())
             };
             for end in beyond {
                 assert!(judge(setting, &end).unwrap_err().starts_with("expected"), "{} {end}", key(setting));

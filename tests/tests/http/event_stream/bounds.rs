@@ -5,6 +5,7 @@ use std::time::Duration;
 use petstore_domain::Plan;
 
 use super::simulated::{StreamClient, change, simulate};
+use crate::event_wait::wait_for_events;
 use crate::harness::{Client, Connection, Shop, ShopOptions};
 use crate::stall::PLENTY;
 
@@ -63,13 +64,7 @@ fn a_list_that_waits_frees_its_place_when_the_client_closes() {
     let policy = petstore_service::Policy { in_flight_max: 1, ..crate::harness::PATIENT };
     let shop = Shop::open_as(ShopOptions { policy, ..ShopOptions::default() });
     let client = shop.client(PLENTY);
-    let mut waiting = Connection::open(client.address);
-    let key = client.key.as_deref().unwrap();
-    let head = format!("GET /v1/events?wait=30 HTTP/1.1\r\nhost: pets\r\nx-api-key: {key}\r\n\r\n");
-    waiting.send(head.as_bytes());
-    let mut others = std::iter::repeat_with(|| client.get("/v1/pets")).take(5_000);
-    assert!(others.any(|answer| answer.status == 429), "the request waits");
-    drop(waiting);
+    drop(wait_for_events(&client, ""));
     let mut others = std::iter::repeat_with(|| client.get("/v1/pets")).take(5_000);
     assert!(others.any(|answer| answer.status == 200), "the place is free again");
 }
