@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_failed_round_is_retried_after_a_reopen() {
-        let database = TestDatabase::new("anew");
+        let database = TestDatabase::new("reopened");
         let health = CheckpointHealth::of(&database.log);
         *database.log.fault.lock() = Some("left by the previous thread".to_owned());
         let (wake, thread) = database.rounds();
