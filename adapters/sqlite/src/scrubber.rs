@@ -26,10 +26,8 @@ use crate::{OpenError, connection};
 /// Bytes of the log that are read at once. The thread can be stopped between two pieces.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Frames up to which a log is scrubbed at each request: 8 MiB, a few milliseconds of processor time.
-const SHORT_LOG_FRAMES: u32 = 16_384;
-
-/// Requests per scrub of a longer log. Requests come twice a second, and damage must be reported within two seconds.
+/// Requests per scrub. Requests come twice a second, and damage must be reported within two seconds: at the request after the
+/// scrub that finds it. A scrub reads the whole log, so more of them would slow the writes of a busy server.
 const REQUESTS_PER_SCRUB: u32 = 2;
 
 /// Scrubs of files with the same time stamps: a write within the granularity of a file system's time stamps changes none.
@@ -104,7 +102,7 @@ impl Task {
         let mut requests = 0;
         while requested.recv().is_ok() && !self.is_stopping.load(Ordering::Relaxed) {
             requests += 1;
-            let is_due = requests % REQUESTS_PER_SCRUB == 0 || self.log.pages() <= SHORT_LOG_FRAMES;
+            let is_due = requests % REQUESTS_PER_SCRUB == 0;
             if is_due && let Err(loss) = self.scrub() {
                 self.log.halt();
                 self.files.set_damage(loss.into());
