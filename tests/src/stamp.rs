@@ -189,6 +189,8 @@ macro_rules! store_conformance {
             event_feed {
                 waiting_readers_wake_at_an_event
                 readers_wait_while_nothing_happens
+                a_reader_wakes_at_an_event_that_passes_its_filter
+                the_feed_skips_no_event_that_passes
             }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect

@@ -133,6 +133,8 @@ caught! {
         event_lives::a_reset_cuts_the_log_where_it_cuts_the_shop;
     a_feed_that_never_wakes: FeedNeverWakes by event_feed::waiting_readers_wake_at_an_event,
         event_feed::readers_wait_while_nothing_happens;
+    a_feed_that_misses_private_events: FeedMissesPrivateEvents by event_feed::a_reader_wakes_at_an_event_that_passes_its_filter;
+    a_feed_that_skips_events: FeedSkipsToTheEnd by event_feed::the_feed_skips_no_event_that_passes;
     a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_lives::a_waiting_reader_wakes_at_a_reset;
 }
 

@@ -137,6 +137,10 @@ pub enum Bug {
     ResetKeepsEvents,
     /// Never wakes a reader that waits for events.
     FeedNeverWakes,
+    /// Wakes a reader only at events that every account sees.
+    FeedMissesPrivateEvents,
+    /// Returns the end of the log as the position up to which no event passes.
+    FeedSkipsToTheEnd,
     /// Does not wake a reader that waits for events when a reset begins a new life.
     FeedSleepsThroughResets,
 }

@@ -1,6 +1,8 @@
 //! The event log: a list of all events, and a channel that holds its end.
 
-use petstore_domain::{Changes, Event, EventId, Happening, Position, Timestamp};
+use std::sync::{Arc, PoisonError};
+
+use petstore_domain::{Changes, Event, EventFilter, EventId, Happening, Position, Timestamp};
 use petstore_ports::{
     EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, Reply,
     StoreError,
@@ -64,6 +66,16 @@ impl EventLog {
         self.epoch
     }
 
+    /// The position before the first event after `known` that passes.
+    fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
+        if known.epoch != self.epoch {
+            return known.last;
+        }
+        let mut later = self.events.iter().filter(|event| event.id.position > known.last);
+        let passing = later.find(|event| filter.admits(&event.happening));
+        passing.map_or(self.last, |event| event.id.position.before())
+    }
+
     fn bounds(&self) -> EventBounds {
         let oldest_at = self.events.first().map(|event| event.at);
         EventBounds { epoch: self.epoch, pruned: Position::START, last: self.last, oldest_at }
@@ -120,16 +132,30 @@ impl EventFeed for ReferenceStore {
         *self.lock().log.end.borrow()
     }
 
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd> {
+        let filter = self.bug.map_or(filter, |bug| bug.distort_wait(filter));
         let never_wakes = self.has(Bug::FeedNeverWakes);
         let mut end = self.lock().log.end.subscribe();
+        let state = Arc::clone(&self.state);
         Reply::later(async move {
-            let found = end.wait_for(|end| *end != known && !never_wakes).await.map(|end| *end);
-            match found {
-                Ok(end) => end,
-                // The store is gone.
-                Err(_) => std::future::pending().await,
+            loop {
+                let quiet =
+                    state.lock().unwrap_or_else(PoisonError::into_inner).log.quiet_until(known, &filter);
+                let found = *end.borrow_and_update();
+                let is_over = found.epoch != known.epoch || quiet < found.last;
+                if is_over && !never_wakes {
+                    return found;
+                }
+                if end.changed().await.is_err() {
+                    // The store is gone.
+                    return std::future::pending().await;
+                }
             }
         })
+    }
+
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        let state = self.lock();
+        if self.has(Bug::FeedSkipsToTheEnd) { state.log.last } else { state.log.quiet_until(known, &filter) }
     }
 }

@@ -2,6 +2,7 @@
 
 mod follower;
 mod outlet;
+mod pace;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EventStreamQuery};
 use follower::Follower;
 use outlet::WrittenSource;
+use pace::Pace;
 
 /// Tells nginx to pass each frame on at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -95,5 +97,6 @@ fn follower(call: &OperationCall<'_>, query: &EventStreamQuery, begin: EventId) 
         lifetime_end: now + lifetime - lifetime / 1_000 * jitter,
         key_check: now + KEY_CHECK_TIME,
         sent: now,
+        pace: Pace::new(now),
     }
 }
