@@ -18,6 +18,10 @@ pub(crate) trait ReadFilter: Unpin + 'static {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
 
+    /// Takes note of a write of this many bytes.
+    #[inline]
+    fn wrote(&mut self, _bytes: usize, _poll: &Poll<io::Result<usize>>) {}
+
     /// Returns `true` if the client is gone, as far as the filter looks for that.
     #[inline]
     fn has_client_left<T: Stream>(&mut self, _stream: &mut T, _context: &mut Context<'_>) -> bool {
@@ -51,7 +55,9 @@ impl<R: ReadFilter, T: Stream> AsyncWrite for FilteredStream<R, T> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.filter.wrote(bytes.len(), &poll);
+        poll
     }
 
     #[inline]

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::events::{KEY_CHECK_TIME, expired};
 use super::{Handled, OperationCall};
 use crate::response::answer::{Answer, Content};
-use crate::response::body::{Body, NoStreamPlace, StreamBody, StreamPlace};
+use crate::response::body::{Body, Framing, NoStreamPlace, StreamBody, StreamPlace};
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EventStreamQuery};
 use follower::Follower;
@@ -39,7 +39,7 @@ pub(super) async fn open(call: &OperationCall<'_>) -> Handled {
         let place = take_place(call)?;
         let follower = follower(call, &query, begin);
         let source = Box::new(WrittenSource::new(|outlet| follower.write(outlet)));
-        Body::Stream(Box::new(StreamBody { source, place }))
+        Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, place }))
     };
     let answer = Answer { content: Content::EventStream, body, ..Answer::empty(StatusCode::OK) };
     Ok(answer.with_header(X_ACCEL_BUFFERING, const { HeaderValue::from_static("no") }))
