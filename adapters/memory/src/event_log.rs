@@ -194,7 +194,7 @@ impl EventLog {
             (bounds, span, held, ring.chunks(held, &query.filter))
         };
         let mut page = PageBuilder::new(query, bounds, held);
-        let mut add = |chunk: &ring::Chunk| page.add(chunk.first(), chunk.body());
+        let mut add = |chunk: &ring::Chunk| page.add(chunk.positions(), chunk.body());
         let added = match query.order {
             PageOrder::Ascending => try_each(chunks.iter(), &mut add),
             PageOrder::Descending => try_each(chunks.iter().rev(), &mut add),

@@ -1,7 +1,7 @@
 //! The ring: chunks of events in the compact form, the oldest of which go first.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 use petstore_domain::{EventFilter, EventKind, Position, Timestamp};
@@ -29,8 +29,8 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) const fn first(&self) -> Position {
-        self.first
+    pub(crate) fn positions(&self) -> RangeInclusive<Position> {
+        self.first..=self.last()
     }
 
     /// The events as a body.
@@ -205,12 +205,17 @@ impl Ring {
     /// Moves the begin of the log over the older events of the oldest chunk. Their memory is freed with the chunk.
     fn prune_oldest_chunk(&mut self, time: Timestamp) {
         let oldest = match self.closed.front_mut() {
-            Some(chunk) => Some((chunk.first, &*chunk.bytes, &mut chunk.oldest)),
-            None => self.open.as_mut().map(|open| (open.first, open.bytes.as_slice(), &mut open.oldest)),
+            Some(chunk) => Some((chunk.positions(), &*chunk.bytes, &mut chunk.oldest)),
+            None => self.open.as_mut().map(|open| {
+                let last = behind(open.first, open.count).before();
+                (open.first..=last, open.bytes.as_slice(), &mut open.oldest)
+            }),
         };
-        let Some((first, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else { return };
+        let Some((positions, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else {
+            return;
+        };
         // The ring wrote the bytes itself. What could not be read would stay.
-        let _ = read(bytes, first, &EventFilter::ALL, &mut |position, at, _| {
+        let _ = read(bytes, positions, &EventFilter::ALL, &mut |position, at, _| {
             if at >= time {
                 *oldest = at;
                 return ControlFlow::Break(());

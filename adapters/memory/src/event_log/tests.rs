@@ -229,10 +229,15 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
     assert!(appended.summary.has_one_for(&EventFilter::ALL));
     let of_ring = read(&log, &query(PageOrder::Ascending, Some(10), 10)).unwrap().events;
     let mut of_journal = Vec::new();
-    petstore_event_codec::read(kept.body, kept.first, &EventFilter::ALL, &mut |at, time, happening| {
-        of_journal.push((at, time, happening));
-        ControlFlow::Continue(())
-    })
+    petstore_event_codec::read(
+        kept.body,
+        kept.first..=kept.last,
+        &EventFilter::ALL,
+        &mut |at, time, happening| {
+            of_journal.push((at, time, happening));
+            ControlFlow::Continue(())
+        },
+    )
     .unwrap();
     let of_ring: Vec<_> =
         of_ring.into_iter().map(|event| (event.id.position, event.at, event.happening)).collect();
