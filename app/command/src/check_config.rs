@@ -34,7 +34,8 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     show(&table)
 }
 
-/// Returns whether the folder of a file may exist. The server's user may be allowed to see more than this one.
+/// Returns whether the folder of a file may exist. A folder that this user may not see counts as existing, because the
+/// server may run as a user that sees it.
 fn has_folder(file: &Path) -> bool {
     let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
     match found {

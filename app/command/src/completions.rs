@@ -83,7 +83,7 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
 }
 
 fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
-    // Without a date, so that builds are reproducible.
+    // The page has no date, so that builds are reproducible.
     let page = clap_mangen::Man::new(command.clone()).source(format!("petstore {}", version::NUMBER));
     page.render(output)
 }

@@ -135,7 +135,7 @@ impl Certificate {
         Arc::new(Self { files, in_force: RwLock::new(Arc::new(read)) })
     }
 
-    /// Returns whether it was read from these files.
+    /// Returns whether the certificate was read from these files.
     pub(crate) fn is_from(&self, files: &Files) -> bool {
         self.files == *files
     }

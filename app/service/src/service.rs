@@ -158,15 +158,17 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
-    /// failure of the store it does nothing for one second; this pause doubles with each further failure, up to 8 s.
+    /// Writes the bans that the gate has decided since the last call to the records of their keys. The gate enforces
+    /// these bans already. After a failure of the store this function does nothing for one second; the pause doubles
+    /// with each further failure, up to 8 s.
     ///
-    /// It waits for the store, up to the deadline of a write: so call it in a separate task.
+    /// The function waits for the store, up to the deadline of a write, so call it in a separate task.
     pub async fn record_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
 
-    /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
+    /// Writes the bans that are not recorded yet to the records of their keys, even if the store has just failed. Call
+    /// it before the process ends.
     pub async fn record_all_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_all(self.ban_store()).await
     }
@@ -185,8 +187,8 @@ impl Service {
         }
     }
 
-    /// The error that opened the circuit, so that the quota store is not called at the moment; none while it is called.
-    /// Meanwhile [`Ports::on_quota_outage`] applies.
+    /// The last error of the quota store while the circuit is open, that is, while the quota store is not called and
+    /// [`Ports::on_quota_outage`] applies. None while the quota store is called.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }

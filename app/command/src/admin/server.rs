@@ -103,8 +103,8 @@ impl AdminSocket {
         }
     }
 
-    /// Returns whether the peer is the socket's owner or root. The file's mode says the same, but some file systems
-    /// ignore it.
+    /// Returns whether the peer is the socket's owner or root. The mode of the socket's file permits only these users
+    /// too, but some file systems ignore the mode.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }
@@ -233,11 +233,12 @@ impl AdminHandler {
             }
             AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
-                // It reads the file system.
+                // The check reads the file system, which blocks.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // These are streams: see `converse`.
+            // A running server handles these requests in `converse`, because lines or bytes follow them. So such a
+            // request arrives here only without a server.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("imports, exports and backups need a running server".to_owned())
             }
@@ -364,7 +365,7 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
 
 fn store_fault(error: &StoreError) -> String {
     match error.kind() {
-        // The result is unknown.
+        // The change may have been made, so the message must not begin with "nothing was changed".
         StoreErrorKind::Indeterminate => error.report(),
         StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
             format!("nothing was changed: {}", error.report())
@@ -384,8 +385,8 @@ mod tests {
                 let (mut client, mut stream) = UnixStream::pair().unwrap();
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
-                // A limit beyond the one under test: the paused clock would advance to it if the tested limit did not
-                // exist.
+                // If the limit under test did not exist, the paused clock would advance to this longer limit, and the
+                // test would fail instead of waiting forever.
                 let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
                 let waited = patience.await.expect("it is not waited for").unwrap_err();
                 assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");

@@ -62,7 +62,7 @@ mod tests {
     fn staging_folders_of_dead_processes_are_removed_and_nothing_else() {
         let room = std::env::temp_dir().join(format!("petstore-staging-{}", std::process::id()));
         let path = room.join("p.db.sock");
-        // Larger than any process id.
+        // These numbers are larger than any process id.
         let left = ["p.db.4194305.new", "p.db.12345678.new"];
         let alive = format!("p.db.{:07}.new", std::process::id());
         let others = [
