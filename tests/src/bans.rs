@@ -69,7 +69,7 @@ pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     }
 }
 
-/// The strikes are cleared by a ban: a client whose day is used up is refused as often as before, and only then
+/// A ban clears the strikes. A client whose day is used up is then refused as often as before the ban until it is
 /// banned again.
 pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
@@ -87,8 +87,8 @@ pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     }
 }
 
-/// Each further ban within a day of the one before lasts twice as long, at most a day; after a day without a
-/// ban the next one has the first length.
+/// A ban that begins within a day of the previous one lasts twice as long, but at most a day. After a day without a ban
+/// the next ban has the first length.
 pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let mut secs = 0;
@@ -152,7 +152,8 @@ pub async fn a_ban_is_in_force_before_it_is_recorded(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "a ban ends: {verdict:?}");
 }
 
-/// An operator lifts a ban between its decision and its record: the key is free, and stays free when the ban is recorded.
+/// An operator lifts a ban after it was decided and before it is recorded. The key is free, and stays free when the ban
+/// is recorded.
 pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
     for lifted_secs in [0, 1, 59] {
         let made = subject.add_account(Plan::Free).await;
@@ -171,7 +172,8 @@ pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
         assert_eq!(key.ban, None, "a lift between decision and record wins: lifted at {lifted_secs}");
         admitted("after it was recorded late").await;
         assert_eq!(subject.key(made.key.id).await, Some(key), "and no ban is shown");
-        // The next ban is not ended by that lift, even at the same instant. Its length may depend on the void one.
+        // The lift does not end the next ban, even if that ban begins at the same instant. The length of the next ban
+        // may depend on the void one.
         let verdict = subject.take(&impatient(&made, lifted_secs)).await;
         assert!(matches!(verdict, Verdict::Banned { .. }), "a ban after a lift is in force: {verdict:?}");
         assert_eq!(subject.take(&look).await, verdict, "and stays so");
@@ -284,7 +286,7 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
                 }
             }
         });
-        // The ban is decided in the middle of the changes, each round at another point.
+        // The ban is decided between two changes of the key, after a different number of changes in each round.
         while changed.load(Ordering::Relaxed) < 1 + round % 4 {
             tokio::task::yield_now().await;
         }

@@ -16,13 +16,13 @@ const WAKES_WITHIN: Duration = Duration::from_secs(10);
 const QUIET: Duration = Duration::from_millis(30);
 
 impl Subject {
-    /// The end of the log, as it is known to a reader that has just read the bounds.
+    /// The end of the log, as a reader knows it that has just read the bounds.
     pub(crate) async fn known_end(&self) -> LogEnd {
         let bounds = self.event_bounds().await;
         LogEnd { epoch: bounds.epoch, last: bounds.last }
     }
 
-    /// Waits until the feed returns an end of the log other than this one.
+    /// Waits until the feed reports another end of the log than this one.
     pub(crate) async fn wait_beyond(&self, known: LogEnd) -> LogEnd {
         let waiting = async {
             loop {
@@ -52,7 +52,7 @@ pub async fn waiting_readers_wake_at_an_event(subject: &Subject) {
                 })
             })
             .collect();
-        // In half of the rounds the readers wait already.
+        // In half of the rounds, the readers already wait when the event is added.
         if round % 2 == 0 {
             tokio::time::sleep(QUIET).await;
         }

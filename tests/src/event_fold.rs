@@ -110,7 +110,7 @@ impl Fold {
         assert_eq!(found.as_ref(), Some(before), "an order is changed as it was: {event:?}");
     }
 
-    /// The item of a new pet is created with it.
+    /// Creates a pet with its item, which has no separate event.
     fn create_pet(&mut self, pet: &Pet, event: &Event) {
         let new = NewPet { name: pet.name.clone(), category_id: pet.category_id, status: Some(pet.status) };
         let item = PetRecord::new(pet.id, new).item();
@@ -118,7 +118,7 @@ impl Fold {
         assert_eq!(self.items.insert(pet.id, item), None, "its item comes with it: {event:?}");
     }
 
-    /// Other members may have changed in the same decision; their event follows.
+    /// Changes the status only. If the same decision changed other members, their event follows.
     fn change_status(&mut self, pet: &Pet, previous: petstore_domain::PetStatus, event: &Event) {
         let found = self.pets.get_mut(&pet.id).unwrap_or_else(|| panic!("the pet is there: {event:?}"));
         assert_eq!(found.status, previous, "a status is changed as it was: {event:?}");

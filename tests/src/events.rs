@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Every operation, with the kinds of its events in their order, and its time in each event.
+/// Every operation has the expected kinds of events, in order, and each event has the time of its operation.
 pub async fn each_change_has_its_events(subject: &Subject) {
     use EventKind::{
         CategoryCreated, CategoryDeleted, CategoryUpdated, InventoryUpdated, OrderCancelled, OrderCompleted,

@@ -83,7 +83,7 @@ pub async fn a_record_expires_at_its_time(subject: &Subject) {
     assert_eq!(stock, Some(997), "an expired key has an effect again");
 }
 
-/// A record that replaces an expired one counts once, and is not pruned in its place.
+/// A record that replaces an expired one counts once. Pruning does not remove it in place of the expired one.
 pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     let taker = Taker::new(subject, 2).await;
     taker.answered("k", at(0), false, "a record is made").await;
@@ -122,8 +122,8 @@ pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subj
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 30, "one order a round");
 }
 
-/// At the limit no further record is written, and the request has no effect; the old ones are replayed, and
-/// other accounts are not affected.
+/// At the limit no further record is written, and a request with a new key has no effect. Existing records are still
+/// replayed, and other accounts are not affected.
 pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     let taker = Taker::new(subject, 3).await;
     for key in ["one", "two", "three"] {

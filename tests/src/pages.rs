@@ -47,7 +47,7 @@ async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) 
     (there, categories)
 }
 
-/// Changes a filtered field in one of the possible ways; or nothing, if a rule refuses it.
+/// Changes one of the fields that a filter uses, in a random way. Nothing changes if a rule refuses it.
 async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random: &mut Random) {
     let name = *random.pick(&NAMES);
     match random.below(6) {

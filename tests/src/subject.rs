@@ -55,11 +55,11 @@ pub trait AnotherHandle: Send + Sync {
 /// A durable store, the subject of the cases of [`durable`](crate::durable).
 #[async_trait]
 pub trait DurableSubject: Send + Sync {
-    /// Opens the store on its existing data. It is open until the last port of the subject is dropped, and then
-    /// closes gracefully; a case never opens a second one meanwhile.
+    /// Opens the store on its existing data. The store closes gracefully when the last port of the subject is dropped.
+    /// A case never opens a second one before that.
     async fn open(&self) -> Subject;
 
-    /// The data that a power cut at this moment would leave, as another store. The open one continues, unaffected.
+    /// Returns another store with the data that a power cut at this moment would leave. The open store is not affected.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject>;
 }
 

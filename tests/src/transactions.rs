@@ -71,7 +71,7 @@ pub async fn an_empty_change_succeeds(subject: &Subject) {
     assert_eq!(subject.snapshot().await, before, "an empty change has no effect");
 }
 
-/// Follows a chain of names: an order names its pet, the pet its category.
+/// Reads an order, its pet and the category of the pet. Each record names the next one.
 #[derive(Clone)]
 struct CategoryOfOrder(OrderId);
 
@@ -105,7 +105,7 @@ pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let found = subject.run(CategoryOfOrder(order)).await.expect("it only reads");
     assert_eq!(found.map(|one| one.id), Some(category), "a footprint grows until nothing new is named");
 
-    // The same for a change: a cancelled order returns its units to a pet, which it names only after it has been
+    // The same holds for an operation with changes: a cancelled order names its pet only after the order has been
     // loaded.
     subject.run(cancel_order(order)).await.expect("the order is open");
     let stock = subject.pet(pet).await.map(|record| record.stock);
@@ -221,7 +221,7 @@ async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     .await;
 }
 
-/// Checks that stock and orders, pets and their category's count agree.
+/// Checks that stock and orders agree, and that pets and their category's count agree.
 async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     let filter = OrderFilter { pet_id: Some(pet), complete: None };
     let orders = walk::<petstore_domain::OrderRecord>(subject, &filter, PageOrder::Ascending, 100).await;

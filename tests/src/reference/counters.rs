@@ -39,7 +39,8 @@ impl State {
         Verdict::Admitted(after.usage(ask.limits))
     }
 
-    /// Clears the strikes that were counted before a lift that was not seen before.
+    /// Clears the strikes of a key when a request shows a newer lift of its ban, because the strikes were counted
+    /// before that lift.
     fn see_lift(&mut self, ask: &Ask) {
         let Some(lift) = ask.recorded_ban.lifted_at else { return };
         if self.counters.lifts.insert(ask.key, lift).is_none_or(|seen| seen < lift) {
@@ -57,7 +58,7 @@ impl State {
         Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// Counts a refusal by a window: a strike, or a ban in its place.
+    /// Counts a request that a window refuses: as a strike, or as a ban if the strikes are used up.
     pub(super) fn strike(&mut self, ask: &Ask, windows: Windows) -> Verdict {
         let usage = windows.at(ask.now).usage(ask.limits);
         let strikes = self.counters.strikes.entry(ask.key).or_default();

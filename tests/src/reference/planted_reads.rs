@@ -28,7 +28,7 @@ impl ReferenceStore {
         pets
     }
 
-    /// The pets that separate scans for each status found, one scan after the other.
+    /// The pets with these statuses, found by a separate scan for each status.
     pub(super) fn union_of_scans(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
         let mut found = BTreeMap::new();
         for status in PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status)) {
@@ -49,7 +49,7 @@ impl ReferenceStore {
         orders
     }
 
-    /// A pet whose name and whose category were read one after the other.
+    /// A pet whose name was read before its category and its stock.
     pub(super) fn torn_pet(&self, id: PetId) -> Option<PetRecord> {
         let mut first = self.lock().tables.pets.get(&id).cloned()?;
         pause_blocking();
@@ -59,7 +59,7 @@ impl ReferenceStore {
         Some(first)
     }
 
-    /// The credential that was found first under this key.
+    /// The credential that was the first one found for this key, even if it has changed since.
     pub(super) fn kept(&self, credential: Option<Credential>) -> Option<Credential> {
         static KEPT: Mutex<BTreeMap<(usize, KeyId), Credential>> = Mutex::new(BTreeMap::new());
         let store = Arc::as_ptr(&self.state).addr();

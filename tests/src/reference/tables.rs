@@ -106,7 +106,7 @@ impl Tables {
         }
     }
 
-    /// Keeps accounts and keys, and the records that a bug keeps.
+    /// Removes everything but accounts and keys. A bug may also keep the ids or the idempotency records.
     pub(super) fn clear_shop(&mut self, keeps_ids: bool, keeps_answers: bool) {
         self.pets.clear();
         self.categories.clear();
@@ -119,7 +119,7 @@ impl Tables {
         }
     }
 
-    /// Skips the existing ids.
+    /// Advances the last assigned ids to the highest ids of the records.
     pub(super) fn skip_given(&mut self) {
         let LastIds { pet, category, order, .. } = &mut self.given;
         *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
@@ -129,14 +129,14 @@ impl Tables {
         *pet = (*pet).max(self.orders.values().map(|record| record.order.pet_id.get()).max().unwrap_or(0));
     }
 
-    /// The bug [`super::Bug::IdsDrawnAhead`]: gives so many ids of pets at once, and says which is the first.
+    /// The bug [`super::Bug::IdsDrawnAhead`]: reserves this many ids for pets, and returns the first.
     pub(super) fn draw_pets(&mut self, count: u64) -> u64 {
         let first = self.given.pet + 1;
         self.given.pet += count;
         first
     }
 
-    /// The bug [`super::Bug::IdReused`]: forgets which pets there have been.
+    /// The bug [`super::Bug::IdReused`]: sets the last assigned id to the highest id of an existing pet.
     pub(super) fn forget_the_deleted_pets(&mut self) {
         self.given.pet = self.pets.keys().next_back().map_or(0, |id| id.get());
     }

@@ -80,7 +80,7 @@ async fn write_categories(subject: &Subject, written: &mut Snapshot) {
     }
 }
 
-/// One of each name, and many in one category.
+/// Writes one pet of each name, and many pets in one category.
 async fn write_pets(subject: &Subject, written: &mut Snapshot) {
     let [home, full] = [0, 1].map(|index| written.categories[index].category.id);
     for (name, status) in names().iter().zip(PetStatus::ALL.into_iter().cycle()) {
@@ -156,7 +156,8 @@ async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
     (id, record)
 }
 
-/// Returned units raise the stock above the settable maximum; then many orders follow.
+/// Writes a pet whose stock is above the maximum that a request may set, because a cancelled order returned units. Then
+/// writes many orders of this pet.
 async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let (id, record) = stocked(subject, home).await;
     let largest = place_order(id, OrderQuantity::MAX.into());
@@ -175,7 +176,7 @@ async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Sn
     });
 }
 
-/// A complete order, and a pet whose last unit it was.
+/// Writes a complete order, and its pet, which is sold because the order had its last unit.
 async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let sold = NewPet { status: Some(PetStatus::Sold), ..create_pet("Rex", home, None).new };
     let id = subject.run(create_pet("Rex", home, None)).await.expect("its category is there").value.id;
@@ -183,12 +184,12 @@ async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snaps
     subject.run(complete_order(order)).await.expect("the order is open");
     let open = open_order(order, id, 1, Some(at(0)));
     written.orders.push(OrderRecord { order: Order { complete: true, ..open.order }, version: version(2) });
-    // On hold when the last unit was ordered, and sold when the order was complete.
+    // The order changed the pet to pending, and completing the order changed it to sold.
     let pet = PetRecord { version: version(3), item_version: version(3), ..PetRecord::new(id, sold) };
     written.pets.push(pet);
 }
 
-/// One of each name, plan, time and scope; half of the keys are revoked.
+/// Writes an account and a key for each name, plan, time and scope. Half of the keys are revoked.
 async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
     let scopes = ["read", "write", "read,write"].map(|list| Scopes::parse(list).expect("scopes"));
     let rows =
