@@ -26,7 +26,7 @@ const RARE_CATEGORY: u64 = 11;
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     println!("| what | figure |\n|---|---|");
-    // Measured first: memory that another measurement frees would be reused and not counted.
+    // This measurement is the first, because memory that an earlier one has freed would be reused and not counted.
     memory();
     pages(&runtime);
     rare(&runtime);

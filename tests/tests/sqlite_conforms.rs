@@ -89,8 +89,8 @@ impl DurableSubject for DurableStore {
         open(&self.0)
     }
 
-    /// The files as they are at this moment, as after a kill of the process. The tests of the binary check call
-    /// by call that every acknowledged write is synced.
+    /// Copies the files as a kill of the process at this moment would leave them. Whether every acknowledged write is
+    /// also synced, the tests of the binary check call by call.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject> {
         let copy = Folder::new();
         for name in ["petstore.db", "petstore.db-wal"] {

@@ -54,7 +54,7 @@ impl<'d> Part<'d> {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// Returns whether a flag in it is set.
+    /// Returns whether this flag of the part is set.
     pub(super) fn is(self, name: &str) -> bool {
         self.value[name] == true
     }

@@ -28,7 +28,7 @@ const EVENT_EPOCH: u64 = 0x8C6F_5EED_2026_1121;
 /// The time after which a client without an answer reports the server as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The default policy, but for the time that a store may take: a test may hold a write for long, also on a slow machine.
+/// The default policy, except that a store may take longer, because a test may hold a write for long on a slow machine.
 pub(crate) const PATIENT: Policy =
     Policy { store_timeout: PATIENCE, quota_timeout: PATIENCE, ..Policy::DEFAULT };
 
@@ -135,7 +135,7 @@ impl Shop {
         self.server.as_ref().unwrap().local_addr()
     }
 
-    /// Stops the server, and returns when all events of its connections have been reported.
+    /// Stops the server, and waits until everything about its connections has been reported to the observer.
     pub(crate) fn stop(&mut self) {
         let server = self.server.take().unwrap();
         server.drain();

@@ -112,7 +112,7 @@ fn two_runs_of_a_seed_are_the_same() {
         let (one, other) = (run(seed, None, false), run(seed, None, false));
         assert!(one.events > 100, "seed {seed} does something");
         assert_eq!((one.events, one.digest), (other.events, other.digest), "seed {seed}");
-        // A failing run is reproducible too.
+        // A run that fails is reproducible too.
         let failing = || run(seed, Some(Bug::GivesBackTooMuch), false);
         let (one, other) = (failing(), failing());
         assert_eq!((one.digest, one.failure), (other.digest, other.failure), "seed {seed}");
@@ -170,7 +170,7 @@ fn every_listed_answer_occurs() {
         }
     }
     assert!(lacking.is_empty(), "in {SITUATION_SEEDS} seeds never: {lacking:?}");
-    // Faults within a batch are detectable only in batches with several decisions.
+    // Faults within a batch can be detected only if enough batches have several decisions.
     assert!(shared * SHARED_ONE_IN >= commits, "only {shared} of {commits} batches have several decisions");
 }
 

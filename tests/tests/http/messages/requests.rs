@@ -6,14 +6,14 @@ use super::Seen;
 use crate::harness::Client;
 use crate::stall::Stall;
 
-/// A request line, headers, a body, and the messages of the answer: the error's, then those of its details.
+/// A request line, headers, a body, and the expected messages: first the error's message, then those of its details.
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 const ONE_ERROR: &str = "The body has 1 error.";
 const ONE_PARAMETER: &str = "A parameter is not valid.";
 
-/// Paths, methods, media types.
+/// Requests with a fault in the path, the method or a media type.
 const HEADS: &[Case] = &[
     ("GET /v1/nothing", &[], "", &["This path does not exist; the OpenAPI document lists all paths."]),
     ("GET /nothing", &[], "", &["This path does not exist; the API operations are under /v1/."]),
@@ -100,7 +100,7 @@ const HEADS: &[Case] = &[
 const NOT_ALLOWED: &str =
     "This path does not support the method; the Allow header lists the supported methods.";
 
-/// Queries and ids in paths.
+/// Requests with a fault in the query or in the id of the path.
 const PARAMETERS: &[Case] = &[
     ("GET /v1/pets/abc", &[], "", &[NOT_AN_ID, NOT_AN_ID]),
     (
@@ -190,7 +190,7 @@ const NOT_AN_EVENT: &str = "eventId must be an id of an event: evt_ and 22 lette
 
 const NOT_AN_ID: &str = "petId must be a decimal number without sign or leading zeros.";
 
-/// Bodies that are not JSON. All are sent as a new category.
+/// Bodies that are not valid JSON, each with its expected message. All are sent as a new category.
 const MALFORMED: &[(&str, &str)] = &[
     (" ", "expected a value, found the end at line 1, column 2"),
     ("{\n  \"name\": x}", "expected a value at line 2, column 11"),
@@ -289,8 +289,8 @@ const BODIES: &[Case] = &[
     ),
 ];
 
-/// Requests that the state of the shop does not admit: pet 1 has five units, pet 2 none and an open order, and order 2 is
-/// complete.
+/// Requests that the state of the shop does not permit: pet 1 has five units, pet 2 has no unit and an open order, and
+/// order 2 is complete.
 const STATES: &[Case] = &[
     ("PATCH /v1/pets/1", JSON, "{\"categoryId\": 4711}", &["Category 4711 does not exist."]),
     ("POST /v1/store/orders", JSON, "{\"petId\": 4711}", &["Pet 4711 does not exist."]),

@@ -24,7 +24,7 @@ pub(crate) struct Rows {
     /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
-    /// The life of the event log, and the number of its events.
+    /// The epoch of the event log, and the number of its events.
     pub(crate) events: (u64, u64),
 }
 
