@@ -60,7 +60,7 @@ fn each_wrong_setting_in_the_file_is_named_with_its_line() {
 #[test]
 fn malformed_values_in_the_environment_and_the_file_are_refused() {
     let site = Site::new("wrong-value");
-    // Settings that accept any text, such as file names.
+    // These settings accept any text, such as a file name.
     let free = ["admin-socket", "initial-key-file", "db", "tls-cert", "tls-key"];
     for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
         let variable = variable_of(key);
@@ -143,7 +143,7 @@ fn an_empty_text_in_the_file_counts_as_not_set_for_every_setting() {
     assert!(refused.contains("unknown setting"), "{refused}");
 }
 
-/// Values in the file, the environment and the flags.
+/// The values that a case sets in the file, in the environment and as flags.
 type Said<'s> = (&'s str, &'s [(&'s str, &'s str)], &'s [&'s str]);
 
 #[test]
@@ -214,7 +214,8 @@ fn an_empty_variable_counts_as_not_set() {
     let mut site = Site::new("empty");
     let read = keys(&site).iter().map(|key| variable_of(key)).collect::<Vec<_>>();
     assert!(read.len() > 30, "{read:?}");
-    // A compose file sets a variable to nothing if the host does not define it; one of these is unknown.
+    // A compose file sets a variable to an empty value if the host does not define it. PETSTORE_ZEBRA is no variable of
+    // the server.
     let others = ["PETSTORE_CONFIG", "PETSTORE_INITIAL_KEY", "PETSTORE_ZEBRA"].map(str::to_owned);
     let empty = || read.iter().chain(&others).map(|name| (name.as_str(), ""));
     std::fs::write(site.folder.join("p.toml"), "free-minute = 7\n").unwrap();
@@ -222,7 +223,7 @@ fn an_empty_variable_counts_as_not_set() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
     assert_eq!(in_force(&output, "free-minute"), ("7".to_owned(), "p.toml:1".to_owned()), "the file applies");
     assert_eq!(in_force(&output, "tls-cert"), ("-".to_owned(), "default".to_owned()));
-    // The server starts, and so do the commands that share its variables.
+    // With empty variables the server starts, and so do the commands that read the same variables.
     let listen = format!("127.0.0.1:{}", site.port);
     let variables: Vec<_> = empty().filter(|(name, _)| *name != "PETSTORE_LISTEN").collect();
     site.serve(&[], &[&variables[..], &[("PETSTORE_LISTEN", &listen)]].concat());
@@ -329,14 +330,14 @@ fn unknown_variables_cause_a_warning_with_a_suggestion() {
     let read =
         [("PETSTORE_INITIAL_KEY", key.as_str()), ("PETSTORE_CONFIG", "p.toml"), ("PETSTORE_OVERLAP", "1h")];
     std::fs::write(site.folder.join("p.toml"), "").unwrap();
-    // The contract tells its readers to set these variables.
+    // The examples in the contract set these variables, so the server must not warn about them.
     let contract = text(&site.run(&["openapi"]).stdout);
     let clients = ["PETSTORE_URL", "PETSTORE_KEY"];
     assert!(clients.iter().all(|name| contract.contains(&format!("export {name}="))));
     let clients = clients.map(|name| (name, "x"));
     let output = site.command(&["check-config"]).envs(read).envs(clients).output().unwrap();
     assert_eq!(text(&output.stderr), "");
-    // Only the command that uses a client's variable refuses its value.
+    // Only the command that reads these variables refuses a wrong value.
     let output = site.command(&["events", "tail"]).envs(clients).output().unwrap();
     let refused = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{refused}");
@@ -378,7 +379,7 @@ fn the_first_key_can_come_from_a_file() {
 #[test]
 fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key() {
     let site = Site::new("check");
-    // Short enough for a socket, but not for the temporary folder in which the socket is created.
+    // The path is short enough for a socket, but the path in the staging folder is too long.
     let longest = "s".repeat(107);
     for path in [&longest, &"s".repeat(108)] {
         for command in ["check-config", "serve"] {
@@ -396,7 +397,7 @@ fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key
         std::fs::read_dir(&site.folder).unwrap().next().is_none(),
         "no data is made before that is known"
     );
-    // The longest path that works.
+    // This is the longest path that is accepted.
     let longest = "s".repeat(107 - ".0000001.new/socket".len());
     assert_eq!(site.run(&["check-config", "--admin-socket", &longest]).status.code(), Some(0));
     Site::served("longest", &["--db", "memory", "--admin-socket", &longest]).stop();
