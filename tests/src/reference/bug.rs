@@ -11,7 +11,7 @@ pub enum Bug {
     /// Decides on an outdated view, and writes the stock as a difference. No update is lost, but more units are sold
     /// than exist.
     StaleView,
-    /// Detects changes of those pets only that it writes, as if no operation read other records.
+    /// Detects concurrent changes only of the pets that it writes, as if an operation read no other records.
     WriteSkew,
     /// Writes the first change, releases the lock, then writes the others.
     TornCommit,

@@ -120,8 +120,8 @@ fn each_further_ban_within_a_day_doubles_up_to_a_day() {
         shop.clock.advance(Duration::from_secs(length));
         expected = (2 * expected).min(86_400);
     }
-    // A ban is remembered for a day after its end. Two days after this ban of one day began, the next ban has the first
-    // length.
+    // This ban of a day is remembered until a day after its end, which is 48 hours after its start. Then the next ban
+    // has the first length.
     assert_eq!(get_banned(&client), 86_400);
     shop.clock.advance(Duration::from_hours(48));
     assert_eq!(get_banned(&client), 120);

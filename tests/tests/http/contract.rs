@@ -64,7 +64,8 @@ fn every_error_code_belongs_to_an_answer() {
     assert_eq!(answered, document::error_codes().collect());
 }
 
-/// The text of the contract describes both headers together, so an operation has both or neither.
+/// A reader of the contract looks for both headers among the parameters, so an operation that lists one must list the
+/// other.
 #[test]
 fn an_operation_that_takes_if_match_takes_if_none_match() {
     for operation in document::operations().iter().filter(|one| one.takes("If-Match")) {

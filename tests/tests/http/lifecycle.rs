@@ -191,8 +191,8 @@ fn the_listeners_of_a_shop_share_one_drain_deadline() {
     let mut fresh = hold(&anonymous, b"{}");
     first.drain();
     assert!(!first.join());
-    // The first server has used up the drain time of its shop. So the second server of that shop has none left, while
-    // the server of the other shop has.
+    // The first server has used up the drain time of its shop, so the second server of that shop has none left. The
+    // server of the other shop has its full time.
     elsewhere.drain();
     second.drain();
     assert!(!second.join());

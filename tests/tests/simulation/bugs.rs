@@ -50,7 +50,7 @@ pub(crate) enum Bug {
     CachesCredentials,
     /// Every other read of a pet returns the record of the previous read.
     ReadsStale,
-    /// A page leaves out its first item.
+    /// An ascending page begins one id too late, so that it can leave out an item.
     SkipsAtPages,
     /// One decision in ten uses the pet as an earlier decision saw it.
     DecidesOnStale,

@@ -160,7 +160,7 @@ struct WriteBehind {
     usage_since: BTreeMap<u64, Duration>,
     /// For each key, the time since which a ban waits to be recorded.
     bans: BTreeMap<u64, Duration>,
-    /// The time for which housekeeping was last requested. Records that had expired by then may be gone.
+    /// Records that had expired by this time may have been dropped.
     pruned: i64,
 }
 

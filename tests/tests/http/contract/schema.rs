@@ -111,8 +111,8 @@ fn hold_members(
     true
 }
 
-/// Validates the member `data` against the schema that the document names for the event's `type`. Validates `previous`
-/// against the same schema, but none of its members is required.
+/// Validates the member `data` against the schema that the document names for the event's `type`. The member `previous`
+/// may have only members of that schema.
 fn hold_data(schemas: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
     let Some(schema) = data_schema(schemas, value) else { return false };
     hold(schema, &value["data"], &format!("{at}/data"), found);

@@ -150,8 +150,7 @@ fn concurrent_requests_are_before_or_after_a_reset() {
                 .collect();
             for _ in 0..30 {
                 sandbox.reset();
-                // The pet has one unit. Orders are placed until it is sold, so that each reset is followed by exactly
-                // one sale.
+                // The pet has one unit after each reset. This loop ends when the unit is sold.
                 while sandbox.status("POST", "/v1/store/orders", r#"{"petId":7}"#) != 409 {}
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
