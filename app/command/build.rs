@@ -17,8 +17,8 @@ fn main() {
     fs::write(Path::new(&folder).join("openapi.json"), plain(&json)).expect("OUT_DIR can be written");
 }
 
-/// Escapes the characters that YAML does not allow, so that the JSON is also valid YAML. They occur only in strings, where an
-/// escape has the same meaning.
+/// Escapes the characters that YAML does not allow, so that the JSON is also valid YAML. These characters occur only in
+/// strings, where an escape has the same meaning.
 fn plain(json: &str) -> String {
     let escaped = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {

@@ -20,7 +20,7 @@ pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Fail
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
 }
 
-/// Corrects the fish script of clap, which does not complete the value of an option before any command, nor positional
+/// Corrects the fish script of clap, which completes neither the value of an option before any command nor positional
 /// values.
 fn for_fish(script: &str, command: &Command) -> String {
     const READS: &str =

@@ -146,9 +146,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // Steps that cannot be undone come after the listeners are open: a server that cannot listen must not claim the
-    // data file from the sandbox, nor show the first key. No request is answered before they are done, because a client
-    // may use the key as soon as the server is ready.
+    // Steps that cannot be undone come after the listeners are open, because a server that cannot listen must not claim
+    // the data file from the sandbox, nor show the first key. No request is answered before these steps are done,
+    // because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
@@ -229,8 +229,8 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     }
 }
 
-/// Opens the admin socket. Returns none if it was not named and cannot be opened: a store in memory is served without
-/// it, for example in a read-only folder or beside another server.
+/// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
+/// memory is served without it, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
@@ -265,8 +265,8 @@ async fn fill(
     Ok(filled.map(|_| ()))
 }
 
-/// Drains the listeners one after the other, the contract's first, so that the operations listener shows the shutdown.
-/// They share the drain time. Then closes the store, which writes the usage of the last second.
+/// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
+/// that it shows the shutdown. Then closes the store, which writes the usage of the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,

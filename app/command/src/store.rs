@@ -28,7 +28,7 @@ use crate::migration_report;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::terminal::notify;
 
-/// The advice for a command that finds no server, and the data file in use.
+/// The advice for a command that finds no server although another process uses the data file.
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that process is a server, name its --admin-socket, else wait until it ends";
 
@@ -271,7 +271,7 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 /// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
-/// The message for a folder in place of a data file: it names the file in that folder.
+/// The message if the path of a data file is a folder. It suggests the file in that folder.
 pub(crate) fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",

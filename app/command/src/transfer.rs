@@ -89,7 +89,7 @@ impl TransferArgs {
             let imported =
                 ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
             backend.close();
-            // Named, because the operator may have meant a server with a store in memory.
+            // The message names the store, because the operator may have meant a server with a store in memory.
             let db = self.target.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
             (lines, migration_report::renamed_categories(&renamed), db.clone(), db)

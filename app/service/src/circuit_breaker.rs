@@ -33,9 +33,9 @@ pub(crate) enum Circuit {
 /// The circuit's permission for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// The caller may call the port, as may others.
+    /// This caller and other callers may call the port.
     Call,
-    /// The caller may call the port, as the only one.
+    /// Only this caller may call the port.
     Probe,
     /// The caller may not call the port.
     Refused,

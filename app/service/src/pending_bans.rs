@@ -12,10 +12,11 @@ use petstore_ports::{StoreError, Transactor, run};
 
 use crate::call_deadlines::CallDeadlines;
 
-/// Bans that may wait to be recorded. A ban that finds the queue full is offered again by the next request of its key.
+/// Maximum number of bans that wait to be recorded. If the queue is full, a ban is offered again by the next request of
+/// its key.
 const PENDING_MAX: usize = 10_000;
 
-/// Bans that are recorded at once, so that a store can commit them together.
+/// Number of bans that are recorded concurrently, so that a store can commit them together.
 const BATCH: usize = 64;
 
 /// The pause after the first failure of the store. It doubles with each further one.

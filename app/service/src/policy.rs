@@ -29,7 +29,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The values of the contract.
+    /// The values that the contract states.
     pub const DEFAULT: Self = Self {
         plans: PlanTable::SPECIFICATION,
         bans: BanPolicy::DEFAULT,

@@ -28,7 +28,7 @@ struct Health {
     fault: Option<StoreError>,
 }
 
-/// Counts of a quota store.
+/// Counts of the calls of a quota store.
 pub(crate) struct QuotaCounts {
     /// Calls that failed.
     pub(crate) failures: u64,

@@ -23,19 +23,19 @@ use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
 
-/// The driven ports of the service. Each may belong to another store, or be a mock.
+/// The driven ports of the service. Each port may belong to a different store, or be a mock.
 pub struct Ports {
-    /// Writes.
+    /// Runs writes.
     pub transactor: Arc<dyn Transactor>,
-    /// Reads of pets and their stock.
+    /// Reads pets and their stock.
     pub pets: Arc<dyn PetReader>,
-    /// Reads of categories.
+    /// Reads categories.
     pub categories: Arc<dyn CategoryReader>,
-    /// Reads of orders.
+    /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
-    /// Reads of the event log.
+    /// Reads the event log.
     pub events: Arc<dyn EventReader>,
-    /// Waits for the event log.
+    /// Waits for new events.
     pub feed: Arc<dyn EventFeed>,
     /// Looks up the key of a request.
     pub keys: Arc<dyn KeyReader>,
@@ -193,7 +193,7 @@ impl Service {
         self.gatekeeper.quotas().fault()
     }
 
-    /// Runs an operation that carries no time.
+    /// Runs an operation at the current time.
     pub(crate) async fn submit<O: Operation>(
         &self,
         operation: O,
@@ -201,7 +201,7 @@ impl Service {
         self.submit_at(operation, self.clock.now()).await
     }
 
-    /// Runs an operation that carries this time.
+    /// Runs an operation at this time.
     pub(crate) async fn submit_at<O: Operation>(
         &self,
         operation: O,

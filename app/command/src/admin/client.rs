@@ -18,9 +18,9 @@ use crate::failure::Failure;
 /// The server that a command addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerAddress {
-    /// Its admin socket.
+    /// The server's admin socket.
     pub(crate) socket: PathBuf,
-    /// Its data file, whose owner the server may run as; none for a store in memory.
+    /// The server's data file, whose owner may run the server; none for a store in memory.
     pub(crate) data: Option<PathBuf>,
 }
 
@@ -114,8 +114,8 @@ pub(crate) fn cut_off(error: &io::Error) -> Failure {
     Failure::because(format!("the server did not answer: {error}"))
 }
 
-/// Connects to the server behind a socket; none if no server listens there. Refuses a process of a user who is not
-/// trusted.
+/// Connects to the server behind a socket; none if no server listens there. Fails if the listening process runs as a
+/// user who is not trusted.
 pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Failure> {
     let ServerAddress { socket, data } = server;
     match UnixStream::connect(socket) {

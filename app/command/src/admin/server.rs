@@ -25,7 +25,7 @@ use super::{
 };
 use crate::reload::Reloader;
 
-/// Clients that are served at once; further clients wait.
+/// Number of clients that are served concurrently; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
 /// The pause after a failed accept, mostly because of a lack of descriptors.
@@ -39,7 +39,7 @@ pub(crate) struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Returns a reason why the system would refuse this path, or the path of the staging folder.
+    /// Fails if the system would refuse this path, or the path of the staging folder.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
         for place in [path, &socket_staging::of(path).join(STAGED)] {
             SocketAddr::from_pathname(place).map_err(|error| {
@@ -82,7 +82,7 @@ impl AdminSocket {
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
-    /// Answers clients until it is dropped.
+    /// Answers clients until the returned future is dropped.
     pub(crate) async fn serve(self, handler: AdminHandler) {
         let handler = Arc::new(handler);
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));

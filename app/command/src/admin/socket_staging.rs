@@ -34,7 +34,8 @@ pub(super) fn clear(path: &Path) {
     }
 }
 
-/// Returns whether an entry is a staging folder of this user, not a link, that a dead process left for the same socket.
+/// Returns whether an entry is a staging folder that a dead process of this user has left for the same socket. A
+/// symbolic link is not.
 fn is_left(entry: &Path, path: &Path) -> bool {
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
     process_of(entry, path).is_some_and(|process| !Path::new("/proc").join(process).exists())

@@ -65,7 +65,7 @@ impl BulkTransfers {
         say(&mut &*stream, &answer)
     }
 
-    /// Returns a permanent fault of the data file. No command may open the file then.
+    /// Fails if the data file has a permanent fault, because then no command may open the file.
     pub(super) fn check_file(&self) -> Result<(), String> {
         let checked = self.backend.file().map_or(Ok(()), |file| file.check());
         checked.map_err(|error| match error.kind() {

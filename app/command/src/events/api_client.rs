@@ -56,7 +56,7 @@ pub(super) struct ApiClient {
     url: BaseUrl,
     authorization: HeaderValue,
     tls: Option<TlsConnector>,
-    /// The connection that is open between two requests.
+    /// The open connection, while no request uses it.
     sender: Option<SendRequest<Empty<Bytes>>>,
 }
 

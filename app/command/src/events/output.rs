@@ -38,7 +38,7 @@ impl Output {
         Ok(if self.left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// A failure of this source, with the place to continue at.
+    /// A failure of this source. The message has the id after which the command can continue.
     pub(super) fn failure(&self, source: &str, why: &str) -> Failure {
         let last = self.last_printed.as_ref();
         let last = last.map(|id| format!(" (the last event printed was {id})")).unwrap_or_default();

@@ -126,7 +126,7 @@ impl Reader {
         self.backoff.next(SystemEntropy::number().unwrap_or_default())
     }
 
-    /// A failure with the server, and with the place to continue at.
+    /// A failure of this server. The message has the id after which the command can continue.
     fn failure(&self, why: &str) -> Failure {
         self.output.failure(&self.client.url().to_string(), why)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Lines that may wait. Further lines are dropped and counted, as are lines that cannot be written.
+/// Maximum number of queued lines. Further lines are dropped and counted, as are lines that cannot be written.
 const LINES_MAX: usize = 8_192;
 
 /// The maximum time for which a process that ends waits for its last lines to be written.
@@ -31,7 +31,7 @@ struct Lines {
 impl Sink {
     /// Starts the thread. `lost` makes the line that reports a number of dropped lines.
     pub(super) fn to_standard_error(lost: impl Fn(u64) -> String + Send + 'static) -> Self {
-        // tokio's channel allocates as it fills; std's allocates its whole capacity at once.
+        // A channel of tokio allocates memory as it fills; a channel of std allocates its whole capacity at once.
         let (sender, mut lines) = channel(LINES_MAX);
         let (alive, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));

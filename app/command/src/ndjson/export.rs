@@ -109,7 +109,7 @@ pub(crate) fn export_snapshot(
     }
 }
 
-/// The failure of the output.
+/// The failure if the output cannot be written.
 pub(crate) fn unwritten(error: &io::Error) -> Failure {
     Failure::because(format!("cannot write the lines: {error}"))
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The flag that names the settings file.
 const CONFIG: &str = "config";
 
-/// The arguments of the process, and the function that declares its commands. A reload reads the same line again.
+/// The arguments of the process, and the function that declares its commands. A reload parses the same arguments again.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
     pub(crate) arguments: Vec<OsString>,
@@ -262,7 +262,7 @@ fn is_name(setting: &Arg) -> bool {
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
-/// A wrong value as it may be shown: the user part of a URL may contain a password.
+/// A wrong value in a form that may be shown: without the user part of a URL, which may contain a password.
 fn shown(value: &str) -> Cow<'_, str> {
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
         Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),

@@ -30,7 +30,7 @@ impl Output {
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // A symbolic link is followed; its target has its own mode.
+        // A symbolic link is followed, and the mode of its target is kept.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found.permissions()),

@@ -163,7 +163,7 @@ fn in_doubt(why: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// The result of an import whose server is ready, answers this after all lines, and disconnects.
+    /// The result of an import whose server is ready, sends this answer after all lines, and then disconnects.
     fn import_answered(last: &[u8]) -> Result<u64, Failure> {
         let (client, mut server) = UnixStream::pair().unwrap();
         let last = last.to_vec();

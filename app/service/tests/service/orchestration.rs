@@ -44,7 +44,7 @@ async fn a_busy_store_is_the_callers_to_try_again() {
     assert_eq!(failed, Err(Failure::Store(busy())));
 }
 
-/// Answers once the test allows it.
+/// A transactor that answers when the test permits it.
 struct Gated {
     store: MemoryStore,
     gate: tokio::sync::Semaphore,

@@ -1,4 +1,4 @@
-//! A quota store that is down: the circuit breaker, and the counts of requests in flight that the store never judged.
+//! A quota store that is down: the circuit breaker, and requests that end before the store has judged them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
