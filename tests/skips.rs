@@ -1,6 +1,7 @@
 //! Skipped tests: each prints a line on standard error with a running number.
 //!
-//! A file, not a crate, so that the tests of every crate can include it with `#[path]` without a dependency.
+//! This is a file and not a crate, so that the tests of every crate can include it with `#[path]` and need no
+//! dependency.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};

@@ -56,7 +56,7 @@ pub async fn transitions_have_no_write_skew(subject: &Subject) {
     }
 }
 
-/// Reads categories and pets in one step: for each category, its count and the number of pets.
+/// Reads categories and pets in one step: for each category, its stored count of pets and the number of pets in it.
 #[derive(Clone)]
 struct Audit {
     categories: [CategoryId; 2],
@@ -86,8 +86,8 @@ impl Operation for Audit {
     }
 }
 
-/// A commit is visible as a whole or not at all. Pets move between two categories while another operation compares each
-/// category's count with its pets. It never sees a difference, even if it is rejected and so writes nothing.
+/// A commit is visible as a whole or not at all. Pets move between two categories while an audit compares each
+/// category's count with its pets. The audit never sees a difference, even if it is rejected and so writes nothing.
 pub async fn a_commit_is_visible_whole(subject: &Subject) {
     let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
     let mut pets = Vec::new();
@@ -127,8 +127,9 @@ pub async fn a_commit_is_visible_whole(subject: &Subject) {
     assert_eq!(torn, None, "a commit is seen whole: pets counted and pets there, for each category");
 }
 
-/// A record that an operation has named stays locked while its footprint grows. All callers move one pet, and can name
-/// the pet's category only after the pet has been loaded. In the end every category counts exactly its pets.
+/// A record that an operation has named stays locked while the operation's footprint grows. All callers move one pet,
+/// and can name the pet's category only after the pet has been loaded. In the end every category counts exactly its
+/// pets.
 pub async fn a_growing_footprint_keeps_its_earlier_names(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds", "Fish"] {

@@ -42,7 +42,7 @@ pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     for (name, [first, second]) in done {
         assert!(first != second, "of two one is given the name {name}: {first}, {second}");
         let folded = category_name(name).folded();
-        // No category has the name if a later case has renamed the one that got it.
+        // If a later case has renamed the category that got the name, no category has the name now.
         let have = categories.iter().filter(|record| folded.matches(record.category.name.as_str())).count();
         assert!(have <= 1, "a name that a category is given meanwhile is taken: {have} have {name}");
     }

@@ -1,5 +1,5 @@
-//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write
-//! survives, and any other one is present whole or absent.
+//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write survives. A
+//! write that was not acknowledged is present as a whole or absent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -92,7 +92,7 @@ struct Traffic {
 /// The initial units of each pet of the traffic.
 const UNITS: u64 = 10_000;
 
-/// The number of callers, and of orders by each.
+/// The number of callers, and the number of orders of each caller.
 const CALLERS: usize = 8;
 const ROUNDS: usize = 100;
 
@@ -207,7 +207,7 @@ pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn Dura
     }
 }
 
-/// Usage that housekeeping has noted and bans that were recorded survive a power cut.
+/// Usage that housekeeping has stored and bans that were recorded survive a power cut.
 pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
@@ -226,7 +226,8 @@ pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject)
     check_left(&opened, &request, (3, 93)).await;
 }
 
-/// The time of a lift survives: a ban that is recorded after a restart, and began before that lift, is void.
+/// The time at which a ban was lifted survives a restart. So a ban that began before that time and is recorded after
+/// the restart is void.
 pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let made = store.add_account(Plan::Free).await;

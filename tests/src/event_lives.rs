@@ -1,4 +1,4 @@
-//! Epochs of the event log: a reset begins a new one, in which no id of an earlier one is issued again.
+//! Epochs of the event log: a reset begins a new epoch. Ids of earlier epochs are never issued again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl ResetSubject {
     }
 }
 
-/// A reset has no events and begins an empty log. Ids of earlier epochs are refused, and never issued again.
+/// A reset causes no events and begins an empty log. Ids of earlier epochs are refused, and never issued again.
 pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
     let store = &subject.subject;
     let mut given: BTreeSet<EventId> = BTreeSet::new();

@@ -16,7 +16,7 @@ use crate::make::{create_pet, place_order, rename_pet};
 use crate::random::Random;
 use crate::together::{joined, together};
 
-/// Writers of a case, and operations of each.
+/// The number of writers in a case, and the number of operations of each writer.
 const WRITERS: usize = 8;
 const STEPS: usize = 150;
 
@@ -45,8 +45,8 @@ async fn write(subject: &Subject, is_hot: bool) -> Vec<Decisions> {
     .await
 }
 
-/// Starts a reader that reads the log page by page while writers write. It ends at the end of the log once the flag is
-/// set.
+/// Starts a reader that reads the log page by page while writers write. After the flag is set, the reader stops at the
+/// end of the log.
 fn tail(subject: &Subject) -> (Arc<AtomicBool>, tokio::task::JoinHandle<Vec<Event>>) {
     let is_over = Arc::new(AtomicBool::new(false));
     let (subject, over) = (subject.clone(), Arc::clone(&is_over));
@@ -138,8 +138,8 @@ pub async fn a_tailing_reader_misses_nothing(subject: &Subject) {
     }
 }
 
-/// A reader on any handle finds the event of a change that was answered, after the position that was the last one
-/// before the change.
+/// A reader on any handle finds the event of every answered change, if it starts at the end that the log had before the
+/// change.
 pub async fn an_answered_change_is_in_the_log(subject: &Subject) {
     let handles = [subject.clone(), subject.another_handle().await, subject.another_handle().await];
     let category = subject.add_category("Dogs").await;
@@ -162,7 +162,7 @@ pub async fn an_answered_change_is_in_the_log(subject: &Subject) {
     .await;
 }
 
-/// A reader that finds an event finds its record.
+/// A reader that finds an event also finds the record that the event is about.
 pub async fn an_event_is_seen_with_its_record(subject: &Subject) {
     let pet = subject.add_only_pet(100_000).await;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -213,7 +213,7 @@ async fn check_record(subject: &Subject, event: &Event) {
     }
 }
 
-/// A reader that finds a change in a record finds its event.
+/// A reader that finds a change in a record also finds the event of the change.
 pub async fn a_record_is_seen_with_its_event(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     subject.run(rename_pet(pet, "0000")).await.expect("the pet is there");

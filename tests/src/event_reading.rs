@@ -21,7 +21,7 @@ pub(crate) const fn after(position: Position) -> EventQuery {
     }
 }
 
-/// The place after which the next page begins; none at the end of the walk.
+/// The position after which the next page begins. None at the end of the walk.
 fn next_place(query: &EventQuery, page: &EventPage) -> Option<Position> {
     let has_more = match query.order {
         PageOrder::Ascending => page.reached < page.bounds.last,
@@ -36,7 +36,7 @@ impl Subject {
         self.events.bounds().await.expect("a healthy store reads events")
     }
 
-    /// A page of the event log; the bounds of the log if the page cannot begin at the position of the query.
+    /// A page of the event log. If the page cannot begin at the position of the query, returns the bounds of the log.
     pub(crate) async fn read_events(&self, query: EventQuery) -> Result<EventPage, EventBounds> {
         match self.events.read(query).await.expect("a healthy store reads events") {
             EventRead::Page(page) => {

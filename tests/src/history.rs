@@ -63,7 +63,7 @@ fn rank(record: &PetRecord) -> Rank {
 #[derive(Debug)]
 struct Event {
     what: String,
-    /// The highest rank in any answer that was known before this event began.
+    /// The highest rank in all answers that were known before this event began.
     floor: Rank,
     before: PetRecord,
     after: Option<PetRecord>,
@@ -78,7 +78,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Starts with the current pet.
+    /// Starts a history with the current state of the pet.
     pub(crate) async fn of(subject: &Subject, pet: PetId) -> Self {
         let first = subject.pet(pet).await.expect("the pet is there");
         Self { pet, events: Mutex::new((rank(&first), Vec::new())), first }

@@ -52,8 +52,8 @@ impl<O: Operation> Operation for Interrupted<O> {
 }
 
 impl Subject {
-    /// Runs an operation. The other one is started when the first decides, and the first waits a moment for it. Returns
-    /// both answers.
+    /// Runs an operation. Its first decision starts the other operation, and waits a moment for the end of that
+    /// operation. Returns both answers.
     pub(crate) async fn run_meanwhile<O, T>(
         &self,
         operation: O,

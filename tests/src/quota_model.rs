@@ -56,7 +56,8 @@ impl Model {
         Ok(())
     }
 
-    /// Returns whether the model admits this usage of the account. Reading the usage changes nothing.
+    /// Returns whether the model admits the usage that a store reports for the account. Reading the usage changes
+    /// nothing.
     pub(crate) fn admits_usage(
         &self,
         account: AccountId,

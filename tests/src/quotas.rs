@@ -13,7 +13,7 @@ use crate::quota_model::{Model, ask, tally};
 use crate::random::Random;
 use crate::together::together;
 
-/// Strikes that no case of this file reaches.
+/// A ban policy that permits more strikes than any case of this file collects.
 const PATIENT: BanPolicy = BanPolicy { strikes: Some(1_000_000), ..BanPolicy::DEFAULT };
 
 /// The number of steps of one random sequence.
@@ -138,7 +138,7 @@ pub async fn both_windows_count_or_neither(subject: &Subject) {
     }
 }
 
-/// A clock that steps back finds the windows unchanged: it grants nothing.
+/// A clock that steps back leaves the windows unchanged, so no additional request is admitted.
 pub async fn a_clock_that_steps_back_grants_nothing(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request =
@@ -197,7 +197,7 @@ pub async fn a_change_of_plan_keeps_the_counts(subject: &Subject) {
     assert_eq!((usage.minute.remaining, usage.day.remaining), (0, 700), "nor does a lower one");
 }
 
-/// Keys of one account share its windows; accounts share nothing.
+/// Keys of one account share its windows. Different accounts have separate windows.
 pub async fn windows_belong_to_the_account(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;

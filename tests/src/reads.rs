@@ -75,7 +75,7 @@ impl Pairs {
         subject.run(set_stock(self.pet, units)).await.expect("the pet is there");
     }
 
-    /// Returns whether a record is as one commit left it.
+    /// Returns whether all values of a record come from one commit.
     fn whole(&self, record: &PetRecord) -> bool {
         let kind = self.categories.iter().position(|id| *id == record.pet.category_id);
         let named = kind.is_some_and(|kind| record.pet.name.as_str() == Self::NAMES[kind]);
@@ -85,7 +85,7 @@ impl Pairs {
 }
 
 /// Runs readers while one writer changes pairs, until each reader has read a number of times. Returns the first record
-/// that no commit left in this state, if any.
+/// whose values come from different commits, if any.
 async fn read_under_writes<F>(
     subject: &Subject,
     pairs: &Arc<Pairs>,
@@ -126,7 +126,7 @@ where
     torn.into_iter().flatten().next()
 }
 
-/// A record is as one commit left it: name and category, stock and status belong together.
+/// All values of a record come from one commit: name and category, and stock and status, belong together.
 pub async fn a_record_is_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let pet = pairs.pet;
@@ -135,7 +135,7 @@ pub async fn a_record_is_always_whole(subject: &Subject) {
     assert_eq!(torn, None, "a record is always whole");
 }
 
-/// Each record of a page is as one commit left it, and a page by status has no record with another status.
+/// All values of each record of a page come from one commit, and a page by status has no record with another status.
 pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let read = |subject: Subject| async move {

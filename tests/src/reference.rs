@@ -36,12 +36,12 @@ use planted_values::NameIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
 
-/// A store that is small, slow and simple enough to be correct by inspection; or has one chosen bug.
+/// A store that is small, slow and simple enough to be correct by inspection. It may have one planted bug.
 #[derive(Debug, Default)]
 pub struct ReferenceStore {
     state: Arc<Mutex<State>>,
     bug: Option<Bug>,
-    /// The ids of [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`].
+    /// The ids that [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`] use.
     own_ids: OwnIds,
     /// The lock that writers hold from start to end with the bugs that write events and records in two steps.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -54,11 +54,11 @@ struct State {
     counters: Counters,
     addresses: Addresses,
     log: EventLog,
-    /// The index of [`Bug::StaleIndex`].
+    /// The index that [`Bug::StaleIndex`] uses.
     stale: StaleIndex,
-    /// The versions of [`Bug::VersionsBeginAgain`].
+    /// The versions that [`Bug::VersionsBeginAgain`] uses.
     row_versions: RowVersions,
-    /// The events of [`Bug::ReplayEmitsAgain`].
+    /// The events that [`Bug::ReplayEmitsAgain`] uses.
     emitted: EmittedByRequest,
     /// The last position that [`Bug::PositionsBeforeRecords`] has drawn.
     drawn_positions: u64,
@@ -83,7 +83,8 @@ impl ReferenceStore {
         self.bug == Some(bug)
     }
 
-    /// The lock. A panic while it is held has changed nothing: `decide` is caught, and applying does not panic.
+    /// Locks the state. A panic while the lock is held has changed nothing, because `decide` is caught and applying
+    /// does not panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

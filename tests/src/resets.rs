@@ -23,7 +23,7 @@ use crate::together::joined;
 pub struct ResetSubject {
     /// The other ports of the store.
     pub subject: Subject,
-    /// The port that resets it.
+    /// The port that resets the store.
     pub store: Arc<dyn Resettable>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn under_key<O: Repeatable>(
     }
 }
 
-/// For each kind of request: a retry gets the first answer, all of it, marked as replayed, and has no effect.
+/// For each kind of request, a retry gets the complete first answer, marked as replayed, and has no effect.
 pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;

@@ -56,7 +56,7 @@ pub trait AnotherHandle: Send + Sync {
 #[async_trait]
 pub trait DurableSubject: Send + Sync {
     /// Opens the store on its existing data. The store closes gracefully when the last port of the subject is dropped.
-    /// A case never opens a second one before that.
+    /// A case never opens the store a second time before that.
     async fn open(&self) -> Subject;
 
     /// Returns another store with the data that a power cut at this moment would leave. The open store is not affected.

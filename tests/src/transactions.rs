@@ -153,7 +153,8 @@ impl Operation for PanicOver {
     }
 }
 
-/// A panic in `decide` fails that transition, as corrupt, and neither concurrent nor later ones.
+/// A panic in `decide` fails that transition with the error kind `Corrupt`. Concurrent and later transitions are not
+/// affected.
 pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     let pet = subject.add_only_pet(1_000).await;
     let outcomes = together(16, |number| {
@@ -177,7 +178,7 @@ pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     subject.run(place_order(pet, 1)).await.expect("a panic releases its locks");
 }
 
-/// The transition of a dropped caller is applied whole or not at all.
+/// The transition of a dropped caller is applied as a whole or not at all.
 pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1_000).await;

@@ -166,7 +166,7 @@ impl Transactor for Optimistic {
     }
 }
 
-/// A key reader that finds keys in a cached copy, which it renews every [`StaleKeyReader::READS`] reads.
+/// A key reader that finds keys in a cached copy. It replaces the copy every [`StaleKeyReader::READS`] reads.
 struct StaleKeyReader {
     store: Arc<ReferenceStore>,
     cache: Arc<Mutex<KeyCache>>,

@@ -24,9 +24,9 @@ pub enum DiskBug {
     CommitsWithoutSync,
     /// Commits each change of a batch separately.
     TearsBatches,
-    /// Keeps numbers in 16 bits and times in seconds.
+    /// Stores numbers in 16 bits and times in whole seconds.
     NarrowColumns,
-    /// Keeps keys without the time of the last lift.
+    /// Stores keys without the time at which an operator last lifted their bans.
     ForgetsLifts,
     /// Takes the highest existing id of each kind for the last assigned one, so that ids of deleted records are
     /// assigned again.

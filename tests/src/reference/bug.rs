@@ -1,9 +1,8 @@
 //! The bugs that can be planted.
 
-/// A bug of a store, each a known mistake of real stores.
+/// A bug of a store. Each bug is a known mistake of real stores.
 ///
-/// If a bug is a race, the store releases its lock in the middle and waits, so that the race shows in nearly
-/// every run.
+/// If a bug is a race, the store releases its lock in the middle and waits, so that the race shows in nearly every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// Decides, releases the lock, and then overwrites the current records with its decision.
@@ -17,7 +16,7 @@ pub enum Bug {
     TornCommit,
     /// Waits between the first change and the others. If the caller is dropped during the wait, the others are lost.
     HalfWhenDropped,
-    /// Gives the units of a cancelled order back twice.
+    /// Returns the units of a cancelled order twice.
     GivenBackTwice,
     /// Answers before it writes the changes.
     EarlyReply,
@@ -29,7 +28,7 @@ pub enum Bug {
     GenerousView,
     /// Computes the footprint only once, without the records that the first ones lead to.
     FootprintOnce,
-    /// Releases the first names of a footprint while it loads the later ones.
+    /// Unlocks the first records of a footprint while it loads the later ones.
     FootprintLetGo,
     /// Decides without a lock and validates the records that it has read, but not the name indexes.
     NamesOverlooked,
@@ -49,13 +48,13 @@ pub enum Bug {
     FullMeansMore,
     /// Reads a page for two statuses as two scans, one after the other.
     UnionOfScans,
-    /// Finds the orders of a list through their pets, and so no orders of a deleted pet.
+    /// Finds the orders of a list through their pets, and so finds no order whose pet has been deleted.
     OrdersJoined,
     /// Finds the pets of a list by an index of their values at creation.
     StaleIndex,
-    /// Keeps numbers in 16 bits, times in seconds, and no ship date in an idempotency record.
+    /// Stores numbers in 16 bits, times in whole seconds, and idempotency records without the ship date.
     NarrowColumns,
-    /// Keeps the expiry of a key, but not the end of its overlap with a successor.
+    /// Stores the expiry of a key, but not the end of its overlap with a successor.
     OverlapForgotten,
     /// Reads a record in two halves.
     TornRead,
@@ -67,9 +66,9 @@ pub enum Bug {
     BanForgotten,
     /// Enforces a ban only after it is recorded.
     BanWaitsForRecord,
-    /// Keeps a ban that it has decided in force although an operator has lifted it.
+    /// Enforces a ban that it has decided even after an operator has lifted the ban.
     BanOutlivesLift,
-    /// Keeps a key without the time of the last lift.
+    /// Stores a key without the time at which an operator last lifted its bans.
     LiftForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,

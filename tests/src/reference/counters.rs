@@ -13,9 +13,9 @@ use super::{Bug, ReferenceStore, State};
 pub(super) struct Counters {
     pub(super) windows: BTreeMap<AccountId, Windows>,
     pub(super) strikes: BTreeMap<KeyId, Strikes>,
-    /// The last ban of each key that was decided here, recorded or not.
+    /// The last ban of each key that this store has decided, recorded or not.
     pub(super) bans: BTreeMap<KeyId, Ban>,
-    /// The last lift of each key that was seen here.
+    /// The last time at which an operator lifted a ban of each key, as far as requests have shown it.
     pub(super) lifts: BTreeMap<KeyId, Timestamp>,
 }
 
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// The refusal of a banned key: by a ban that was decided here, or by the recorded one.
+    /// The refusal of a banned key, by a ban that this store has decided or by the recorded ban.
     pub(super) fn banned(&self, ask: &Ask) -> Option<Verdict> {
         let recorded = ask.recorded_ban;
         let decided = self.counters.bans.get(&ask.key).copied();

@@ -41,7 +41,7 @@ impl EventLog {
         self.extend_to(position);
     }
 
-    /// Moves the end of the log to this position if it is before it, and wakes the readers.
+    /// Moves the end of the log forward to this position, but never back, and wakes the readers.
     pub(super) fn extend_to(&mut self, position: Position) {
         self.last = self.last.max(position);
         self.end.send_replace(LogEnd { epoch: self.epoch, last: self.last });

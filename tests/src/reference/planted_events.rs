@@ -17,7 +17,7 @@ const DRAWN: u64 = 8;
 pub(super) type EmittedByRequest = BTreeMap<IdempotencyId, Changes>;
 
 impl Bug {
-    /// Returns whether this bug is one that writes wrong events.
+    /// Returns whether this bug writes wrong events.
     pub(super) fn is_of_events(self) -> bool {
         use Bug::{
             EventsAfterRecords, EventsAfterReply, EventsBeforeRecords, FirstEventOnly,
@@ -35,7 +35,7 @@ impl Bug {
         )
     }
 
-    /// Returns the query of a page, changed if this bug is one of reading pages.
+    /// Returns the query of a page. If this bug concerns reading pages, the query is changed.
     pub(super) fn distort_query(self, query: EventQuery) -> EventQuery {
         match self {
             Self::EventEpochIgnored => EventQuery { epoch: None, ..query },
@@ -53,7 +53,7 @@ impl Bug {
         }
     }
 
-    /// Returns a page, changed if this bug is one of reading pages.
+    /// Returns a page. If this bug concerns reading pages, the page is changed.
     pub(super) fn distort_page(self, query: &EventQuery, read: EventRead) -> EventRead {
         match read {
             // The page ends at its last event, so a page without an event does not advance.

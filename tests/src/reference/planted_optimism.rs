@@ -34,8 +34,8 @@ impl Bug {
 }
 
 impl ReferenceStore {
-    /// Runs a transition, and repeats it until its view is still valid when it is written. The bug decides which part
-    /// of the view is checked.
+    /// Runs a transition, and repeats it until its view is still valid at the time of writing. The bug decides which
+    /// part of the view is checked.
     pub(super) fn transact_by_looking_again(
         &self,
         bug: Bug,

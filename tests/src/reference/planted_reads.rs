@@ -9,7 +9,7 @@ use petstore_ports::{Credential, OrderFilter, PetFilter};
 
 use super::ReferenceStore;
 
-/// Lets other threads run in between.
+/// Pauses, so that other threads run between two steps of a bug.
 pub(super) fn pause_blocking() {
     for _ in 0..20 {
         yield_now();
@@ -39,7 +39,7 @@ impl ReferenceStore {
         found
     }
 
-    /// All orders; with a pet in the filter, only if that pet exists.
+    /// All orders. If the filter names a pet, only the orders whose pet exists.
     pub(super) fn joined_with_their_pets(&self, filter: &OrderFilter) -> BTreeMap<OrderId, OrderRecord> {
         let state = self.lock();
         let mut orders = state.tables.orders.clone();

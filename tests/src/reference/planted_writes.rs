@@ -11,7 +11,7 @@ use super::planted_reads::pause_blocking;
 use super::planted_values::{forget_lift, forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
-/// Lets other threads run in between.
+/// Pauses, so that other threads run between two steps of a bug.
 pub(super) async fn pause() {
     for _ in 0..3 {
         yield_now();
@@ -26,7 +26,7 @@ struct Late {
 }
 
 impl ReferenceStore {
-    /// Runs a transition with a bug that may concern writing.
+    /// Runs a transition with this bug if the bug concerns writing, and without a bug otherwise.
     pub(super) async fn transact_with(
         &self,
         bug: Bug,
@@ -97,8 +97,8 @@ impl ReferenceStore {
         }
     }
 
-    /// Loads the first records in one step and the others in a later one, without checking whether the first have
-    /// changed.
+    /// Loads the first records in one step and the others in a later one, without checking whether the first ones have
+    /// changed in between.
     async fn transact_in_two_looks(&self, transition: &dyn Transition) {
         let mut view = View::default();
         let first = transition.footprint(&view);
@@ -233,7 +233,7 @@ impl State {
     }
 }
 
-/// A transition that also names every pet.
+/// A transition whose footprint also names every pet.
 struct Wide<'a>(&'a dyn Transition, Vec<PetId>);
 
 impl Transition for Wide<'_> {
@@ -248,7 +248,7 @@ impl Transition for Wide<'_> {
     }
 }
 
-/// A transition that names only its first footprint.
+/// A transition whose footprint does not grow, so its view lacks the records that only a loaded record names.
 struct Narrow<'a>(&'a dyn Transition);
 
 impl Transition for Narrow<'_> {

@@ -34,7 +34,7 @@ fn next(last: &mut u64) -> u64 {
 }
 
 impl Tables {
-    /// The changes of the transition, if there are any. A panic in it fails only this transition.
+    /// The changes of the transition, if there are any. A panic of the transition fails only this transition.
     pub(super) fn decide(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let mut view = View::default();
@@ -142,7 +142,7 @@ impl Tables {
     }
 }
 
-/// An id from its counter.
+/// Returns an id that was made from a counter.
 fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
     id.expect("a store of 2^53 records is out of memory first")
 }

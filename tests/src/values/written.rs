@@ -21,7 +21,8 @@ use crate::together::together;
 const MANY: u32 = 256;
 const CALLERS: u32 = 8;
 
-/// Names that differ, exactly and without regard to case. The last has the maximum length, of four-byte characters.
+/// Names that differ, exactly and without regard to case. The last one has the maximum length and consists of four-byte
+/// characters.
 fn names() -> Vec<String> {
     let odd = ["Ωμέγα 猫", "Éclé", "E\u{301}tage", "O'Hara; -- \"%_\\", "🏳\u{fe0f}\u{200d}🌈", "null", "-1"];
     odd.map(str::to_owned).into_iter().chain(["🦤".repeat(NAME_MAX)]).collect()
@@ -33,7 +34,7 @@ fn descriptions() -> Vec<Option<Description>> {
     texts.map(|text| text.map(|text| Description::parse(text).expect("a description"))).to_vec()
 }
 
-/// Both ends of the range of time, and both sides of the bounds of seconds in 32 bits; with milliseconds.
+/// Both ends of the range of times, and both sides of the bounds of seconds in 32 bits. The times have milliseconds.
 fn times() -> Vec<Option<Timestamp>> {
     let bounds = [-1, 0, 1_999, i64::from(i32::MAX) * 1_000 + 1_001, i64::from(u32::MAX) * 1_000 + 1_001];
     let times = bounds.map(|millis| Some(Timestamp::from_millis(millis).expect("a time")));
@@ -120,7 +121,7 @@ async fn write_orders(subject: &Subject, written: &mut Snapshot) {
     let home = written.categories[0].category.id;
     write_ordered_pet(subject, home, written).await;
     write_sold_pet(subject, home, written).await;
-    // An order of the maximum quantity, for each time.
+    // Places one order of the maximum quantity for each time.
     let (id, mut ordered) = stocked(subject, home).await;
     for ship_date in times() {
         let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };

@@ -91,7 +91,8 @@ impl<'d> Operation<'d> {
         parameters.map(|one| ((one.word("in"), one.word("name")), one)).collect()
     }
 
-    /// The security requirements of the operation: its own ones, or else those of the whole document.
+    /// The security requirements of the operation: those that the operation states, or else those of the whole
+    /// document.
     fn security(self) -> &'d Value {
         self.this.value().get("security").unwrap_or(&self.root.value()["security"])
     }

@@ -1,4 +1,4 @@
-//! Keys: their presentation, and the answers to invalid ones.
+//! Keys: the headers that present a key, and the answers to invalid keys.
 
 use std::time::Duration;
 

@@ -207,7 +207,7 @@ fn a_body_that_ends_early_or_is_framed_wrongly_creates_nothing() {
 fn no_request_is_smuggled_in_a_body() {
     let stall = Stall::open();
     let inner = String::from_utf8(request(&stall.client, "DELETE", "/v1/categories/1", &[], b"")).unwrap();
-    // Two different lengths, a length together with chunks, and chunks that are not the last coding.
+    // Framings with which two programs may disagree about the end of the body.
     for framing in [
         "content-length: 2\r\ncontent-length: 3\r\n",
         "content-length: 2\r\ntransfer-encoding: chunked\r\n",

@@ -1,4 +1,5 @@
-//! The wait of a list of events: it ends at an event, at its time, and whenever the server has a reason to.
+//! The parameter `wait` of the list of events: the wait ends at an event, after its time, and when the server must end
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +62,7 @@ fn answer_of(mut waiting: Connection) -> Answer {
     answer
 }
 
-/// The place of the newest event.
+/// The id of the newest event.
 fn end_of_log(client: &Client) -> String {
     last_event_id(&client.get("/v1/events?sort=-id&limit=1"))
 }

@@ -186,7 +186,7 @@ fn while_quotas_cannot_be_counted_no_request_is_admitted() {
         is_503(&shop.anonymous().get("/v1/pets"), "unavailable");
     }
     assert_eq!(shop.anonymous().get("/health").status, 200);
-    // A preflight is not counted, so it is answered, without quota headers.
+    // A preflight is not counted, so it is answered although the quotas fail. The answer has no quota headers.
     assert_eq!(shop.anonymous().send("OPTIONS", "/v1/pets", &[], None).status, 204);
 }
 

@@ -55,7 +55,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Different bits each time, the same sequence in every run.
+/// Random bits for tests: different bits at each call, but the same sequence in every run.
 #[derive(Default)]
 struct CountedEntropy(AtomicU8);
 
@@ -320,7 +320,7 @@ impl Connection {
         Some(answer)
     }
 
-    /// Reads one chunk of a body; the empty one is its end. None if the connection ends before it.
+    /// Reads one chunk of a body. The empty chunk ends the body. None if the connection ends first.
     pub(crate) fn read_chunk(&mut self) -> Option<Vec<u8>> {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok()?;

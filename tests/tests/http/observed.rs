@@ -1,4 +1,4 @@
-//! The events that the log gets of requests.
+//! The events that the server reports to its observer, for the log.
 
 use std::net::{IpAddr, Shutdown};
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ impl Observer for RecordingObserver {
 }
 
 impl RecordingObserver {
-    /// Returns the advice for the owner.
+    /// Returns the advice to the operator that the server has reported.
     pub(crate) fn advice(&self) -> Vec<String> {
         self.advice.lock().unwrap().clone()
     }

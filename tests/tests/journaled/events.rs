@@ -235,7 +235,7 @@ fn a_reader_at_the_edge_of_what_is_dropped_under_load_gets_expired_and_never_a_g
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Panics unless the events have consecutive positions, from the one after `after` on.
+/// Panics unless the events have consecutive positions, beginning with the one that follows `after`.
 fn check_dense(events: &[Event], order: PageOrder, after: Option<Position>) {
     let positions: Vec<u64> = events.iter().map(|event| event.id.position.get()).collect();
     if let (Some(after), Some(first)) = (after, positions.first()) {

@@ -1,4 +1,5 @@
-//! A failing journal: each operation is applied whole or not at all, every answer is true, and the store recovers.
+//! A failing journal: each operation is applied as a whole or not at all, every answer is correct, and the store
+//! recovers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ fn states_without_faults() -> Vec<Snapshot> {
     states
 }
 
-/// Checks that the disk holds the state that readers see, or that state and the whole batch in doubt.
+/// Checks that the disk holds the state that readers see, or the state after the whole batch in doubt.
 fn check_whole(stepped: &SteppedStore, states: &[Snapshot]) {
     let (shown, kept) = (stepped.snapshot(), stepped.after_power_cut());
     let place = states.iter().position(|state| *state == shown).expect("a state between two operations");

@@ -34,7 +34,7 @@ impl SteppedStore {
         Self { store: opened.store, writer, disk: disk.clone() }
     }
 
-    /// Starts a call of the store, which waits for the writer.
+    /// Starts a call of the store, which then waits for the writer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Call<'_, Answer<O>> {
         let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, at(0)));
         assert!(poll(&mut call).is_pending(), "a write waits for the writer");

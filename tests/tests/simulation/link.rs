@@ -12,7 +12,7 @@ use petstore_tests::Random;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Bytes in transit in one direction before the writer has to wait.
+/// The number of bytes that may be in transit in one direction before a writer has to wait.
 const WINDOW: usize = 32 * 1024;
 
 /// The properties of one connection.

@@ -111,7 +111,7 @@ impl Operator {
     }
 }
 
-/// The reason why a command had no effect, or an unknown one.
+/// The reason why a command had no effect, or why its effect is unknown.
 enum OrderFailure {
     Refused,
     Unavailable,

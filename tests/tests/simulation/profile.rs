@@ -17,8 +17,8 @@ pub(crate) struct Profile {
     pub(crate) conditions: LinkConditions,
     /// One request in this many has its connection broken. With 0, none has.
     pub(crate) cut_once_in: u32,
-    /// The mean time between two ends of a process, two faults of the disk and two jumps of the clock. None: they do
-    /// not occur.
+    /// The mean time between two ends of a process. With none, no process ends during the run. The next two fields are
+    /// the same for faults of the disk and for jumps of the clock.
     pub(crate) between_ends: Option<Duration>,
     pub(crate) between_disk_faults: Option<Duration>,
     pub(crate) between_clock_steps: Option<Duration>,

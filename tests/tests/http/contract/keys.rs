@@ -105,7 +105,7 @@ fn too_many_at_once(checker: &mut Checker) {
     refuse(checker, &client, (429, "too_many_concurrent_requests"), |_| true);
 }
 
-/// A request that has passed the gate and waits there for its body. It ends with the connection.
+/// A request that has passed the gate and whose body the server awaits. The request ends with the connection.
 fn occupy(client: &Client) -> Connection {
     let placing = ValidRequest::of(document::operation("placeOrder")).with_header("expect", "100-continue");
     let mut connection = placing.begin(client, 0);

@@ -125,10 +125,10 @@ fn a_stream_ends_within_a_second_of_the_end_of_its_key() {
     }
 }
 
-/// The answer of a log in place of its pages.
+/// The answer that a log gives in place of its pages.
 type Substitute = fn(EventBounds) -> Result<EventRead, StoreError>;
 
-/// A log whose pages a test replaces.
+/// A log whose answers a test can substitute.
 struct SwitchedLog {
     log: Arc<dyn EventReader>,
     substitute: Arc<Mutex<Option<Substitute>>>,

@@ -131,7 +131,7 @@ impl StreamClient {
         }
     }
 
-    /// The events that have been dispatched since this was last asked.
+    /// Returns the events that have been dispatched since the last call.
     pub(super) fn take_dispatched(&mut self) -> Vec<Dispatched> {
         std::mem::take(&mut self.dispatched)
     }

@@ -41,7 +41,8 @@ impl Outcome {
     /// Returns whether a client that closed its sending side may get these answers. They must be the first of the
     /// expected answers.
     pub(super) fn allows(&self, seen: &Self) -> bool {
-        // A body that was cut off is malformed; with an open connection it would be late instead.
+        // A body that the end of the input cuts off is malformed. On a connection that stays open the same body would
+        // be late.
         let same = |seen: &String, owed: &String| {
             seen == owed || (owed == "408 request_timeout" && seen == "400 invalid_json")
         };

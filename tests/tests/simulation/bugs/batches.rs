@@ -74,7 +74,7 @@ struct FaultyTransition {
 }
 
 impl FaultyTransition {
-    /// The view with pets, or with names, as they were before the batch.
+    /// The view of a transition, but with the pets, or the names, as they were before the batch.
     fn distort(&self, view: &View) -> View {
         let mut faulty = view.clone();
         for record in self.inner.footprint(view).records().iter().filter(|record| view.holds(record)) {

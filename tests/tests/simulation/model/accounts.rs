@@ -40,12 +40,12 @@ pub(crate) struct Key {
     pub(crate) revoked: Option<i64>,
     /// The last recorded ban.
     pub(crate) ban: Option<Ban>,
-    /// The time of the last lift.
+    /// The time at which an operator last lifted the key's bans.
     pub(crate) lifted: Option<i64>,
 }
 
 impl Ban {
-    /// Returns the one of two bans that ends later.
+    /// Returns that of two bans which ends later.
     pub(crate) fn longer(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         [one, other].into_iter().flatten().max_by_key(|ban| (ban.until, ban.since))
     }

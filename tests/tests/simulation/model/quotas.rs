@@ -24,7 +24,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window at a time in window `number`. A time in an earlier window does not change it.
+    /// The window at a time in window number `number`. If the time is in an earlier window, the window is unchanged.
     fn at(self, number: i64) -> Self {
         if number > self.number { Self { number, used: 0 } } else { self }
     }

@@ -55,8 +55,8 @@ impl Answer {
 }
 
 impl Oracle {
-    /// Records that the server begins to write on a connection. An admitted request has got its answer before, when it
-    /// ended; the answer may wait in a send batch while the journal commits other changes.
+    /// Records that the server begins to write on a connection. The answer to an admitted request existed earlier, when
+    /// the request ended. It may have waited in a send batch while the journal committed other changes.
     pub(crate) fn answering(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();

@@ -78,7 +78,7 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that the journal has failed to append this batch, or in another call.
+    /// Records that the journal has failed. `batch` is the batch that it was appending, or none if another call failed.
     pub(crate) fn failing(&self, process: u64, batch: Option<u64>) {
         let mut state = self.lock();
         if state.process != process {

@@ -48,7 +48,7 @@ impl Oracle {
         process
     }
 
-    /// Counts the delay of write-behind data from now on, because the disk has caused the delay so far.
+    /// Restarts the measurement of the delay of write-behind data, because the disk has caused the delay so far.
     pub(crate) fn excuse_delay(&self) {
         let mut state = self.lock();
         let now = state.now();
