@@ -97,7 +97,7 @@ impl Site {
         std::thread::spawn(move || lines.for_each(drop));
     }
 
-    /// Starts a server, and returns its log up to the line that it serves. Then kills the server.
+    /// Starts a server, and returns its log up to the line that reports that it serves. Then kills the server.
     pub fn log_of_start(&self, args: &[&str], variables: &[(&str, &str)]) -> String {
         let mut command = self.command(args);
         command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -210,7 +210,7 @@ pub struct Answer {
     pub etag: Option<String>,
     /// The path of the next page.
     pub next: Option<String>,
-    /// The seconds to wait.
+    /// The seconds of the header Retry-After.
     pub retry_after: Option<u64>,
 }
 

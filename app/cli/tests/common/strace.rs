@@ -20,7 +20,7 @@ pub fn inject(fault: &str, server: u32) -> Child {
     strace
 }
 
-/// Ends strace, and so the faults.
+/// Ends strace, which ends the faults too.
 pub fn end(mut strace: Child) {
     assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
     strace.wait().unwrap();

@@ -92,7 +92,7 @@ impl Drop for Running {
 struct Shop {
     site: Site,
     client: Client,
-    /// The id of the last event before the changes.
+    /// The id of the last event in the log before the changes.
     place: String,
 }
 

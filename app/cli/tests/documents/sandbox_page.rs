@@ -14,8 +14,8 @@ fn run(command: &str) -> String {
 /// Returns the commands of the page, in order.
 fn commands(html: &str) -> Vec<String> {
     let blocks = html.split("<pre").skip(1).map(|rest| rest.split("</pre>").next().unwrap());
-    // Each piece begins within a tag, and the text behind the tag is kept. So the first piece loses the end of the
-    // `pre` tag.
+    // Each piece begins inside a tag, and only the text after that tag is kept. The first piece begins inside the `pre`
+    // tag.
     blocks.map(|block| block.split('<').map(|piece| piece.split_once('>').unwrap().1).collect()).collect()
 }
 

@@ -1,5 +1,5 @@
 //! Jumps of the machine's clock under a running server: an hour back, a day forward, and back again. Each jump admits
-//! at most the requests of one new window. Also a clock that is years ahead until the next start.
+//! at most the requests of one new window. In another test the clock is years ahead until the next start.
 
 use std::path::Path;
 

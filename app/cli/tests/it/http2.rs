@@ -15,7 +15,7 @@ fn a_flood_ends_only_its_own_connection() {
     let Some(site) = serve("http2-floods", &[]) else { return };
     assert!(is_well(&site));
 
-    // A flood of header frames without an end (CVE-2024-27316).
+    // The client sends header frames without an end (CVE-2024-27316).
     let mut client = Client::connect(site.port, &[]);
     client.send(HEADERS, END_STREAM, 1, &head("/health"));
     let filler: Vec<_> = (0..50).flat_map(|_| field("x-filler", &"x".repeat(100))).collect();
@@ -23,8 +23,8 @@ fn a_flood_ends_only_its_own_connection() {
     assert!(taken < 100_000, "the server read on");
     assert!(is_well(&site));
 
-    // Requests that are reset at once (CVE-2023-44487). One write sends all of them, so that the server reads them
-    // together.
+    // The client resets its requests at once (CVE-2023-44487). One write sends everything, so that the server reads the
+    // frames together.
     let mut client = Client::connect(site.port, &[]);
     let mut burst = vec![];
     for stream in (1..20_001_u32).step_by(2) {
@@ -41,7 +41,7 @@ fn a_flood_ends_only_its_own_connection() {
     assert_eq!(goaway(&client.rest()), Some(11));
     assert!(is_well(&site));
 
-    // A flood of pings by a client that does not read the answers (CVE-2019-9512).
+    // The client sends a flood of pings and does not read the answers (CVE-2019-9512).
     let mut client = Client::connect(site.port, &[]);
     let _ = (0..20_000).all(|_| client.send(PING, 0, 0, b"12345678"));
     assert!(is_well(&site));

@@ -379,7 +379,8 @@ fn the_first_key_can_come_from_a_file() {
 #[test]
 fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key() {
     let site = Site::new("check");
-    // The path is short enough for a socket, but the path in the staging folder is too long.
+    // A socket may have this path. But the server first creates the socket in a staging folder, where its path would be
+    // too long.
     let longest = "s".repeat(107);
     for path in [&longest, &"s".repeat(108)] {
         for command in ["check-config", "serve"] {

@@ -39,7 +39,7 @@ fn now() -> Instant {
 /// One step of an attacker. Returns the number of its connections that have ended.
 type Attack = Box<dyn FnMut() -> usize + Send>;
 
-/// Ends an attack when it is dropped. Without it the attackers would not stop if a probe fails.
+/// Ends an attack when this guard is dropped, so that the attackers also stop if a probe fails.
 struct StopOnDrop<'s>(&'s AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -115,9 +115,9 @@ impl AttackedServer {
         took[PROBES * 99 / 100]
     }
 
-    /// Runs attackers until a round of probes is good and, of each attacker, this number of connections has ended. The
-    /// number is required because a deadline that never passes would go unnoticed while there is room for more
-    /// connections.
+    /// Runs attackers until a round of probes is good and each attacker has lost the required number of connections.
+    /// The number is required because a deadline that never passes would otherwise go unnoticed while the server has
+    /// room for more connections.
     fn holds(&self, attackers: Vec<(usize, Attack)>) {
         let owed: Vec<_> = attackers.iter().map(|(owed, _)| *owed).collect();
         let ended: Vec<_> = owed.iter().map(|_| AtomicUsize::new(0)).collect();

@@ -11,7 +11,8 @@ use crate::common::{BINARY, Site, free_port};
 /// The limit of open files.
 const FILES: usize = 400;
 
-/// The limits of connections that follow from it with one thread: for the operations listener, and for the public one.
+/// The limits of connections that the server derives from [`FILES`] with one thread, for the operations listener and
+/// for the public listener.
 const OPS: usize = (FILES - 100 - 5) / 4;
 const PUBLIC: usize = FILES - 100 - 5 - OPS;
 

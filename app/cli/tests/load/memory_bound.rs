@@ -21,8 +21,8 @@ const CONNECTIONS: usize = 1_000;
 const UNKNOWN_KEYS: u32 = 100_000;
 const LIVE_KEYS: usize = 10_000;
 
-/// The maximum growth of the memory during the last nine tenths of the unknown keys. It is less than keeping each of
-/// them would take.
+/// The maximum growth of the memory during the last nine tenths of the unknown keys. A server that stored every unknown
+/// key would grow by more.
 const UNKNOWN_GROWTH_MAX_KIB: u64 = 2 * 1024;
 
 /// Requests in flight on one connection.

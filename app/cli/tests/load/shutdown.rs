@@ -130,7 +130,8 @@ fn a_second_signal_stops_the_server_at_once() {
     }
     assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "it waits for its last answer");
     let signalled = now();
-    // The first signals of this loop may still count as the same request as the signal before it.
+    // The server counts a stop signal that soon follows the first one as the same request. So the loop sends signals
+    // until the server has ended.
     let status = loop {
         site.signal("-TERM");
         if let Some(status) = site.server.as_mut().unwrap().try_wait().unwrap() {

@@ -11,7 +11,7 @@ use crate::common::{Client, Site};
 fn a_demonstration_for_a_filled_store_reports_that_it_adds_nothing() {
     let site = stocked("demo-again");
     assert_eq!(site.run(&["backup", "stocked.db", "--quiet"]).status.code(), Some(0));
-    // A complete order may exist without its pet and any category.
+    // A complete order may exist although its pet has been deleted and the shop has no category.
     let order = r#"{"order":{"id":4,"petId":9,"quantity":1,"complete":true}}"#;
     std::fs::write(site.folder.join("order"), order).unwrap();
     assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));

@@ -3,7 +3,8 @@
 use super::frames::*;
 use crate::common::Site;
 
-/// The maximum number of requests until the server has begun the delayed one. Their number suffices on a slow machine.
+/// The maximum number of requests that are sent while the server has not begun the delayed one. It suffices on a slow
+/// machine.
 const TRIES: usize = 10_000;
 
 /// A fault plan of the sandbox that delays each POST.

@@ -19,7 +19,7 @@ fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> 
     while !site.run(&["healthcheck"]).status.success() {
         assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server ended");
     }
-    // The server listens before it has created its first account, so this waits for the account.
+    // The server listens before it has created its first account, so this loop waits for the account.
     while !site.run(&["keys", "show", "1", "--db", "memory"]).status.success() {}
     let mut trial = Trial { site, key };
     happens(&trial);
