@@ -19,7 +19,7 @@ const PENDING_MAX: usize = 10_000;
 /// Number of bans that are recorded concurrently, so that a store can commit them together.
 const BATCH: usize = 64;
 
-/// The pause after the first failure of the store. It doubles with each further one.
+/// The pause after the first failure of the store. The pause doubles with each further failure.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 
 /// The longest pause between two attempts, so that bans are recorded soon after the store is available again.

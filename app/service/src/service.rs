@@ -45,7 +45,7 @@ pub struct Ports {
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
-    /// Counts requests without a valid key, in this process.
+    /// Counts the requests of this process that have no valid key.
     pub addresses: Arc<dyn AddressLimits>,
     /// The treatment of requests while the quota store is down.
     pub on_quota_outage: OnQuotaOutage,
@@ -274,7 +274,8 @@ impl Readiness for Service {
     }
 }
 
-/// The public reason. The storage engine's message about damage names tables and pages, and is only for the log.
+/// The reason in a form that clients may see. The storage engine's message about damage names tables and pages, so it
+/// is only logged.
 fn reason(error: &StoreError) -> String {
     match error.kind() {
         StoreErrorKind::Corrupt => StoreErrorKind::Corrupt.to_string(),
