@@ -146,7 +146,7 @@ impl Certificate {
         old.cert != self.in_force.read().cert
     }
 
-    /// The TLS configuration: TLS 1.3 and 1.2 with the defaults of ring.
+    /// The TLS configuration: TLS 1.3 and 1.2, with the default cipher suites of the library `ring`.
     pub(crate) fn config(self: &Arc<Self>) -> Result<ServerConfig, Error> {
         let config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;

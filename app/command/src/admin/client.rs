@@ -58,7 +58,7 @@ pub(crate) fn begin(
     first.understood().map(|_| answers)
 }
 
-/// Starts a transfer, and returns the first answer, which may also be a refusal or another instruction than "ready".
+/// Starts a transfer, and returns the server's first answer. It may be "ready", a refusal, or another instruction.
 pub(crate) fn begun(
     server: &UnixStream,
     request: &AdminRequest,

@@ -22,7 +22,7 @@ pub(crate) struct AdminHandler {
     pub(crate) bulk: Arc<BulkTransfers>,
     /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
-    /// None if no server runs.
+    /// None for a command that runs without a server.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 

@@ -198,7 +198,7 @@ pub(crate) struct AccountView {
     pub(crate) plan: String,
     /// Requests a minute that the account may send: the limit of its plan, or its own on the enterprise plan.
     pub(crate) minute: Option<u32>,
-    /// Requests a day that the account may send, from the same source as `minute`.
+    /// Requests a day that the account may send, by the same rule as `minute`.
     pub(crate) day: Option<u32>,
     pub(crate) created_at: String,
 }

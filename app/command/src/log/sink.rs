@@ -75,7 +75,7 @@ fn write_all(
 ) {
     let (mut told, mut is_torn) = (0, false);
     while let Some(first) = lines.blocking_recv() {
-        // A partially written line is ended first.
+        // If the last line was written in part, that line is ended first.
         let ended = if is_torn { "\n" } else { "" };
         let mut text = ended.to_owned() + &first;
         while text.len() < 64 * 1024

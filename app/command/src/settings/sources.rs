@@ -30,8 +30,8 @@ pub(crate) struct Loaded {
 }
 
 impl CommandLine {
-    /// Parses the command line. clap reports a fault of the line itself; a fault of the environment or of the file names its
-    /// variable or its line.
+    /// Parses the command line. clap reports a fault of the line itself; the message about a fault of the environment
+    /// or of the file names the variable or the line.
     pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
         let Self { arguments, declare } = self;
         check_environment(&declare())?;
@@ -270,7 +270,7 @@ fn shown(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the known word that is most similar, if one is similar enough.
+/// Returns the known word that is most similar to this word, if one is similar enough.
 pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     const LIKE: f64 = 0.8;
     let near = known.map(|known| (strsim::jaro_winkler(known, word), known));
