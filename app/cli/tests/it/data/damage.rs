@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use super::{stocked, text};
 use crate::common::{Client, Site};
 
-/// The maximum number of requests until an expected state is reached. They take some seconds, or longer on a slow
-/// machine.
+/// The maximum number of requests until an expected state is reached. These requests take some seconds, or longer on a
+/// slow machine.
 const TRIES: usize = 100_000;
 
-/// A header whose idempotency record is stored in the damaged index.
+/// The header of a request under an idempotency key. Its record would be stored in the index that the test damages.
 const KEYED: &str = "idempotency-key: once\r\n";
 
 fn data(site: &Site) -> PathBuf {
