@@ -49,7 +49,7 @@ enum Entry {
     Usage(Vec<UsageCount>),
     Pruned(Timestamp),
     EventsPruned(EventLimits),
-    /// If `anew` has an epoch, everything but accounts and keys is cleared first, and the journal gets that epoch.
+    /// If `anew` has an epoch, everything except accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
         new_epoch: Option<u64>,

@@ -17,7 +17,7 @@ const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 /// contract permits.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
-/// Names of pets: three names, some in upper and lower case.
+/// Three names of pets, two of them also in other letter cases.
 const NAMES: [&str; 6] = ["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"];
 
 /// A shop with gaps: pets of three categories, names in upper and lower case, all statuses, every fifth pet deleted,

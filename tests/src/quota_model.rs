@@ -120,7 +120,7 @@ pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp
     }
 }
 
-/// One request a minute, and no strike allowed: the second request bans.
+/// A request of a key that may send one request a minute without a strike, so the second request bans the key.
 pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000_000), at(secs)) }

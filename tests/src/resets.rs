@@ -215,7 +215,7 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
             let store = store.clone();
             tokio::spawn(async move {
                 for round in 0..200_u64 {
-                    // A rejection is an answer too: the unit is sold until the next reset.
+                    // A rejection is ignored, because the unit stays sold until the next reset.
                     let _ =
                         store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
                 }

@@ -17,7 +17,7 @@ use crate::together::together;
 /// The expiry of the records of these cases.
 pub(crate) const EXPIRES_SECS: u64 = 86_400;
 
-/// An operation under a key, at a time.
+/// Returns the operation under an idempotency key, as requested at this time.
 pub(crate) fn under_key<O: Repeatable>(
     operation: O,
     account: AccountId,

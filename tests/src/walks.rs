@@ -70,7 +70,7 @@ async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTree
             break;
         }
     }
-    // The writers are stopped before the verdict: a panic here would leave them running.
+    // The writers are stopped before a fault is reported, because the panic would leave them running.
     writers.stop().await;
     if let Some(fault) = fault {
         panic!("a walk sees what stays exactly once: {fault}");
@@ -129,7 +129,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
             async move { drop(subject.run(set_status(pet, status)).await.expect("it has units")) }
         });
     }
-    // Another pet leaves the filter and comes back: the only guarantee for it is that it is not returned twice.
+    // Another pet leaves the filter and comes back. The only guarantee for that pet is that it is not returned twice.
     let leaving = subject.add_pet(category, 1).await;
     writers.add(subject, move |subject, round| async move {
         let status = [PetStatus::Sold, PetStatus::Available][round % 2];

@@ -42,7 +42,7 @@ pub enum Bug {
     RefusalsUnchecked,
     /// Fails every call after an operation has panicked.
     PanicSpreads,
-    /// Skips a record whose id directly follows the place where a page begins.
+    /// Leaves out a record whose id directly follows the id after which a page begins.
     SkippingPage,
     /// Reports that more records follow whenever a page is full.
     FullMeansMore,
@@ -56,7 +56,7 @@ pub enum Bug {
     NarrowColumns,
     /// Stores the expiry of a key, but not the end of its overlap with a successor.
     OverlapForgotten,
-    /// Reads a record in two halves.
+    /// Reads the two halves of a record in separate steps.
     TornRead,
     /// Caches every credential for ever.
     CredentialKept,
@@ -128,14 +128,14 @@ pub enum Bug {
     EventsAfterReply,
     /// Adds the events of an idempotent request again when it is replayed.
     ReplayEmitsAgain,
-    /// Skips the event directly after the place where a page begins.
+    /// Leaves out the event directly after the position after which a page begins.
     SkippingEventPage,
     /// Reports that a page has read the log only up to the last event that passed the filter, so that a reader without
     /// a match never advances.
     EventPageStuck,
     /// Shows private events to every account.
     PrivateEventsShown,
-    /// Reads after an id of an earlier epoch as if it were of the present one.
+    /// Reads after an id of an earlier epoch as if the id were of the present epoch.
     EventEpochIgnored,
     /// Keeps the epoch of the log through a reset.
     ResetKeepsEventEpoch,

@@ -27,7 +27,7 @@ pub(super) struct Tables {
     given: LastIds,
 }
 
-/// The next number. An unused number leaves a gap, and is never reused.
+/// The next number. A number that is not used leaves a gap, and is never assigned again.
 fn next(last: &mut u64) -> u64 {
     *last += 1;
     *last

@@ -1,4 +1,4 @@
-//! Schemas: whether values of the one schema are still valid for the other.
+//! Schemas: checks that values of one schema are still valid for the other schema.
 //!
 //! A value that a client sends must be valid for the present schema if it was valid for the released one. A value that
 //! a client receives must be valid for the released schema if it is valid for the present one. So one comparison serves

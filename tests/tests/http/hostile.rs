@@ -1,4 +1,5 @@
-//! Hostile clients: raw bytes, and the answers that they must get. One table for each family, over one server.
+//! Hostile clients: raw bytes, and the answers that they must get. There is one table for each family of faults, and
+//! one server for all tables.
 //!
 //! A row has a name, the bytes, and the expected outcome: the answers in order, and whether the connection stays
 //! usable. Each row is sent three times: in one piece, byte by byte, and in one piece by a client that then closes its

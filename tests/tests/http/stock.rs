@@ -217,8 +217,8 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             .find_map(|action| if let Action::Set(units) = action { Some(*units) } else { None });
         match set {
             None => assert_eq!(free, ledger.free + changes.iter().sum::<i64>(), "round {round}"),
-            // Setting the stock overwrites the changes before it in this round. Those after it still count, so some of
-            // the changes must add up to the difference.
+            // Setting the stock overwrites the changes before it in this round, but not the changes after it. So some
+            // of the changes must add up to the difference.
             Some(units) => {
                 let after = free - i64::try_from(units).unwrap();
                 assert!(adds_up(&changes, after), "round {round}: {units} set, {free} left, {changes:?}");

@@ -22,9 +22,9 @@ pub(crate) struct LinkConditions {
     pub(crate) latency: Duration,
     /// The maximum time that a byte takes beyond the minimum.
     pub(crate) jitter: Duration,
-    /// One write in this many is accepted only in part. With 0, every write is accepted whole.
+    /// One write in this many is accepted only in part. With 0, every write is accepted as a whole.
     pub(crate) split_once_in: u32,
-    /// One write in this many is delayed by seconds. With 0, none is.
+    /// One write in this many is delayed by seconds. With 0, no write is delayed.
     pub(crate) stall_once_in: u32,
 }
 

@@ -82,7 +82,8 @@ fn a_pipelined_request_is_answered_after_the_stream() {
     assert_eq!(connection.read_answer(false).expect("the pets").json(), serde_json::json!([]));
 }
 
-/// A client that reads nothing: the server holds a bounded number of bytes for it, and gives it up after a minute.
+/// The server holds a bounded number of bytes for a client that reads nothing, and disconnects that client after a
+/// minute.
 #[test]
 fn a_client_that_does_not_read_is_given_up_and_holds_no_events() {
     const LINK: usize = 1_024;
