@@ -1,4 +1,4 @@
-//! The reload of settings: they are read again from the same sources, and those that can change at run time are
+//! The reload of settings: the settings are read again from the same sources, and those that can change at run time are
 //! applied.
 
 use std::sync::Arc;

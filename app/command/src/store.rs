@@ -39,7 +39,7 @@ pub(crate) struct Backend {
     pub(crate) epoch: u64,
     /// Counters of commits to the file; none without a file.
     pub(crate) commits: Option<Arc<CommitCounters>>,
-    /// The data file, for reading beside the store; none without a file.
+    /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
     /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
@@ -128,7 +128,7 @@ impl Backend {
         self.store.check_at(now).is_ok()
     }
 
-    /// The failure of the disk, while it fails. No change is written meanwhile.
+    /// The error of the disk; none while the disk works. While the disk fails, no change is written.
     pub(crate) fn disk_fault(&self) -> Option<StoreError> {
         self.store.journal_fault()
     }
@@ -153,7 +153,7 @@ impl Backend {
         self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
     }
 
-    /// The reason why the log of the data file is not checkpointed, if it is not.
+    /// The reason why the log of the data file cannot be checkpointed; none if there is no fault.
     pub(crate) fn log_fault(&self) -> Option<String> {
         self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
     }
@@ -164,7 +164,7 @@ impl Backend {
     }
 }
 
-/// The data file of a store, for reading beside it.
+/// The data file of an open store. Commands read the file while the store is open.
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {

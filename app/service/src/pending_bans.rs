@@ -134,7 +134,7 @@ impl PendingBans {
     }
 
     async fn record(&self, store: BanStore<'_>, key: KeyId, ban: Ban) -> Result<(), StoreError> {
-        // The result is ignored: a rejection means that the key no longer exists, so it needs no ban.
+        // The result is ignored, because a rejection means that the key no longer exists and needs no ban.
         let _: Result<KeyRecord, _> =
             store.deadlines.write(run(store.transactor, BanKey { id: key, ban }, ban.since)).await?;
         let mut pending = self.lock();

@@ -158,7 +158,7 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// Writes the bans that the gate has decided since the last call to the records of their keys. The gate enforces
+    /// Writes each ban that the gate has decided since the last call into the record of its key. The gate enforces
     /// these bans already. After a failure of the store this function does nothing for one second; the pause doubles
     /// with each further failure, up to 8 s.
     ///
@@ -167,8 +167,8 @@ impl Service {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
 
-    /// Writes the bans that are not recorded yet to the records of their keys, even if the store has just failed. Call
-    /// it before the process ends.
+    /// Writes each ban that is not recorded yet into the record of its key, even if the store has just failed. Call
+    /// this function before the process ends.
     pub async fn record_all_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_all(self.ban_store()).await
     }

@@ -198,7 +198,7 @@ impl Write for Reader<'_> {
     }
 }
 
-/// Sets time limits, so that a client that stops does not block writers.
+/// Sets time limits for reads and writes, so that a client that neither reads nor sends does not block writers.
 fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LINE_TIME))?;

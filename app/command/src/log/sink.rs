@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// Maximum number of queued lines. Further lines are dropped and counted, as are lines that cannot be written.
 const LINES_MAX: usize = 8_192;
 
-/// The maximum time for which a process that ends waits for its last lines to be written.
+/// The maximum time for which the end of a process waits until the last lines are written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Sink {

@@ -18,8 +18,8 @@ use crate::store::Backend;
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// Usage and bans that are dated further ahead than this are forgotten at the start. Shorter differences are kept, so
-/// that a clock that steps back grants no requests. Longer ones come from a clock that was wrong, such as one with an
-/// empty battery, and could lock accounts out for years.
+/// that a clock that steps back grants no requests. Longer differences come from a clock that was wrong, for example
+/// because its battery was empty, and could lock accounts out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// 2026-11-01, as the time since 1970. A clock that shows an earlier time is wrong, because this program did not exist

@@ -63,8 +63,8 @@ impl CommandLine {
         Ok(Loaded { matches, file })
     }
 
-    /// Returns the command line with the flags before the command moved behind it, where clap expects them: `petstore
-    /// --db x keys list` becomes `petstore keys --db x list`.
+    /// Returns the command line with the flags that stand before the command moved behind the command, where clap
+    /// expects them: `petstore --db x keys list` becomes `petstore keys --db x list`.
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
@@ -256,7 +256,7 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether a setting names a file or a host, so that its parser accepts any word.
+/// Returns whether the parser of a setting accepts any word, because the setting names a file or a host.
 fn is_name(setting: &Arg) -> bool {
     let names = setting.get_value_names().unwrap_or_default();
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))

@@ -59,7 +59,8 @@ impl Output {
         })
     }
 
-    /// Returns whether a write failed because the reader of a pipe has closed it, which is no failure of the export.
+    /// Returns whether a write failed because the reader of the pipe has closed the pipe, which is no failure of the
+    /// export.
     pub(super) fn is_unread(&self) -> bool {
         self.unread
     }
