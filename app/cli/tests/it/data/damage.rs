@@ -135,7 +135,8 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     site.serve(&[], &[]);
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
 
-    // A start that ended before it wrote anything does not mark the file as used, so its missing log is no damage.
+    // A start that ended before it wrote anything does not mark the file as used. So the missing log of the file is no
+    // damage.
     let taken = site.port.to_string();
     let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
     assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");
