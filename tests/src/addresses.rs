@@ -102,8 +102,8 @@ pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     );
 }
 
-/// A client with an IPv6 /64 network has 2^64 addresses: they count as one address. An address in the next network is
-/// another one.
+/// A client with an IPv6 /64 network has 2^64 addresses, which count as one address. An address in the next network
+/// counts separately.
 pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     let network = 0x2001_0DB8_0000_0001;
     let mut admitted = 0;

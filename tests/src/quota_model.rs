@@ -96,8 +96,8 @@ impl Model {
         }
     }
 
-    /// Lifts a ban and clears the strikes, because with them the next refusal would ban again. `lifted_at` is the time
-    /// of the lift in the record of the key.
+    /// Lifts a ban and clears the strikes, because with the old strikes the next refusal would ban the key again.
+    /// `lifted_at` is the time of the lifting in the record of the key.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp, lifted_at: Option<Timestamp>) {
         if let Some(ban) = self.bans.get_mut(&key) {
             *ban = ban.lifted(now);

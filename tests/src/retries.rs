@@ -75,7 +75,7 @@ where
     assert_eq!(subject.snapshot().await, after, "a retry has no effect");
 }
 
-/// Of 32 equal concurrent requests one has an effect, and all get its answer.
+/// Of 32 equal concurrent requests one has an effect, and all get the answer of that request.
 pub async fn concurrent_retries_have_one_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;

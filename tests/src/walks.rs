@@ -99,7 +99,7 @@ fn numbers(pets: &[PetId]) -> BTreeSet<u64> {
     pets.iter().map(|id| id.get()).collect()
 }
 
-/// A walk over all pets returns each lasting one once, during concurrent creations, deletions and changes.
+/// A walk over all pets returns each lasting pet once, during concurrent creations, deletions and changes.
 pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     let (dogs, cats) = (subject.add_category("Dogs").await, subject.add_category("Cats").await);
     let mut writers = Writers::new();
@@ -116,7 +116,8 @@ pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     check::<PetRecord>(subject, &PetFilter::default(), &numbers(&staying), writers).await;
 }
 
-/// A walk over available and pending pets returns a pet exactly once even if its status keeps changing between the two.
+/// A walk over available and pending pets returns a pet exactly once even if its status keeps changing between these
+/// two statuses.
 pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -157,8 +158,8 @@ pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk over the orders of a pet returns each lasting order once, while others are placed and cancelled and lasting
-/// ones are completed.
+/// A walk over the orders of a pet returns each lasting order once, while other orders are placed and cancelled and
+/// lasting orders are completed.
 pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (pet, other) = (subject.add_pet(category, 100_000).await, subject.add_pet(category, 100_000).await);
@@ -186,8 +187,8 @@ pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     check::<OrderRecord>(subject, &filter, &staying, writers).await;
 }
 
-/// A walk over categories returns each lasting category once, while others are created and deleted and lasting ones are
-/// renamed.
+/// A walk over categories returns each lasting category once, while other categories are created and deleted and
+/// lasting categories are renamed.
 pub async fn a_walk_sees_each_category_that_stays_once(subject: &Subject) {
     let mut staying = Vec::new();
     for number in 0..40 {

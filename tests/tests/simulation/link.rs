@@ -42,7 +42,7 @@ struct Wire {
 struct Pipe {
     on_the_way: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// The arrival time of the last byte that was sent, or of the end. Later bytes arrive after it.
+    /// The arrival time of the last byte that was sent, or of the end. Later bytes arrive after this time.
     last: Instant,
     has_ended: bool,
     /// Set when the receiving end was dropped.

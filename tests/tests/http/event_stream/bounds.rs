@@ -31,7 +31,7 @@ fn an_account_has_five_streams_and_a_closed_one_frees_its_place() {
     drop(open(&other, ""));
     // A HEAD request does not open a stream.
     assert_eq!(client.send("HEAD", "/v1/events/stream", &[], None).status, 200);
-    // The server notices that a client has closed its stream, although it sends nothing on it.
+    // The server notices that a client has closed its stream, although the server sends nothing on the stream.
     drop(streams.pop());
     let mut attempts = std::iter::repeat_with(|| client.get("/v1/events/stream?wait=1")).take(5_000);
     assert!(attempts.any(|answer| answer.status == 200), "the place is free again");

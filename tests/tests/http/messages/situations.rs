@@ -19,7 +19,7 @@ use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A short deadline, but longer than the arrival of a request that is sent as a whole.
+/// A short deadline. A request that is sent as a whole arrives in less time.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(seen: &mut Seen) {
