@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 /// The largest id: 2^53 - 1, the last integer that every JSON client holds exactly.
 pub const ID_MAX: u64 = (1 << 53) - 1;
 
-/// Why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Not a plain decimal number: a sign, a leading zero, a fraction, anything that is not a digit.

@@ -54,9 +54,9 @@ pub struct Renamed<Id = CategoryId, Name = CategoryName> {
 /// The names of all records of a kind, with the collisions among them.
 #[derive(Debug)]
 pub struct Namesakes<Id = CategoryId, Name = CategoryName> {
-    /// The oldest record of each name, and that name.
+    /// The oldest record of each name, with the name as that record has it.
     bearers: HashMap<FoldedName, (Id, Name)>,
-    /// The others, each with the name that it shares.
+    /// The other records, each with the name that it shares with an older one.
     others: BTreeMap<Id, Name>,
 }
 
@@ -77,7 +77,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.insert(id, name);
     }
 
-    /// Adds a record with a generated name. Every other record keeps its name in preference to this one.
+    /// Adds a record whose name was generated, and returns its name. If another record has the generated name, this
+    /// record gets another one.
     pub fn add_made(&mut self, id: Id, name: Name) -> Name {
         let made = std::iter::once(name.clone()).chain(self.made_of(&name, id));
         let name = self.free_of(made).unwrap_or(name);
@@ -112,7 +113,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         renamed
     }
 
-    /// Candidate names with the id appended: one more than there are records that could have one of them.
+    /// Candidate names with the id appended. Their number is one more than that of the names in use, so that one is
+    /// free.
     fn made_of(&self, name: &Name, id: Id) -> impl Iterator<Item = Name> + use<Id, Name> {
         let attempts = u64::try_from(self.bearers.len()).unwrap_or(u64::MAX).saturating_add(1);
         let name = name.clone();

@@ -59,7 +59,7 @@ pub enum Plan {
     Free,
     /// For one application.
     Pro,
-    /// For many.
+    /// For several applications.
     Business,
     /// Limits agreed with this account alone.
     Enterprise(Limits),
@@ -80,11 +80,11 @@ impl Plan {
 /// The limits of the plans that have a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanTable {
-    /// Of [`Plan::Free`].
+    /// The limits of [`Plan::Free`].
     pub free: Limits,
-    /// Of [`Plan::Pro`].
+    /// The limits of [`Plan::Pro`].
     pub pro: Limits,
-    /// Of [`Plan::Business`].
+    /// The limits of [`Plan::Business`].
     pub business: Limits,
 }
 

@@ -32,7 +32,7 @@ fn readings() -> impl Strategy<Value = Vec<Timestamp>> {
     })
 }
 
-/// The windows as plain counts: how many each number has admitted, and the highest number that any clock showed.
+/// The windows as plain counts: the requests that each window number has admitted, and the highest number so far.
 #[derive(Default)]
 struct Counts {
     admitted: BTreeMap<u32, u32>,

@@ -7,7 +7,7 @@ use petstore_domain::{Changes, Footprint, Operation, Timestamp, View, happenings
 
 use crate::StoreError;
 
-/// An operation as a store sees it: without its types and without its rejections.
+/// An operation in the form in which a store runs it, without the types of its result and of its rejections.
 pub trait Transition: Send + Sync {
     /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
     fn footprint(&self, seen: &View) -> Footprint;
@@ -18,14 +18,16 @@ pub trait Transition: Send + Sync {
 
 /// Runs transitions, each atomically.
 ///
-/// An implementation must keep these, and `petstore-tests` proves them:
-/// - Transitions are serializable with respect to their footprints: everything that `decide` saw still held when its changes
-///   were made. For a decision of None it held at one moment: a view that is loaded in pieces may show a state that never
-///   existed.
-/// - A read outside the footprint sees nothing. A decision of None leaves no trace.
-/// - The changes of a transition become visible together: a reader that has seen one of its records finds the others in
+/// An implementation must keep these rules, which the suite in `petstore-tests` tests:
+/// - Transitions are serializable with respect to their footprints: everything that `decide` saw still held when its
+///   changes were made. If `decide` returned None, everything that it saw must have held at one moment, because a view
+///   that is loaded in pieces may show a state that never existed.
+/// - `decide` cannot read a record outside the footprint. A decision of None leaves no trace.
+/// - The changes of a transition become visible together: a reader that has seen one of the changed records finds the
+///   others changed in later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
 ///   later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
-/// - The reply comes after the commit. The last decision before the reply is the one that counts.
+/// - The reply comes after the commit. A store may call `decide` several times; the last decision before the reply
+///   counts.
 /// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
 /// - If the caller drops its future, the transition is done entirely or not at all.
 /// - Ids are part of the view. No id is written twice, on any handle of the store. A create that was sent after another one

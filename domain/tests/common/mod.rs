@@ -15,7 +15,7 @@ pub(crate) use shop::Shop;
 /// compares the wrong two fails.
 pub(crate) const PET_VERSION: u64 = 3;
 
-/// The version of its inventory item.
+/// The version of that pet's inventory item.
 pub(crate) const ITEM_VERSION: u64 = 7;
 
 /// The version of each category that [`shop`] makes.
@@ -30,10 +30,10 @@ pub(crate) const RECORDS_MAX: u32 = 100_000;
 /// The pet that [`shop`] makes.
 pub(crate) const REX: PetId = PetId::FIRST;
 
-/// Its category.
+/// The category of that pet.
 pub(crate) const DOGS: CategoryId = CategoryId::FIRST;
 
-/// The other category there.
+/// The other category that [`shop`] makes.
 pub(crate) fn cats() -> CategoryId {
     category_id(2)
 }
@@ -179,7 +179,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     }
 }
 
-/// An operation under the idempotency key `again` of account 1; one number stands for its body.
+/// An operation under the idempotency key `again` of account 1. Requests with the same number have the same body.
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {

@@ -51,7 +51,7 @@ fn an_idempotency_key_is_the_same_bare_and_quoted() {
             assert!((1..=IdempotencyKey::MAX).contains(&characters.len()));
             assert!(characters.bytes().all(|byte| byte.is_ascii_graphic()));
             assert!(text == characters.as_bytes() || text == format!("\"{characters}\"").as_bytes());
-            // Inside quotes there is neither a quote nor a backslash.
+            // A quoted key contains neither a quote nor a backslash.
             let quotable = !characters.contains(['"', '\\']);
             let quoted = IdempotencyKey::parse(format!("\"{characters}\"").as_bytes());
             assert_eq!(
