@@ -30,8 +30,8 @@ pub(crate) struct Addresses {
 #[derive(Default)]
 struct Set([Entry; WAYS]);
 
-/// The minute of one address. It is stored per address, so that an address cannot detect the others of its set when the
-/// clock steps.
+/// The count of one address, with its minute. Each entry has a separate minute, so that a client cannot detect the
+/// other addresses of its set when the clock steps.
 #[derive(Default, Clone, Copy)]
 struct Entry {
     /// The upper half of the address's hash. The lower half selects the set.
@@ -76,8 +76,8 @@ impl Set {
         }
     }
 
-    /// The entry of the address: its own, or the one with the lowest count; of several, the one whose minute is the
-    /// oldest.
+    /// Returns the entry of the address. If it has none, returns the entry to replace: the one with the lowest count,
+    /// and of several such entries the one with the oldest minute.
     fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
         let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
@@ -147,7 +147,7 @@ mod tests {
         let mut set = Set::default();
         let mut left = |tag, minute| set.take(tag, LIMIT, Cost::One, minute).usage;
         assert_eq!(left(1, 8).remaining, 2);
-        // The clock is ahead for the second address, and back for the next request of the first.
+        // The clock is ahead when the second address sends, and back when the first address sends again.
         assert_eq!(left(2, 9).remaining, 2);
         let again = left(1, 8);
         assert_eq!((again.remaining, again.reset_secs), (1, 9 * 60));

@@ -1,7 +1,7 @@
 //! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
 //!
-//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition is decided on the tables and on the
-//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the
+//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition decides on the tables and on the
+//! earlier decisions of the batch. All changes go to the journal in one commit. After that they are written to the
 //! tables, which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data
 //! that a crash could take back.
 
@@ -20,15 +20,16 @@ use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit
-/// further.
+/// Maximum number of requests in a batch. A larger batch would delay its first caller, and hardly reduce the cost of a
+/// commit for each request further.
 const BATCH_MAX: usize = 256;
 
-/// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
+/// Maximum number of accounts whose usage is written in one call of the journal. No batch is committed during the
+/// call.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a
-/// second has requests.
+/// Maximum number of passes of one housekeeping run. A pass follows each batch. All passes together handle more
+/// accounts and expiring records than there are requests in a second.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -61,7 +62,7 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    /// Commits to `journal`, the last batch of which is `last`.
+    /// Commits to `journal`. `last` is the last batch in the journal.
     pub(crate) fn new(
         tables: Arc<Tables>,
         stripes: Arc<Stripes>,
@@ -121,16 +122,16 @@ impl Committer {
         Step::Worked
     }
 
-    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover
-    /// once.
+    /// Processes all waiting requests, and writes all changed usage to the journal. A failing journal is asked to
+    /// recover once.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
         while self.state.is_healthy() && self.write_behind() == Ok(true) {}
         self.batch.abandon();
     }
 
-    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown,
-    /// a later recovery does one of the two. `before`: the last ids issued before the import.
+    /// Commits an import, whose rows are in the hidden tables, and makes it visible; or drops it. If the outcome is
+    /// unknown, a later recovery does one of the two. `before` has the last ids issued before the import.
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
@@ -167,7 +168,7 @@ impl Committer {
         })
     }
 
-    /// Runs `work` on a thread other than the writer's. A panic ends the writer there, too.
+    /// Runs `work` on the calling thread, which is not the writer's. A panic of `work` ends the writer, too.
     pub(crate) fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -178,8 +179,8 @@ impl Committer {
         })
     }
 
-    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for
-    /// long.
+    /// Adds a pause between two attempts to recover a failing journal. Callers whose write is in doubt are answered
+    /// once the pauses add up to [`recovery::IN_DOUBT_MAX`].
     pub(crate) fn add_pause(&mut self, pause: Duration) {
         if let Some(unknown) = self.state.add_pause(pause) {
             self.batch.answer(&Err(unknown));
@@ -214,7 +215,8 @@ impl Committer {
         self.journal.append(&Batch { number, changes, last_ids, events })
     }
 
-    /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
+    /// Publishes a write that a thread other than the writer's has committed. If `written` is an error, asks the
+    /// journal once to recover, and publishes or drops the write accordingly.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -292,9 +294,10 @@ impl Committer {
         Step::Worked
     }
 
-    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next
-    /// batches, at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own
-    /// pace, so it is the larger of their two numbers.
+    /// Runs one pass of housekeeping: writes usage to the journal, and drops expired records and old events. If work
+    /// is left, further passes follow after the next batches, at most `passes` of them. Returns the number of records
+    /// dropped. The tables and the journal may drop different numbers of records in one pass, so it is the larger of
+    /// the two.
     fn keep_house(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
         if let Some(error) = self.state.error() {
             return Err(error);

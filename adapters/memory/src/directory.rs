@@ -2,15 +2,15 @@
 
 use once_cell::race::OnceBox;
 
-/// Bits of an index that select an entry of a chunk, and an entry of a node.
+/// Number of bits of an index that select an entry of a chunk, and an entry of a node.
 const CHUNK_BITS: u32 = 4;
 const NODE_BITS: u32 = 8;
 
 const CHUNK: usize = 1 << CHUNK_BITS;
 const NODE: usize = 1 << NODE_BITS;
 
-/// Number of leaves that need no further node: those of the first 65,536 entries. In blocks of sixteen records these
-/// are a million records.
+/// Number of leaves that are reached without a node. They have the first 65,536 entries: a million records, because an
+/// entry is a block of sixteen records.
 const DIRECT: usize = 16;
 
 type Chunk<T> = [T; CHUNK];

@@ -1,4 +1,4 @@
-//! The ids of records whose usage is to be written behind.
+//! The ids of records whose usage has changed since it was last written to the journal.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! An index from the hash of a name to slots. Names have too many values for a bitmap each.
+//! An index from the hash of a name to slots. There are too many names for a bitmap for each of them.
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that are added together, in a bulk load. One by one, each pair would cost a search of a tree that no cache
-/// holds.
+/// Pairs that a bulk load collects and adds together. Added one by one, each pair would cost a search of the tree,
+/// which no CPU cache can hold.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }

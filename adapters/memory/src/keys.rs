@@ -82,7 +82,7 @@ impl Keys {
         self.records.write(slot, Some(record));
     }
 
-    /// Counts a refusal by a window against the key of a request, which may begin a ban.
+    /// Counts a refusal by a window against the key of the request. The refusal may begin a ban.
     pub(crate) fn strike(&self, meter: &KeyMeter, ask: &Ask, usage: Usage) -> Verdict {
         let (verdict, is_begun) = meter.strike(ask, usage);
         if is_begun {

@@ -68,7 +68,7 @@ impl Tables {
         self.visibility.show();
     }
 
-    /// Forgets usage and strikes. The journal gets the change of the usage write-behind.
+    /// Forgets usage and strikes. Housekeeping later writes the changed usage to the journal.
     pub(crate) fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
         self.keys.forget_strikes();

@@ -152,7 +152,8 @@ impl Pets {
         if let Some(ids) = &filter.ids {
             return leapfrog(&[&Listed(ids)], cursor, max);
         }
-        // Three read locks at once. No writer takes another lock while it holds one of them, so there is no deadlock.
+        // This holds three read locks at once. No writer takes another lock while it holds one of them, so no deadlock
+        // can occur.
         let category = match filter.category_id {
             None => None,
             Some(id) => match self.by_category.get(&id) {

@@ -95,7 +95,7 @@ impl WriterState {
         (Self::InDoubt { pending, error: error.clone(), waited }, Some(Recovery::Failing(error)))
     }
 
-    /// Adds a pause in which the journal was not asked. Returns the error for the callers of the write in doubt, once
+    /// Adds a pause between two attempts to recover. Returns the error for the callers of the write in doubt, once
     /// they have waited for [`IN_DOUBT_MAX`].
     pub(crate) fn add_pause(&mut self, pause: Duration) -> Option<StoreError> {
         let Self::InDoubt { error, waited, .. } = self else { return None };
@@ -137,7 +137,7 @@ pub(crate) fn panicked_in_doubt() -> StoreError {
     StoreError::indeterminate(PANICKED)
 }
 
-/// The journal's error for requests that come now, which had no effect.
+/// The journal's error as it is reported to later requests, which have had no effect.
 fn as_unavailable(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.with_kind(StoreErrorKind::Unavailable),

@@ -9,7 +9,7 @@ pub(crate) const SLOT_MAX: u32 = u32::MAX;
 
 const BLOCK_BITS: u32 = 4;
 
-/// Number of records under one lock: it saves memory, and a page takes few locks.
+/// Number of records under one lock. A shared lock saves memory, and reading a page takes few locks.
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
 
 const _: () = assert!(SLOT_MAX >> BLOCK_BITS < Directory::<()>::LEN);

@@ -20,7 +20,7 @@ pub(crate) struct Stripes {
     hasher: RandomState,
 }
 
-/// The locks of some records, until it is dropped.
+/// The locked stripes of some records. Dropping this unlocks them.
 #[must_use]
 pub(crate) struct Held<'a> {
     _guards: Vec<MutexGuard<'a, ()>>,

@@ -11,8 +11,8 @@ use crate::dirty_set::DirtySet;
 use crate::packed_credentials::{PackedKey, PackedPlan};
 use crate::slab::{BLOCK, block_of, place_of};
 
-/// Meters by slot, created on first use. They are kept apart from the records, so that a change of plan leaves the
-/// counts.
+/// Meters by slot, created on first use. They are kept apart from the records, so that a change of an account's plan
+/// does not reset its counts.
 pub(crate) struct UsageMeters<M> {
     blocks: Directory<[M; BLOCK]>,
 }
@@ -71,7 +71,8 @@ impl AccountMeter {
         Verdict::Admitted(told(used.windows))
     }
 
-    /// Takes the windows to write them behind: the next request makes the account dirty again.
+    /// Returns the windows to be written to the journal, and unmarks the account: its next request makes it dirty
+    /// again.
     pub(crate) fn take_windows(&self) -> Windows {
         let mut used = self.used.lock();
         used.is_dirty = false;
@@ -139,7 +140,7 @@ impl KeyMeter {
     /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
     /// Returns true if a ban has begun.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
-        // The binding window is an exhausted one, and of two the one that resets last.
+        // `binding` returns an exhausted window; if both are exhausted, the one that resets last.
         let reset_secs = usage.binding().1.reset_secs;
         let allowed = ask.bans.strikes_allowed(ask.limits);
         let mut conduct = self.conduct.lock();
@@ -166,7 +167,7 @@ impl KeyMeter {
         conduct.see_lift(record.ban_lifted_at);
         let own = conduct.ban.filter(|ban| !ban.is_ended_by_lift(record.ban_lifted_at));
         if let Some(ban) = record.ban.filter(|ban| ban.outlasts(own)) {
-            // Another handle of the store may have decided it.
+            // Another handle of the store may have decided this ban.
             conduct.strikes = Strikes::default();
             self.set_ban(&mut conduct, Some(ban));
         } else {

@@ -20,7 +20,7 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const COUNTS: u64 = COUNT << COUNT_BITS | COUNT;
 const FLIP: u64 = COUNTS + 1;
 
-/// One write in the current epoch.
+/// The summand for one write in the current epoch.
 const fn unit(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
 }
@@ -30,7 +30,7 @@ const fn in_other_epoch(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
 }
 
-/// The number of flips, modulo its width.
+/// The number of flips, modulo the width of their counter.
 const fn flips(word: u64) -> u64 {
     word / FLIP
 }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_read_waits_for_writes_in_progress_and_not_for_later_ones() {
         let epochs = WriteEpochs::default();
-        // The start is in either epoch, and the last two cases wrap the flip counter around.
+        // The first epoch is either of the two, and the last two values make the flip counter wrap around.
         for flips in [0, 1, 2, 3, u64::MAX / FLIP - 1, u64::MAX / FLIP] {
             epochs.0.store(flips * FLIP, Ordering::Relaxed);
             epochs.wait_for_writes();

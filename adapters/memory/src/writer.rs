@@ -24,7 +24,7 @@ pub(crate) struct Durable {
     /// Locked for each step. Another holder of the lock has the journal to itself.
     pub(crate) committer: Arc<Mutex<Committer>>,
     pub(crate) older_events: OlderEvents,
-    /// None if a simulation drives the committer, or after the end.
+    /// None if a simulation drives the committer, or once the thread was joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -48,7 +48,8 @@ impl Durable {
         Ok(())
     }
 
-    /// Refuses further requests, processes the waiting ones, writes behind, and ends the threads.
+    /// Refuses further requests, processes the waiting ones, writes changed usage to the journal, and ends the
+    /// threads.
     pub(crate) fn close(&self) {
         self.older_events.close();
         self.queue.close();
@@ -56,10 +57,10 @@ impl Durable {
             self.committer.lock().finish();
             return;
         };
-        // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends
-        // anyway.
+        // This function may run on the thread itself: a waker that it called may have dropped the last reference to
+        // the store. A thread cannot join itself, and it ends anyway.
         if thread.thread().id() != thread::current().id() {
-            // The callers that waited were told of a panic.
+            // The error is ignored: after a panic the waiting callers have been told of it.
             let _ = thread.join();
         }
     }
