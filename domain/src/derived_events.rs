@@ -9,7 +9,6 @@ use crate::{CategoryRecord, KeyRecord, OrderRecord, PetRecord, Timestamp};
 ///
 /// `before` holds each existing record that `changes` replaces or removes: an operation changes no record that it has
 /// not read. A record that is written unchanged causes no event.
-/// not read. A record that is written as it was emits nothing.
 ///
 /// ```
 /// use petstore_domain::*;

@@ -38,7 +38,6 @@ pub trait EventBatchReader: Send {
     /// If events after `range.after` have been dropped, no batch is passed. The caller finds this out by comparing the
     /// returned extent with the range. A batch that is missing from the middle is
     /// [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
-    /// batch that is missing from the middle is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
     fn read(
         &mut self,
         range: &EventRange,

@@ -25,7 +25,6 @@ pub trait Transition: Send + Sync {
 /// - `decide` cannot read a record outside the footprint. A decision of None leaves no trace.
 /// - The changes of a transition become visible together: a reader that has seen one of the changed records finds the
 ///   others changed in later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
-///   later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
 /// - The reply comes after the commit. A store may call `decide` several times; the last decision before the reply
 ///   counts.
 /// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).

@@ -46,7 +46,7 @@ impl<'a> CoalescedBatch<'a> {
         }
     }
 
-    /// Writes the rows. The caller has a transaction.
+    /// Writes the rows. The caller has begun a transaction.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         delete(connection, "DELETE FROM pets WHERE id = ?1", deleted(&self.pets).map(PetId::get))?;
         delete(connection, "DELETE FROM orders WHERE id = ?1", deleted(&self.orders).map(OrderId::get))?;

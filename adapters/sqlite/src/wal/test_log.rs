@@ -1,4 +1,4 @@
-//! A log as SQLite writes it, as an independent implementation for tests.
+//! A log in the form in which SQLite writes it, implemented independently for tests.
 
 use super::{ByteOrder, Checksum, DamageScan, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogPosition, MAGIC};
 
@@ -13,7 +13,7 @@ pub(crate) struct TestLog {
     salts: [u8; 8],
     /// The number of committed frames.
     frames: usize,
-    /// The checksum of the last of them.
+    /// The checksum of the last committed frame.
     checksum: Checksum,
     /// The content of the next page, different in each page.
     fill: u8,
