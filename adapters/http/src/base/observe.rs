@@ -15,10 +15,10 @@ pub trait Observer: Send + Sync {
     /// Reports an answer for which [`Observer::wants`] returned `true`.
     fn answered(&self, exchange: &Exchange<'_>);
 
-    /// Reports a probable mistake in the setup that has not led to a failure.
+    /// Reports a probable mistake in the configuration that has not led to a failure.
     fn advise(&self, what: &str);
 
-    /// Reports a failure that no answer reports to a client.
+    /// Reports a failure that no client sees in an answer.
     fn trouble(&self, what: &str);
 }
 
@@ -42,13 +42,13 @@ pub struct Exchange<'a> {
     pub request_id: &'a str,
     /// The request's `traceparent`.
     pub traceparent: Option<&'a str>,
-    /// The client's address: that of the peer, or the one that trusted proxies forward.
+    /// The client's address: that of the peer, or the one that trusted proxies report.
     pub client: IpAddr,
     /// The account of the request, if it was authenticated.
     pub account: Option<AccountId>,
     /// The display prefix of the key, if the key is valid.
     pub key: Option<&'a str>,
-    /// The time from the end of the head to the answer.
+    /// The time from the end of the request's head to the answer.
     pub duration: Duration,
     /// The internal error, for answers with a status of 500 or above.
     pub fault: Option<&'a str>,

@@ -17,7 +17,7 @@ pub struct PageFile {
     name: &'static str,
     content_type: HeaderValue,
     gzip: Bytes,
-    /// Decompressed for the first client that does not accept gzip, and kept.
+    /// The decompressed content. It is made for the first client that does not accept gzip, and kept.
     plain: OnceLock<Bytes>,
     /// The CRC-32 and the length of the content.
     trailer: [u8; 8],

@@ -1,7 +1,7 @@
 //! Entity tags and the conditional headers (RFC 9110, sections 8.8.3 and 13.1).
 //!
-//! A strong tag is `"epoch-version"`. The epoch of the store makes tags from before a reset or a fresh start differ
-//! from later tags with the same version.
+//! A strong tag is `"epoch-version"`. Because of the epoch of the store, a tag from before a reset or a new start
+//! differs from a later tag with the same version.
 
 use std::num::NonZeroU8;
 
@@ -22,7 +22,7 @@ const WEAK: &[u8] = b"W/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntityTag {
     bytes: [u8; TAG_MAX],
-    /// The length plus one: a non-zero type makes `Option<EntityTag>` no larger than the tag.
+    /// The length of the tag plus one. The type has no zero, so that `Option<EntityTag>` is no larger than the tag.
     end: NonZeroU8,
 }
 
@@ -58,7 +58,7 @@ impl EntityTag {
         &self.bytes[..self.len()]
     }
 
-    /// The quoted part, which is all that a weak comparison uses.
+    /// Returns the quoted part. A weak comparison uses nothing else.
     fn opaque(&self) -> &[u8] {
         self.as_bytes().strip_prefix(WEAK).unwrap_or(self.as_bytes())
     }
@@ -115,7 +115,7 @@ pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precond
     }))
 }
 
-/// Returns the precondition of a change under `If-None-Match` (RFC 9110, section 13.1.2), combined with the one of
+/// Returns the precondition of `If-None-Match` on a change (RFC 9110, section 13.1.2), combined with that of
 /// `If-Match`. `*` excludes every existing resource.
 pub(crate) fn unless_known(
     headers: &HeaderMap,
@@ -154,8 +154,8 @@ impl IfNoneMatch<'_> {
     /// The value for a request without the header.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Returns whether the client has this representation, so that the response is 304. The comparison is weak for
-    /// resources and lists.
+    /// Returns whether the client has this representation, so that the response is 304. Weak and strong tags are
+    /// compared alike (the weak comparison).
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {
             None => false,
@@ -177,7 +177,7 @@ enum Tags<'h> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag<'h> {
     weak: bool,
-    /// Including its quotes.
+    /// The tag with its quotes.
     opaque: &'h [u8],
 }
 
@@ -216,7 +216,7 @@ fn parse<'h>(values: &GetAll<'h, HeaderValue>) -> Option<Tags<'h>> {
     if tags.is_empty() { None } else { Some(Tags::Listed(tags)) }
 }
 
-/// Parses a list of tags, which may have empty elements like every list in HTTP (RFC 9110, section 5.6.1.2).
+/// Parses a list of tags. Like every list in HTTP, it may have empty elements (RFC 9110, section 5.6.1.2).
 fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     let mut rest = list;
     loop {
@@ -238,7 +238,7 @@ fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     }
 }
 
-/// Returns whether a byte may stand between the quotes. A comma may, so the list cannot be split at commas.
+/// Returns whether a byte may be between the quotes. A comma may, so the list cannot be split at commas.
 const fn is_tag_character(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7E | 0x80..)
 }
@@ -291,7 +291,7 @@ mod tests {
             (&[b", ,\"1f-1\",,\"1f-2\", "], versions(&[1, 2])),
             (&[b"\"1f-1\"", b"\"1f-2\", \"1f-3\""], versions(&[1, 2, 3])),
             (&[b"\"1f-1\"", b""], versions(&[1])),
-            // Weak, of another epoch, malformed.
+            // A weak tag, a tag of another epoch, and a malformed tag match no version.
             (&[b"W/\"1f-1\""], versions(&[])),
             (
                 &[b"\"1e-1\", \"01f-1\", \"1F-1\", \"1f-0\", \"1f-01\", \"1f-\", \"-1\", \"1f1\", \"\""],

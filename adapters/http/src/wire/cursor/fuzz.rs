@@ -1,4 +1,4 @@
-//! Cursors: only those that the server wrote are accepted.
+//! Cursors. Only those that the server has written are accepted.
 
 use super::*;
 use crate::woven::both;
