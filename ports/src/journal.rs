@@ -61,7 +61,7 @@ pub struct BulkLoad {
     /// The new epoch of the journal if the load is a reset. The journal then first deletes everything except accounts
     /// and keys, and removes the bans of the keys. None if the load is an import, into a journal without categories,
     /// pets and orders.
-    pub anew: Option<u64>,
+    pub new_epoch: Option<u64>,
     /// The epoch of the event log that begins with the load. All older events are dropped.
     pub event_epoch: u64,
 }
@@ -150,7 +150,7 @@ pub struct Header {
 ///     }
 ///
 ///     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
-///         // A batch that fails leaves nothing behind.
+///         // The records are changed in a copy, so that a batch that fails changes nothing.
 ///         let mut records = self.records.clone();
 ///         for change in batch.changes.iter().flat_map(Changes::as_slice) {
 ///             match change {
@@ -162,7 +162,7 @@ pub struct Header {
 ///         self.records = records;
 ///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
 ///         if let Some(events) = batch.events {
-///             // Dropped at once: the log ends where it begins.
+///             // This journal keeps no event, so the log ends where it begins.
 ///             let mut bounds = self.bounds.lock().unwrap();
 ///             (bounds.pruned, bounds.last) = (events.last, events.last);
 ///         }
@@ -171,6 +171,10 @@ pub struct Header {
 ///
 ///     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
 ///         Ok(self.header.last_batch)
+///     }
+///
+///     fn check(&mut self) -> Result<(), StoreError> {
+///         Ok(())
 ///     }
 ///
 ///     fn note_usage(&mut self, _counts: &[UsageCount]) -> Result<(), StoreError> {
@@ -196,7 +200,7 @@ pub struct Header {
 ///         });
 ///         self.records = loaded.collect::<Result<_, StoreError>>()?;
 ///         (self.header.last_batch, self.header.last_ids) = (bulk.number, bulk.last_ids);
-///         self.header.epoch = bulk.anew.unwrap_or(self.header.epoch);
+///         self.header.epoch = bulk.new_epoch.unwrap_or(self.header.epoch);
 ///         let (pruned, last) = (Position::START, Position::START);
 ///         *self.bounds.lock().unwrap() = EventBounds { epoch: bulk.event_epoch, pruned, last, oldest_at: None };
 ///         Ok(())
@@ -224,12 +228,16 @@ pub trait Journal: Send {
     /// whether the batch is on disk. A batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
-    /// Reopens the storage and returns the number of its last batch. From the number the store learns whether a batch whose
-    /// `append` failed is on disk. If it is, the store applies the batch in memory; if not, the store drops it. The old
-    /// handle must not be used after a failed sync, because data that it returns may not be on disk. Callers of the store
-    /// wait during this call, so it should return within some tenths of a second, even if it fails again. It may take as
-    /// long as reading the whole file only after a write has found damage.
+    /// Reopens the storage and returns the number of its last batch. From the number the store learns whether a batch
+    /// whose `append` failed is on disk. If it is, the store applies the batch in memory; if not, the store drops it.
+    /// The old handle must not be used after a failed sync, because data that it returns may not be on disk. Callers of
+    /// the store wait during this call, so it should return within some tenths of a second, even if it fails again. It
+    /// may take as long as reading the whole file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
+
+    /// Checks that the storage answers and is still the storage that was opened. Changes nothing. Called about once a
+    /// second.
+    fn check(&mut self) -> Result<(), StoreError>;
 
     /// Stores usage. The store calls this some time after it has counted the requests, so a crash may lose the last
     /// second of usage.
@@ -247,7 +255,7 @@ pub trait Journal: Send {
     fn event_reader(&self) -> Box<dyn EventBatchReader>;
 
     /// Loads rows as one batch, which is atomic like that of `append`. The shop is empty, or is cleared first if
-    /// [`BulkLoad::anew`] is given. The same step begins a new epoch of the event log. The order of the rows is
+    /// [`BulkLoad::new_epoch`] is given. The same step begins a new epoch of the event log. The order of the rows is
     /// categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }
