@@ -14,9 +14,10 @@ const CHECK_LEN: usize = 6;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A well-formed API key: `pet_`, 43 base62 digits of 256 random bits, and 6 of the CRC-32 (IEEE) of all before them.
+/// A well-formed API key: `pet_`, then 43 base62 digits of 256 random bits, then 6 base62 digits of the CRC-32 (IEEE)
+/// of all characters before them.
 ///
-/// It is a secret: its `Debug` shows the display prefix alone.
+/// An API key is a secret, so its `Debug` shows only the display prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ApiKey([u8; ApiKey::LEN]);
 
@@ -52,7 +53,7 @@ impl ApiKey {
         if well_formed { Ok(Self(key)) } else { Err(ApiKeyError) }
     }
 
-    /// Returns the secret itself. It is shown once, to the requester of the key.
+    /// Returns the secret itself. The secret is shown only once, to the requester of the key.
     pub fn reveal(&self) -> &str {
         std::str::from_utf8(&self.0).expect("base62 is ASCII")
     }

@@ -59,7 +59,7 @@ impl BanPolicy {
 pub struct Ban {
     /// When it began.
     pub since: Timestamp,
-    /// The end. If an operator has lifted the ban, it is earlier than `since` plus `length`.
+    /// The end of the ban. If an operator has lifted the ban, the end is earlier than `since` plus `length`.
     pub until: Timestamp,
     /// The length that was imposed.
     pub length: Duration,

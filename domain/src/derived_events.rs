@@ -40,7 +40,7 @@ pub fn happenings(before: &View, changes: &[Change]) -> Vec<Happening> {
             Change::Account(_) | Change::Idempotency(_) => {}
         }
     }
-    // Stable: a pet's change of status stays before its other changes.
+    // The sort is stable, so a pet's change of status stays before its other changes.
     found.sort_by_key(|happening| happening.kind().rank());
     found
 }

@@ -1,4 +1,4 @@
-//! The form in which names are compared: two names that read the same have the same one.
+//! The form in which names are compared. Names that read the same have the same form.
 
 use std::borrow::Cow;
 

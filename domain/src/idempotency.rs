@@ -1,7 +1,7 @@
-//! Retries: a request that is sent again under the same `Idempotency-Key` has one effect.
+//! Retries: a request that is sent again under the same `Idempotency-Key` takes effect only once.
 //!
-//! [`Idempotent`] wraps an operation. It looks for the record of an earlier answer first, and commits its own record
-//! together with the effect, so that no crash can come between the two.
+//! [`Idempotent`] wraps an operation. It first looks for the record of an earlier answer. It commits its own record
+//! together with the effect, so that a crash cannot leave one without the other.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ impl IdempotencyKey {
     /// Parses the key, bare or in double quotes that are not part of it.
     pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
         let key = match text {
-            // Escapes are not supported. A quoted backslash is refused: the client would mean another key than
-            // the one read.
+            // Escapes are not supported. A quoted key with a backslash is refused, because the client may mean the
+            // backslash as an escape, and its key would then differ from the one read here.
             [b'"', key @ .., b'"'] if !key.iter().any(|byte| matches!(byte, b'"' | b'\\')) => key,
             [b'"', ..] => return Err(IdempotencyKeyError),
             bare => bare,
@@ -84,11 +84,11 @@ pub enum Outcome {
     Order(Versioned<Order>),
     /// A stock was adjusted.
     Item(Versioned<InventoryItem>),
-    /// The category's name is taken by this one.
+    /// The category's name is taken by the category with this id.
     CategoryNameTaken(CategoryId),
     /// The pet to be ordered has this status.
     PetNotAvailable(PetStatus),
-    /// This many units were left, too few.
+    /// The stock was insufficient. This many units were left.
     InsufficientStock(u64),
 }
 

@@ -86,7 +86,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         name
     }
 
-    /// The number of records that have the name of an older one.
+    /// The number of records whose name is that of an older record.
     pub fn len(&self) -> usize {
         self.others.len()
     }
@@ -96,12 +96,13 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.is_empty()
     }
 
-    /// The records that have the name of an older one, by id, each with that older one.
+    /// Pairs of a record and the older record whose name it has, by the id of the first.
     pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }
 
-    /// Renames each record that has the name of an older one: its id is appended to the name, as in `Rex (7)`.
+    /// Renames each record that has the name of an older one. The record's id is appended to its name, as in `Rex
+    /// (7)`.
     pub fn rename(mut self) -> Vec<Renamed<Id, Name>> {
         let mut renamed = Vec::with_capacity(self.others.len());
         for (id, from) in std::mem::take(&mut self.others) {

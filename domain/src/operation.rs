@@ -4,9 +4,9 @@ use crate::state::{Changes, Footprint, View};
 
 /// One change of the petstore, as a pure function of the records it names.
 ///
-/// A store loads the records that the operation names, lets it decide, and applies the changes under its own
-/// lock or transaction. It may call the operation any number of times, on any thread; the last decision counts.
-/// So an operation has no mutable state and reads no clock and no randomness: it carries the values that it
+/// A store loads the records that the operation names, lets it decide, and applies the changes under its own lock or
+/// transaction. The store may call the operation any number of times, on any thread, and only the last decision
+/// counts. So an operation has no mutable state and reads no clock and no randomness. It contains the values that it
 /// needs.
 ///
 /// ```

@@ -13,7 +13,7 @@ use crate::{OrderId, Patch, PetId, RangeError, Timestamp, Version, Versioned};
 pub struct OrderQuantity(u32);
 
 impl OrderQuantity {
-    /// One unit: the quantity of an order that states none.
+    /// One unit: the quantity of an order that does not state a quantity.
     pub const ONE: Self = Self(1);
 
     /// The maximum number of units of one order.

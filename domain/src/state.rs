@@ -288,7 +288,7 @@ impl Changes {
         &self.happenings
     }
 
-    /// The time of the events: that of the operation.
+    /// The time of the events, which is the time of the operation.
     pub const fn at(&self) -> Timestamp {
         self.at
     }

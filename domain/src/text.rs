@@ -28,8 +28,8 @@ impl Clone for ShortText {
     }
 }
 
-/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an odd
-/// remainder, which is copied in overlapping parts that wait for each other.
+/// An inline text. The tag has four bytes, so that a copy takes four aligned moves. With a tag of one byte, the last
+/// move would overlap the one before it and wait for it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inline {
@@ -119,7 +119,7 @@ pub enum TextError {
     /// Nothing is left after trimming.
     #[error("must not be empty")]
     Empty,
-    /// More characters (Unicode scalar values) than the field takes.
+    /// The text has more characters (Unicode scalar values) than the field takes.
     #[error("must have at most {max} characters")]
     TooLong {
         /// The maximum number of characters that the field takes.
@@ -128,7 +128,7 @@ pub enum TextError {
     /// A control character, U+0000 among them.
     #[error("must not contain control characters")]
     ControlCharacter,
-    /// Only characters that leave no mark, such as U+200B ZERO WIDTH SPACE.
+    /// The text has only characters that are not visible, such as U+200B ZERO WIDTH SPACE.
     #[error("must contain a visible character")]
     Invisible,
 }

@@ -15,7 +15,7 @@ pub struct Timestamp(i64);
 /// The reason why a text or number is not a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampError {
-    /// Not RFC 3339 with an offset.
+    /// The text is not an RFC 3339 date and time with an offset.
     #[error("must be an RFC 3339 date and time with an offset, such as 2030-12-05T14:30:00Z")]
     NotRfc3339,
     /// The time in UTC is outside the years 0001 to 9999.

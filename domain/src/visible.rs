@@ -3,7 +3,7 @@
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, WhiteSpace};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// BRAILLE PATTERN BLANK: its category is symbol, and no Unicode property states that its glyph is empty.
+/// BRAILLE PATTERN BLANK. Its general category is symbol, and no Unicode property states that its glyph is empty.
 const BLANK_PATTERN: char = '\u{2800}';
 
 /// Returns whether a text has a visible character.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use common::{cases, limits, now};
 
-/// More requests than any of these tests sends, so that the other window is the binding one.
+/// A limit of more requests than any of these tests sends, so that the other window is the binding one.
 const PLENTY: u32 = Limit::MAX;
 
 /// Clock readings that go forward, stay, and step back; mostly by seconds, sometimes by hours.

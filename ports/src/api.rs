@@ -60,7 +60,7 @@ pub enum Failure<R> {
 }
 
 impl<R: fmt::Display> Failure<R> {
-    /// The failure in one line; for a failure of the store, its [`StoreError::report`].
+    /// The failure in one line. For a failure of the store this is its [`StoreError::report`].
     pub fn report(&self) -> String {
         match self {
             Self::Store(error) => error.report(),

@@ -55,7 +55,7 @@ pub struct StoreError(Box<Inner>);
 struct Inner {
     kind: StoreErrorKind,
     message: Cow<'static, str>,
-    /// Shared by clones of the error, because each caller in a failed batch gets one.
+    /// Shared by clones of the error, because all callers of a failed batch get the same error.
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 

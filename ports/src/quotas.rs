@@ -1,8 +1,8 @@
-//! Quotas: the quota store counts one request in an account's windows and returns what is left.
+//! Quotas: the quota store counts one request in an account's windows and returns the quota that is left.
 //!
 //! Not every quota store can run an operation of the domain, so a request carries the parameters of the rule. The
-//! arithmetic is the domain's ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]). An adapter calls it or
-//! implements it again; the suite of `petstore-tests` compares both on random sequences.
+//! domain defines the arithmetic ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]). An adapter calls it
+//! or implements it again; the suite of `petstore-tests` compares the adapter with the domain on random sequences.
 
 use std::net::IpAddr;
 
@@ -13,9 +13,9 @@ use crate::{RecordedBan, Reply, StoreError};
 /// The cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// None: the windows neither refuse the request nor count it.
+    /// No cost: the windows neither refuse the request nor count it.
     Nothing,
-    /// One request of each window.
+    /// The cost of one request in each window.
     One,
 }
 
@@ -60,7 +60,7 @@ pub enum Verdict {
 pub struct AddressVerdict {
     /// `true` if the request is admitted. A request without a cost always is.
     pub admitted: bool,
-    /// The usage of its minute.
+    /// The usage of the address in this minute.
     pub usage: WindowUsage,
 }
 
@@ -191,7 +191,7 @@ pub trait Quotas: Send + Sync {
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait AddressLimits: Send + Sync {
-    /// Counts one request in the minute of its address, unless the limit is reached.
+    /// Counts one request in the minute window of its address, unless the limit is reached.
     fn take_address(
         &self,
         address: IpAddr,

@@ -1,7 +1,7 @@
-//! Reads, one method for each query.
+//! Reads, with one method for each query.
 //!
-//! A page is a keyset page: its cost depends on the page, not on the table. Records are handed to the caller's sink, not
-//! collected in a vector.
+//! A page is a keyset page: its cost depends on the page, not on the table. Records are passed to the caller's sink,
+//! not collected in a vector.
 
 use async_trait::async_trait;
 use petstore_domain::{

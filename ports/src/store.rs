@@ -55,8 +55,8 @@ pub trait Housekeeping: Send + Sync {
     /// is deleted. Several nodes may call this at once.
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Writes usage to the storage: that which this handle has counted and the storage does not have yet, for a
-    /// bounded number of accounts. Drops nothing.
+    /// Writes usage to the storage, for a bounded number of accounts: the usage that this handle has counted and that
+    /// the storage does not have yet. Drops nothing.
     async fn note_usage(&self) -> Result<(), StoreError>;
 
     /// Sends a request to the storage and waits for its answer. If a call does not complete for some time,

@@ -12,7 +12,8 @@ pub trait Transition: Send + Sync {
     /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
     fn footprint(&self, seen: &View) -> Footprint;
 
-    /// Returns the changes to write. None means that nothing is written; the view must be consistent for that decision, too.
+    /// Returns the changes to write; none if nothing is to be written. The view must be consistent for such a
+    /// decision, too.
     fn decide(&self, view: &View) -> Option<Changes>;
 }
 
@@ -80,8 +81,8 @@ pub trait Transition: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Transactor: Send + Sync {
-    /// Loads the footprint of a transition, lets it decide, and writes its changes. Ok means that they are as durable as this
-    /// store makes them, or that there was nothing to write.
+    /// Loads the footprint of a transition, lets it decide, and writes its changes. Ok means that the changes are as
+    /// durable as this store makes them, or that the transition made none.
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError>;
 }
 

@@ -45,7 +45,7 @@ impl Accounts {
         self.read(id, Account::clone)
     }
 
-    /// Applies `read` to the account, which stays locked meanwhile: `read` must be short, and take no other lock.
+    /// Applies `read` to the account. The record is locked meanwhile, so `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: AccountId, read: impl FnOnce(&Account) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }

@@ -16,14 +16,14 @@ const SETS: u32 = 16_384;
 /// Number of addresses of a set: the associativity.
 const WAYS: usize = 4;
 
-/// Counts of the current minute, by address: a set-associative table.
+/// Counts of the requests of each address in the current minute, in a set-associative table.
 ///
 /// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So
-/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the lowest
-/// count of a set never falls. In exchange an address may be refused early.
+/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the
+/// lowest count of a set never falls. The price is that an address may be refused early.
 pub(crate) struct Addresses {
     sets: Directory<Mutex<Set>>,
-    /// Seeded at random for each table, so that addresses cannot be chosen to collide in one set.
+    /// The hasher is seeded at random for each table, so that clients cannot choose addresses that collide in one set.
     hasher: RandomState,
 }
 
@@ -91,8 +91,8 @@ impl Set {
     }
 }
 
-/// The unit of counting: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address. A client can
-/// choose the other half of an IPv6 address freely.
+/// Returns the unit that is counted: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address.
+/// The owner of such a network can choose the other half of the address freely.
 fn network_of(address: IpAddr) -> (bool, u64) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u64::from(address.to_bits())),
@@ -187,7 +187,7 @@ mod tests {
             }
         }
         assert!(counts.iter().all(|count| *count <= LIMIT.get()));
-        // There is an entry for every second address, and all of them are used.
+        // The table has half as many entries as addresses, and all entries are used.
         assert!(counts.iter().sum::<u32>() > places * LIMIT.get() * 9 / 10);
         assert_eq!(admitted(&addresses, v4(u32::MAX), 10, at(60)), 3);
     }

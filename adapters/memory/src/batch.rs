@@ -32,7 +32,7 @@ impl OpenBatch {
         }
     }
 
-    /// Asks a transition for its changes. No record changes meanwhile, so each one is loaded once.
+    /// Asks a transition for its changes. No record changes during the batch, so each record is loaded once.
     fn changes_of(&mut self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
         let mut view = View::default();
         for _ in 0..ROUNDS_MAX {

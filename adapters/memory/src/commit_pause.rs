@@ -19,11 +19,11 @@ pub struct CommitPause<'s> {
 }
 
 impl MemoryStore {
-    /// Waits for the end of the current batch, and delays further ones. Blocks.
+    /// Waits for the end of the current batch, and delays further batches. Blocks.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, during an import, and while
-    /// the journal's last write does not complete.
+    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) if the store has no journal, during an import,
+    /// and while the journal's last write does not complete.
     pub fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
         let durable = self.durable.as_ref().ok_or_else(|| StoreError::busy("the store has no journal"))?;
         let Some(committer) = durable.committer.try_lock_for(BLOCK_WAIT_MAX) else {

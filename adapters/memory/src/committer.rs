@@ -250,8 +250,8 @@ impl Committer {
         }
     }
 
-    /// Makes a write visible that the journal holds, and answers its callers: the only place where a commit becomes
-    /// visible. The order of these calls is the order of commits.
+    /// Makes a write that the journal holds visible, and answers its callers. Commits become visible only here, in the
+    /// order of these calls.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
         match write {
@@ -278,7 +278,7 @@ impl Committer {
         self.batch.end(&Err(recovery::not_written(cause)));
     }
 
-    /// Refuses requests after a failed call of the journal. Returns the error that others are told.
+    /// Refuses requests after a failed call of the journal. Returns the error that later callers get.
     fn fail(&mut self, error: StoreError, pending: Option<PendingWrite>) -> StoreError {
         let (state, error) = WriterState::after_failure(error, pending);
         self.state = state;
@@ -347,7 +347,7 @@ impl Committer {
         self.state.error().map_or(Ok(()), Err)
     }
 
-    /// Drops events that are too old or too many from the journal, a bounded number of them. Returns true if more are left.
+    /// Drops a bounded number of events that are too old or too many from the journal. Returns true if more are left.
     fn prune_events(&mut self, now: Timestamp) -> Result<bool, StoreError> {
         match self.journal.prune_events(&self.tables.events.limits(now)) {
             Ok(EventsPruned { bounds, has_more }) => {

@@ -17,10 +17,10 @@ type Chunk<T> = [T; CHUNK];
 type Node<T> = [OnceBox<T>; NODE];
 type Leaf<T> = Node<Chunk<T>>;
 
-/// Entries with an index below [`Directory::LEN`], created in chunks on first use: a radix tree.
+/// A radix tree: entries with an index below [`Directory::LEN`], which are created in chunks on first use.
 ///
 /// An entry is never moved or removed. Finding one takes two loads, or four for a large index. The nodes are small, so
-/// that a store with few records needs little memory: the first entry takes 2 KiB and its chunk.
+/// that a store with few records needs little memory: the first entry takes 2 KiB and the size of its chunk.
 pub(crate) struct Directory<T> {
     direct: [OnceBox<Leaf<T>>; DIRECT],
     /// The other leaves, through two levels of nodes. The places of the direct leaves are unused.

@@ -7,8 +7,8 @@ use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
 
-/// Issues ids in ascending order. An id that its operation does not use is reissued, unless another one was issued
-/// meanwhile: then it leaves a gap.
+/// Issues ids in ascending order. An id that its operation does not use is reissued. If another id was issued
+/// meanwhile, it is not reissued and leaves a gap.
 #[derive(Default)]
 pub(crate) struct IdCounter {
     /// The last id that was issued or written.

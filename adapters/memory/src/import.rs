@@ -1,8 +1,8 @@
-//! A bulk load into an empty store: all of it or nothing.
+//! A bulk load into an empty store: all rows or none.
 //!
-//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step.
-//! Writes are refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked
-//! against each other.
+//! Rows are written directly into the store's tables, which are hidden meanwhile. So no row is kept twice, and all
+//! rows become visible in one step. Writes are refused during the import. With a journal, all rows are written to the
+//! journal in one commit, after they were checked against each other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -86,7 +86,7 @@ impl Import<'_> {
         version: Version,
     ) -> Result<(), ImportError> {
         if self.tables.categories.named(&category.name.folded()).is_some() {
-            // The final names are known only at the end: a later category may have this name, too.
+            // The final name is known only at the end, because a category that comes later may have this name, too.
             let temporary = self.temporary_name(&mut Namesakes::default(), category.id);
             let name = std::mem::replace(&mut category.name, temporary);
             self.namesakes.insert(category.id, name);

@@ -53,7 +53,7 @@ impl Keys {
         self.read(id, KeyRecord::clone)
     }
 
-    /// Applies `read` to the key, which stays locked meanwhile: `read` must be short, and take no other lock.
+    /// Applies `read` to the key. The record is locked meanwhile, so `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: KeyId, read: impl FnOnce(&KeyRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }

@@ -20,7 +20,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Loads one record, or the next id of a kind.
+    /// Loads one record, or the next id of a kind of record.
     pub(crate) fn load_one(&self, record: &RecordRef, view: &mut View) -> Result<(), StoreError> {
         match record {
             RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(*id)),

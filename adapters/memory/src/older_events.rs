@@ -1,4 +1,4 @@
-//! Events that the ring no longer holds: they are read from the journal, on a thread of their own.
+//! Events that the ring no longer holds. They are read from the journal, on a separate thread.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -37,7 +37,7 @@ impl OwnerIndex {
         });
     }
 
-    /// Searches the slots of `owner`, if it has any. They are locked meanwhile: the search must be short.
+    /// Searches the slots of `owner`, if it has any. They are locked meanwhile, so the search must be short.
     pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> Option<R> {
         self.sets.read(owner, |set| search(set))
     }

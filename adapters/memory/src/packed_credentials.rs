@@ -1,7 +1,7 @@
 //! The credential fields of keys and accounts that every request reads, packed into atomics.
 //!
-//! A request then goes on to the usage of the key and its account, so the atomics lie beside the meters. Reading the
-//! fields from the records instead would take locks and further cache lines.
+//! After these fields a request uses the usage of the key and its account, so the atomics are stored beside the
+//! meters. Reading the fields from the records instead would take locks and further cache lines.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -20,7 +20,7 @@ pub(crate) struct PackedKey {
     ban_lifted_at: AtomicI64,
 }
 
-/// No time: before every timestamp.
+/// The value for no time. It is less than every timestamp.
 const NONE: i64 = i64::MIN;
 
 impl Default for PackedKey {

@@ -90,7 +90,7 @@ struct State {
     /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
     /// useless.
     wake_at: usize,
-    /// The journal's error while it fails: requests are refused.
+    /// The journal's error while the journal fails. Requests are then refused.
     failure: Option<StoreError>,
     closed: bool,
 }

@@ -44,16 +44,16 @@ pub(crate) enum PendingWrite {
         /// The last ids issued before it.
         before: LastIds,
     },
-    /// A reset. Boxed: the other writes are small, and far more frequent.
+    /// A reset. It is boxed, because the other writes are small and far more frequent.
     Reset(Box<NewShop>),
 }
 
 /// The outcome of an attempt to recover.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
-    /// The journal holds the write: it is to be published.
+    /// The journal holds the write, so the write must be published.
     Committed(PendingWrite),
-    /// The journal does not hold the write: it is to be dropped.
+    /// The journal does not hold the write, so the write must be dropped.
     Lost {
         /// The write; none if the failed call was housekeeping.
         pending: Option<PendingWrite>,
@@ -107,7 +107,7 @@ impl WriterState {
         matches!(self, Self::Healthy)
     }
 
-    /// The error because of which no write is accepted; none while writes are accepted.
+    /// The error with which writes are refused; none while writes are accepted.
     pub(crate) fn error(&self) -> Option<StoreError> {
         match self {
             Self::Healthy => None,

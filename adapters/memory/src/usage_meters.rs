@@ -1,4 +1,4 @@
-//! The usage of accounts, and the strikes and bans of keys, beside the packed credential fields.
+//! The usage of accounts, and the strikes and bans of keys. Each is stored beside the packed credential fields.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -100,8 +100,8 @@ impl AccountMeter {
 /// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
     pub(crate) credential: PackedKey,
-    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp
-    /// if there was no ban.
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads. If there was no ban,
+    /// the value is less than every timestamp.
     banned_until: AtomicI64,
     conduct: Mutex<Conduct>,
 }
@@ -185,7 +185,7 @@ impl KeyMeter {
         self.conduct.lock().strikes = Strikes::default();
     }
 
-    /// Resets the conduct to the key's record.
+    /// Sets ban and lift to those of the key's record, and forgets the strikes.
     pub(crate) fn begin_with(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         *conduct = Conduct { lifted_at: record.ban_lifted_at, ..Conduct::default() };
@@ -199,7 +199,8 @@ impl KeyMeter {
 }
 
 impl Conduct {
-    /// Returns the refusal of a request whose key is banned, by the ban decided here or by the recorded one.
+    /// Returns the refusal of a request whose key is banned. The ban may be the one decided here, or the one in the
+    /// key's record.
     fn banned(&self, ask: &Ask) -> Option<Verdict> {
         let recorded = ask.recorded_ban;
         let own = self.ban.filter(|ban| ban.in_force(ask.now) && !ban.is_ended_by_lift(recorded.lifted_at));
@@ -208,7 +209,7 @@ impl Conduct {
         Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// Records a lift. A new one resets the strikes.
+    /// Records the time of a lift. If the lift is new, resets the strikes.
     fn see_lift(&mut self, lifted_at: Option<Timestamp>) {
         if self.lifted_at < lifted_at {
             self.lifted_at = lifted_at;

@@ -1,5 +1,5 @@
-//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins meanwhile finds an
-//! empty shop; the result of a read that was in progress is discarded.
+//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins in that time
+//! finds an empty shop. A read that was in progress when the shop was hidden discards its result.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -21,7 +21,7 @@ pub(crate) type IsCpuSaturated = Box<dyn FnMut() -> bool + Send>;
 /// The parts that make a store durable: a queue and its committer.
 pub(crate) struct Durable {
     pub(crate) queue: Arc<Queue>,
-    /// Locked for each step. Another holder of the lock has the journal to itself.
+    /// The committer, locked for each step. Another holder of the lock has exclusive use of the journal.
     pub(crate) committer: Arc<Mutex<Committer>>,
     pub(crate) older_events: OlderEvents,
     /// None if a simulation drives the committer, or once the thread was joined.
@@ -35,7 +35,7 @@ impl Durable {
         Self { queue, committer, older_events, thread: Mutex::default() }
     }
 
-    /// Starts a thread that drives the committer until the queue is closed, and one that reads older events.
+    /// Starts a thread that drives the committer until the queue is closed, and a thread that reads older events.
     pub(crate) fn spawn(&self, is_cpu_saturated: IsCpuSaturated) -> Result<(), StoreError> {
         self.older_events.spawn()?;
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
@@ -107,7 +107,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Drives the committer of a store that was opened without a thread: for simulations, where one seed is one run.
+/// The driver of the committer of a store that was opened without a thread. It is for simulations, which are
+/// deterministic.
 pub struct Writer(Arc<Mutex<Committer>>);
 
 impl Writer {

@@ -23,7 +23,7 @@ fn add_order(import: &mut Import<'_>, id: u64, pet: u64, complete: bool) -> Resu
     import.order(order(id, pet, complete).order, Version::FIRST)
 }
 
-/// One category and one pet with three units.
+/// Adds one category, and one pet with three units.
 fn begin(import: &mut Import<'_>) -> Result<(), ImportError> {
     add_category(import, 4, "Dogs")?;
     add_pet(import, 7, 4, PetStatus::Available)?;
@@ -131,7 +131,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
             7,
             "pet 8 is sold (free units: 0, open orders: 1)",
         ),
-        // Of several faults, the first is reported.
+        // If several faults are found at the end, the first one is reported.
         (
             |it| {
                 add_pet(it, 9, 4, Sold)?;

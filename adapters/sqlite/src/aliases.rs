@@ -20,7 +20,7 @@ use crate::files::{companion, with_suffix};
 /// The kernel's list of held locks.
 const LOCKS: &str = "/proc/locks";
 
-/// Takes the lock on the file itself. It excludes a process that has opened the file by any alias.
+/// Locks the file itself. The lock excludes a process that opens the file by any alias.
 pub(crate) fn lock(data: &DataFile, database: &Path) -> Result<(), OpenError> {
     data.lock().map_err(|error| match error {
         TryLockError::WouldBlock => in_use(database),

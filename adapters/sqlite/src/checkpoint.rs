@@ -52,7 +52,7 @@ pub(crate) struct LogState {
 }
 
 impl LogState {
-    /// Blocks other writes. The writer holds this lock for each of its transactions.
+    /// Blocks other writes until the guard is dropped. The writer holds this lock for each of its transactions.
     pub(crate) fn lock_writes(&self) -> MutexGuard<'_, ()> {
         self.writes.lock()
     }

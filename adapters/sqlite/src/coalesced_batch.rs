@@ -64,9 +64,10 @@ impl<'a> CoalescedBatch<'a> {
         put(connection, self.idempotency.values().copied())
     }
 
-    /// Replaces the names that records lose by placeholders. One operation may rename a record, and a later one may give
-    /// its old name to another record. Rows are written by id, so each name must be free before the first row is written. A
-    /// placeholder contains a control character, which no name does.
+    /// Replaces the names that records lose by placeholders. In one batch, an operation may rename a record, and a
+    /// later one may give the old name to another record. Rows are written in the order of their ids, so each name
+    /// must be free before the first row is written. A placeholder contains a control character, so it is equal to no
+    /// name.
     fn release_names(&self, connection: &Connection) -> rusqlite::Result<()> {
         if self.categories.len() > 1 {
             let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";

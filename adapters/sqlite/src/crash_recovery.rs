@@ -95,7 +95,7 @@ fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>
     if !is_complete(log.read_exact_at(&mut header, 0))? {
         return Ok(None);
     }
-    // A damaged header does not tell the page size, so all sizes are tried.
+    // If the header is damaged, the page size is unknown, so all sizes are tried.
     let known = LogHeader::parse(&header).map(|header| header.page);
     let pages = known.map_or_else(|| PAGE_SIZES.to_vec(), |page| vec![page]);
     for page in pages {

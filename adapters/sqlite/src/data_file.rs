@@ -70,7 +70,7 @@ impl DataFile {
         if cfg!(target_os = "linux") { lock_with_retry(self.file()) } else { Ok(()) }
     }
 
-    /// Checks that the path leads to this file and that the header is that of a petstore.
+    /// Checks that the path leads to this file and that the file has the header of a petstore's file.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         const REPLACED: &str = "another file is in the place of the data file that was opened";
         self.opened.check_path("the data file has been removed", REPLACED)?;

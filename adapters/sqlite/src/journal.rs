@@ -54,7 +54,7 @@ impl SqliteJournal {
         Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
 
-    /// Opens the journal with options. Also returns the values of an older version that were migrated.
+    /// Opens the journal with options. Also returns the values of older versions that were repaired.
     pub fn open_with(
         path: impl AsRef<Path>,
         epoch_if_new: u64,
@@ -104,7 +104,7 @@ impl SqliteJournal {
         Ok((journal, repaired))
     }
 
-    /// Returns the position of the damage in the log, if the changes behind it were dropped when the file was opened.
+    /// Returns the position of the damage in the log, if the changes after it were dropped when the file was opened.
     pub fn dropped(&self) -> Option<LogPosition> {
         self.dropped
     }

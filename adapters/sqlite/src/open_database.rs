@@ -14,7 +14,7 @@ use crate::open_files::OpenFiles;
 use crate::scrubber::Scrubber;
 use crate::{NameCollisions, OpenError, RepairedValues, connection, files, schema};
 
-/// The writer's connection, and the two threads that work beside it.
+/// The writer's connection, and the threads for checkpoints and scrubs.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     pub(crate) repaired: RepairedValues,

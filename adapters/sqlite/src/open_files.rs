@@ -75,8 +75,8 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// Reads the files as [`read_snapshot`](crate::read_snapshot) does, if they are those that were opened. Writes nothing
-    /// into a file that has replaced one of them.
+    /// Reads the files like [`read_snapshot`](crate::read_snapshot), if they are those that were opened. If a file was
+    /// replaced, writes nothing into the new one.
     pub fn read_snapshot(
         &self,
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,

@@ -13,7 +13,7 @@ use crate::files::{PRIVATE, with_suffix};
 pub struct PartialFile {
     path: PathBuf,
     target: PathBuf,
-    /// Locked, so that no other process writes to the same file.
+    /// The file. It is locked, so that no other process writes to it.
     file: File,
     is_finished: bool,
 }

@@ -105,7 +105,7 @@ fn changed(
         let what = format!("further columns of the table {name}");
         return Ok(Some(Fault { what, statement: Some(statement) }));
     }
-    // An ON CONFLICT clause replaces or skips rows without an error. No table of ours has one.
+    // An ON CONFLICT clause replaces or skips rows without an error. No table of a petstore has such a clause.
     let has_clause = table.words.iter().any(|word| word.eq_ignore_ascii_case("conflict"));
     let is_changed = has_clause || structure(found, name)? != structure(made, name)?;
     if is_changed {

@@ -1,10 +1,10 @@
 //! The scrubber: a thread that reads the files again while they are in use.
 //!
-//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not notice: it reads
-//! the log without verifying its checksums, and copies it into the database. The scrubber follows the checksum chain of the
-//! log as crash recovery does, from the header to the last commit, and checks that each page of the database is in one of
-//! the two files. It cannot detect a changed byte within a page of the database, because pages carry no checksum. It does
-//! not read files again that have not changed since the last scrubs.
+//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not notice this,
+//! because it reads the log without verifying its checksums, and copies it into the database. Like crash recovery, the
+//! scrubber follows the checksum chain of the log from the header to the last commit. It also checks that each page of
+//! the database is in one of the two files. It cannot detect a changed byte within a page of the database, because
+//! pages have no checksum. It does not read files again that have not changed since the last scrubs.
 
 use std::fs::Metadata;
 use std::io;

@@ -54,7 +54,7 @@ impl Checksum {
         Self(number(bytes, 0), number(bytes, 4))
     }
 
-    /// Continues the checksum over further bytes, a multiple of eight.
+    /// Continues the checksum over further bytes. Their number must be a multiple of eight.
     pub(crate) fn over(self, order: ByteOrder, bytes: &[u8]) -> Self {
         let Self(mut one, mut two) = self;
         for pair in bytes.as_chunks::<4>().0.as_chunks::<2>().0 {

@@ -1,4 +1,5 @@
-//! The event log in the file: written with its batch, read beside the writer, and dropped from the front.
+//! The event log in the file: events are written with their batch, read while the journal is written, and dropped,
+//! oldest first.
 
 mod common;
 

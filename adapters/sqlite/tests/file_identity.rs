@@ -189,7 +189,7 @@ fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
         assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
         act(&room);
         let before = found(&room);
-        // Only the writer checks the content of the log.
+        // The content of the log is checked only by the writer.
         let is_seen = !what.ends_with("-wal has been overwritten");
         if is_seen {
             assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");

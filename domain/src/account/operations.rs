@@ -17,7 +17,7 @@ pub enum KeyHolder {
         /// Its plan.
         plan: Plan,
     },
-    /// The account of this name, made if there is none.
+    /// The account with this name. It is created if it does not exist.
     Named {
         /// The name.
         name: AccountName,
@@ -27,11 +27,11 @@ pub enum KeyHolder {
 }
 
 impl KeyHolder {
-    /// The plan of an account that is made without one.
+    /// The plan of an account that is created without a given plan.
     pub const DEFAULT_PLAN: Plan = Plan::Free;
 }
 
-/// Makes a key, and an account for it where it needs one.
+/// Creates a key, and an account for the key if it needs one.
 #[derive(Debug, Clone)]
 pub struct CreateKey {
     /// The holder: the account that the key is for.
@@ -62,7 +62,7 @@ pub struct CreatedKey {
 /// The reason why a key was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreateKeyRejection {
-    /// The account exists and is on another plan than the one that was named.
+    /// The account exists and is on another plan than the request names.
     #[error("the account exists with another plan or other limits: it is on the {0} plan")]
     OtherPlan(&'static str),
     /// All candidate names of the new account are taken.

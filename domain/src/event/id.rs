@@ -19,7 +19,7 @@ impl Position {
     /// The place before the first event.
     pub const START: Self = Self(0);
 
-    /// The last position that there can be.
+    /// The highest possible position.
     pub const MAX: Self = Self(ID_MAX);
 
     /// Takes a number from 0 to [`ID_MAX`].

@@ -84,7 +84,7 @@ impl EventKind {
         self.as_str().split_once('.').map_or("", |(resource, _)| resource)
     }
 
-    /// The place of the kind of resource among the events of one commit.
+    /// The position of the kind of resource in the order of the events of one commit.
     pub(crate) const fn rank(self) -> u8 {
         match self {
             Self::OrderPlaced | Self::OrderUpdated | Self::OrderCompleted | Self::OrderCancelled => 0,

@@ -129,7 +129,7 @@ impl Operation for UpdateOrder {
     }
 }
 
-/// Cancels an open order: its units are returned to the stock once.
+/// Cancels an open order. Its units are returned to the stock.
 #[derive(Debug, Clone)]
 pub struct CancelOrder {
     /// The order.

@@ -66,7 +66,7 @@ pub enum UpdatePetRejection {
 }
 
 impl UpdatePet {
-    /// The category that the pet leaves and the one it joins, if it changes category.
+    /// The category that the pet leaves and the category that it joins, if its category changes.
     fn removal(&self, record: &PetRecord) -> Option<(CategoryId, CategoryId)> {
         let from = record.pet.category_id;
         self.patch.category_id.filter(|to| *to != from).map(|to| (from, to))

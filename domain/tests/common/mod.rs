@@ -194,7 +194,7 @@ pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O>
     }
 }
 
-/// Configures the number of cases. No file of failed cases is written beside the sources: a failed case becomes
+/// Configures the number of cases. Failed cases are not written to a file beside the sources, because each one becomes
 /// a named test.
 pub(crate) fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }

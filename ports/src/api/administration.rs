@@ -81,7 +81,7 @@ pub trait Administration: Send + Sync {
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
-    /// Revokes a key, at once and permanently.
+    /// Revokes a key immediately and permanently.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Lifts a key's ban.

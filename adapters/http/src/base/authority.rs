@@ -11,7 +11,7 @@ pub struct HostName(Named);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Named {
-    /// In lower case, without a final dot.
+    /// A name in lower case, without a final dot.
     Name(String),
     /// An IPv4-mapped IPv6 address is stored as IPv4.
     Address(IpAddr),

@@ -9,7 +9,8 @@ use crate::base::stats::TransportStats;
 
 /// Receives reports of answers. Called on the threads of the runtime, so it must not block.
 pub trait Observer: Send + Sync {
-    /// Returns `true` if an answer like this one is to be reported. Called for every answer, so it must be fast.
+    /// Returns `true` if an answer with these properties is to be reported. Called for every answer, so it must be
+    /// fast.
     fn wants(&self, status: u16, duration: Duration, is_fault: bool) -> bool;
 
     /// Reports an answer for which [`Observer::wants`] returned `true`.

@@ -76,7 +76,7 @@ impl PageFile {
     /// The decompressed content.
     ///
     /// # Errors
-    /// The member is damaged, or its content too long.
+    /// The gzip member is damaged, or its content is too long.
     pub(crate) fn plain(&self) -> Result<Bytes, &'static str> {
         if let Some(bytes) = self.plain.get() {
             return Ok(bytes.clone());

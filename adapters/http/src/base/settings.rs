@@ -99,7 +99,7 @@ pub struct Documents {
 /// requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cors {
-    /// No other origin.
+    /// No pages of other origins.
     Off,
     /// Any origin.
     AnyOrigin,

@@ -1,12 +1,12 @@
-//! The timer of tokio's runtimes, for the service behind the transport.
+//! A timer on tokio's runtimes, for the service that the transport calls.
 
 use std::time::Duration;
 
 use petstore_ports::{Reply, Timer};
 use tokio::time::Instant;
 
-/// A [`Timer`] that waits on the runtime in which a reply is polled. That must be a tokio runtime with its time
-/// enabled, as those of the transport are.
+/// A [`Timer`] that waits on the runtime in which a reply is polled. That runtime must be one of tokio with its time
+/// enabled. The runtimes of the transport are.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer(Instant);
 

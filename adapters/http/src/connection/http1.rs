@@ -40,7 +40,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, con
     serve_http1::<_, false>(socket, context).await;
 }
 
-/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or TLS over one.
+/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or a TLS stream over a [`Socket`].
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let _open = thread.load_shedder.opened();
@@ -50,7 +50,8 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
-        // One flat buffer and one send for each answer is faster than a vectored write of head and body.
+        // hyper writes head and body into one flat buffer, which is sent in one call. That is faster than a vectored
+        // write.
         .writev(false)
         .max_buf_size(READ_BUFFER_MAX)
         // A client that has shut down its writing side may still wait for its answer. [`ReceiveFilter`] ends the
@@ -314,7 +315,7 @@ where
         if stall.0 || self.stall.value.0 {
             self.stall.update(stall, || now.get());
         }
-        // The common case: no deadline is earlier than the one that the timer is set to.
+        // The common case: the timer fires no later than the earliest deadline.
         if self.is_covered_by_timer() && self.timer.is_armed() {
             return Poll::Pending;
         }

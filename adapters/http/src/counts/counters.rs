@@ -50,7 +50,7 @@ pub(crate) const UNKNOWN: &str = "-";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
 
-/// The statuses of answers. Any other status would be counted as the last entry.
+/// The statuses of answers. A status that is not listed would be counted as the last entry.
 const STATUSES: [u16; 25] = [
     200, 201, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428, 429,
     431, 500, 503, 0,

@@ -54,8 +54,8 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Returns a number that identifies the client before its key is looked up. A key that was valid recently has its own
-/// number, with few collisions. All other requests have the number of their address.
+/// Returns a number that identifies the client before its key is looked up. A key that was recently valid has a
+/// separate number, with few collisions. All other requests have the number of their address.
 pub(crate) fn client_number(
     head: &RequestHead<'_>,
     headers: &HeaderMap,

@@ -25,7 +25,7 @@ const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
-/// Returns the entity tag of a file in one of its two codings.
+/// Returns the entity tag of a file, as gzip or decompressed.
 fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
     EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_gzip)
 }

@@ -18,14 +18,14 @@ pub(crate) enum Phase {
     Idle,
     /// A part of a request's head has arrived.
     Head,
-    /// A request is being answered. Other code bounds the time for that.
+    /// A request is being answered. The time for that is bounded elsewhere.
     Busy,
     /// Only a streaming answer is being sent. The connection is not idle; the stall deadline of streams bounds it.
     Streaming,
 }
 
 impl Phase {
-    /// Returns `true` if the client waits for an answer or for the rest of one.
+    /// Returns `true` if the client waits for an answer, or for the rest of an answer.
     pub(crate) const fn is_owed(self) -> bool {
         matches!(self, Self::Busy | Self::Streaming)
     }

@@ -25,7 +25,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 /// long request may exceed it.
 const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
-/// The answers of one thread that are to be sent.
+/// The answers of one thread that have not been sent yet.
 pub(crate) struct SendBatch {
     batch: RefCell<Batch>,
     /// The instant at which the batch must be sent.
@@ -53,7 +53,7 @@ struct Segment {
 
 /// The recipient of a part of a batch.
 pub(crate) trait Recipient {
-    /// Sends the bytes. Those that cannot be sent at once are kept for later.
+    /// Sends the bytes. Bytes that cannot be sent now are kept and sent later.
     fn send(&self, bytes: &[u8]);
 }
 
@@ -108,7 +108,7 @@ impl SendBatch {
         time
     }
 
-    /// Takes a reading of the clock, and flushes the batch if it has waited for too long.
+    /// Records this reading of the clock, and flushes the batch if it has waited for too long.
     pub(crate) fn flush_if_due(&self, now: Instant) {
         self.last_read.set(now);
         if now > self.due.get() && !self.batch.borrow().segments.is_empty() {

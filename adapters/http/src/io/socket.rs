@@ -41,7 +41,7 @@ pub(crate) fn send<T: Stream>(
     Poll::Ready(Ok(sent))
 }
 
-/// A socket, or another stream in its place.
+/// A TCP socket, or another stream that takes its place.
 pub(crate) struct Socket<T> {
     shared: Rc<SharedStream<T>>,
     send_batch: Rc<SendBatch>,

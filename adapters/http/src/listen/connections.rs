@@ -99,7 +99,7 @@ impl Connections {
         self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
-    /// Closes the first connection that the hand finds idle for this long, if there is one.
+    /// Closes the first connection that has been idle for this long, in the order in which the hand moves.
     pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
         let mut slots = self.slots.borrow_mut();

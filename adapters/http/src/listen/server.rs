@@ -103,15 +103,15 @@ impl Server {
         self.address
     }
 
-    /// Stops accepting, closes idle connections at once, and busy ones after their answers. All servers of one
-    /// [`Http`](crate::Http) share the drain time, which starts with the first of these calls.
+    /// Stops accepting. Closes idle connections immediately, and busy ones after their answers. All servers of one
+    /// [`Http`](crate::Http) share the drain time, which starts with the first call of this method.
     pub fn drain(&self) {
         self.drain.begin(self.app.begin_drain());
     }
 
     /// Waits after [`Server::drain`] for the last answer or the deadline. Returns whether all answers were sent.
     pub fn join(mut self) -> bool {
-        // A thread that panicked does not keep the others from being joined.
+        // If a thread has panicked, the other threads are joined nevertheless.
         let ended: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
         ended.into_iter().all(|sent_all| sent_all.unwrap_or(false))
     }

@@ -190,7 +190,7 @@ impl From<StoreError> for Answer {
     }
 }
 
-/// Returns one or two seconds in turn, so that clients do not retry all at once.
+/// Returns one and two alternately, as a number of seconds, so that clients do not all retry at the same time.
 fn jitter() -> u64 {
     thread_local! {
         static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use petstore_domain::AccountId;
 
-/// The maximum bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's buffer.
+/// The maximum number of bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's
+/// buffer.
 pub(crate) const CHUNK_MAX: usize = 16 * 1024;
 
 /// The body of a response.

@@ -266,7 +266,7 @@ impl HeaderTemplates {
 
     fn with<R>(&self, key: TemplateKey, values: &Values<'_>, take: impl FnOnce(&HeaderTemplate) -> R) -> R {
         let mut templates = self.templates.borrow_mut();
-        // There are at most a few dozen templates.
+        // The search is linear, because a thread has at most a few dozen templates.
         let at = templates.iter().position(|template| template.key == key).unwrap_or_else(|| {
             templates.push(HeaderTemplate::new(key, values));
             templates.len() - 1

@@ -3,9 +3,10 @@
 //!
 //! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but
 //! a probe task waits in the same run queue for as long as a request does. When the delay has been too long for a
-//! while, some requests are refused before any other work is done for them. A refusal costs something too, for a cheap
-//! request nearly as much as an answer. So the refused share grows only while the goodput stays near the capacity of
-//! the thread. Requests that are neither served nor refused in time wait in their sockets, one for each connection.
+//! while, some requests are refused before any other work is done for them. A refusal has a cost, too, which for a
+//! cheap request is nearly that of an answer. So the refused share grows only while the goodput stays near the
+//! capacity of the thread. Requests that are neither served nor refused in time wait in their sockets, one for each
+//! connection.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;

@@ -44,7 +44,7 @@ pub(crate) struct DelayCancellation {
     others: u64,
 }
 
-/// Permits one request to run; a reset waits until it is dropped.
+/// Permits one request to run. A reset waits until the permit is dropped.
 pub(crate) struct RequestPermit(
     #[expect(dead_code, reason = "held until it is dropped")] OwnedRwLockReadGuard<()>,
 );
@@ -105,7 +105,7 @@ impl SandboxState {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Waits until there is a change that must not overlap a request.
+    /// Waits until a change is waiting that must not overlap a request.
     pub(crate) async fn change_begins(&self) {
         // `wait_for` fails only without a sender, and the sender is a field of `self`.
         let _ = self.changes.subscribe().wait_for(|changes| *changes > 0).await;

@@ -147,7 +147,7 @@ impl App {
         self.ignored_values.fetch_add(u64::from(count), Ordering::Relaxed);
     }
 
-    /// Logs once that a trusted proxy forwards no scheme, so that links may have the wrong one.
+    /// Logs one warning that a trusted proxy forwards no scheme, so that links may have the wrong scheme.
     pub(crate) fn advise_scheme_lacks(&self, proxy: IpAddr) {
         if self.said_scheme_lacks.swap(true, Ordering::Relaxed) {
             return;

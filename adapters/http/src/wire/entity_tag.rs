@@ -90,7 +90,7 @@ impl TagPrefix {
     /// The strong tag of a version of a resource.
     pub(crate) fn tag(&self, version: Version) -> EntityTag {
         let mut tag = self.0;
-        // Nearly every version has one digit.
+        // Nearly every version has one digit, so a shorter path handles these.
         match u8::try_from(version.get()) {
             Ok(digit @ 0..=9) => tag.push(&[b'0' + digit]),
             _ => tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]),

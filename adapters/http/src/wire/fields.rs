@@ -36,7 +36,8 @@ impl<'a> Fields<'a> {
         Self::whole(json::parse_with_arrays(body)?)
     }
 
-    /// Begins with an object within the body. In its faults, this path comes before the names of the members.
+    /// Begins with an object that is nested in the body. `within` is its path, which its faults put before the names
+    /// of members.
     pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
         let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {

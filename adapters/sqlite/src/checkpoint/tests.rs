@@ -26,7 +26,7 @@ impl TestDatabase {
         Self { writer, checkpoints, log, woken }
     }
 
-    /// Writes at least so many pages, in one commit.
+    /// Writes at least this many pages, in one commit.
     fn write(&self, pages: u32) {
         self.writer.execute("INSERT INTO filler VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
     }

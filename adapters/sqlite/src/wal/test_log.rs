@@ -50,7 +50,7 @@ impl TestLog {
         self.file[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Writes a transaction of so many frames. Returns the checksum of the last one.
+    /// Writes a transaction of this many frames. Returns the checksum of the last one.
     fn write(&mut self, frames: usize) -> Checksum {
         let mut checksum = self.checksum;
         for (number, page) in (0..frames).zip(1_u32..) {

@@ -59,8 +59,8 @@ fn a_host_is_an_authority_without_user_information() {
             assert_eq!(port.map_or(name.to_owned(), |port| format!("{name}:{port}")), host);
             assert!(is_valid_name(name) && !name.is_empty());
             assert!(port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok()), "{host}");
-            // A second parser of authorities accepts it too, except for an empty port and a percent-encoded name, which
-            // it refuses by design.
+            // A second parser of authorities accepts the host, too. It refuses only an empty port and a
+            // percent-encoded name, by design.
             if port != Some("") && !host.contains('%') {
                 let authority: Authority = host.parse().unwrap();
                 assert_eq!(

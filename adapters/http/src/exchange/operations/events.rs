@@ -1,4 +1,4 @@
-//! Events: the list, with a wait, and one event.
+//! The endpoints of events: the list, which can wait for an event, and one event.
 
 use std::time::Duration;
 

@@ -62,7 +62,8 @@ fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
     }
 }
 
-/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent as it was rendered.
+/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent in the form in which the
+/// server renders it.
 fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let mut fields = Fields::nested(element, within)?;
     let method = fields.optional("method", method);

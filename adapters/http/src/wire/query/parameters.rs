@@ -10,7 +10,8 @@ use crate::wire::error::ApiError;
 /// The maximum number of values of one parameter. Values are separated by commas, or the parameter is repeated.
 const VALUES_MAX: usize = 100;
 
-/// The maximum number of parameters of one query: two filters with [`VALUES_MAX`] repeated values each, and the others.
+/// The maximum number of parameters of one query: two filters that are repeated [`VALUES_MAX`] times each, and the
+/// others.
 const PARAMETERS_MAX: usize = 256;
 
 /// A parameter that has not been taken yet; its value is `None` if it cannot be decoded.
@@ -84,7 +85,7 @@ impl<'q> Parameters<'q> {
         self.single("cursor").map(Result::unwrap_or_default)
     }
 
-    /// Returns the parameters that were taken, encoded again, unless there is any fault.
+    /// Returns the parameters that were taken, encoded again, or the error if any fault was found.
     pub(super) fn finish(mut self) -> Result<String, ApiError> {
         for (index, (name, _)) in self.rest.iter().enumerate() {
             if self.rest[..index].iter().all(|(other, _)| other != name) {

@@ -186,7 +186,7 @@ fn a_link_omits_insignificant_white_space() {
     assert_eq!(listing.links("http://h", "/pets", None), r#"<http://h/pets?name=x>; rel="first""#);
 }
 
-/// Runs every parser on one query. An error must keep the bounds of the published schema.
+/// Runs every parser on one query. An error must be within the bounds of the published schema.
 fn try_all(query: &str) -> Result<(), TestCaseError> {
     let query = Some(query);
     let errors = [
