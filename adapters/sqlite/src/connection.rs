@@ -49,8 +49,8 @@ pub(crate) fn writer(
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
-    // This comes before the migration, whose steps unexpected objects could disturb. Objects that another program adds
-    // later never run here, so a recovery does not check for them.
+    // The schema is checked before the migration, because unexpected objects could disturb the steps of the migration.
+    // A recovery does not check it, because objects that another program has added later never run here.
     if epoch_if_new.is_some() {
         schema_check::check(&connection, path, found)?;
         schema::check_event_version(&connection, path, found)?;

@@ -66,7 +66,7 @@ fn check_log(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database whose log is damaged or missing. For a database that is only read.
+/// Refuses a database whose log is damaged or missing. Called for a database that is opened only for reading.
 pub(crate) fn check_at_rest(database: &Path) -> Result<(), OpenError> {
     if files::has_log(database) { check_log(database) } else { check_log_not_lost(database) }
 }

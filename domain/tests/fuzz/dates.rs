@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-/// RFC 3339, section 5.6. The ranges are checked separately.
+/// The grammar of RFC 3339, section 5.6. The ranges of the numbers are checked separately.
 static GRAMMAR: LazyLock<Regex> = LazyLock::new(|| {
     let (date, time) =
         (r"([0-9]{4})-([0-9]{2})-([0-9]{2})", r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?");

@@ -29,7 +29,8 @@ impl Timer for TokioTimer {
     }
 
     fn sleep(&self, duration: Duration) -> Reply<()> {
-        // The runtime's timer is found when the future is first polled.
+        // `sleep` is called when the future is first polled, because it needs the runtime in which the future is
+        // polled.
         Reply::later(async move { tokio::time::sleep(duration).await })
     }
 }

@@ -258,10 +258,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// The server is stopping since this instant. The connection ends with the next answer, or after
+    /// The server has been stopping since this instant. The connection ends with the next answer, or after
     /// [`LAST_REQUEST_TIME`] if no request arrives.
     Since(Instant),
-    /// hyper was told to end the connection after the current answer. The server is stopping since this instant.
+    /// hyper was told to end the connection after the current answer. The server has been stopping since this instant.
     Requested(Instant),
 }
 

@@ -97,8 +97,8 @@ impl FlowControl {
     }
 
     fn has_room(&self) -> bool {
-        // A client that resets its streams may have no more exchanges in progress than a client that waits for its
-        // answers.
+        // The bound on exchanges in progress also applies to a client that resets its streams: it must not have more
+        // of them than a client that waits for its answers.
         if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
             return false;
         }
