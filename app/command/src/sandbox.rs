@@ -100,7 +100,7 @@ pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2
     Ok(())
 }
 
-/// Removes the marker: from now on the file may hold data that must not be emptied.
+/// Removes the marker, because from now on the file may hold data that must not be emptied.
 pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
     let (Db::File(file), Some(mark)) = (db, mark(db)) else { return Ok(()) };
     let removed = match fs::remove_file(&mark) {

@@ -242,8 +242,8 @@ impl TransferArgs {
         connect(&self.target.server())
     }
 
-    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read: an import
-    /// may create the file, an export may not.
+    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read. An export
+    /// needs this, while an import may create the file.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
         let db = &self.target.db;
         match db {
