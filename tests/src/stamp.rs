@@ -28,7 +28,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
     );
 }
 
-/// Runs a case as [`run_case`] does, on its own thread: a store that locks twice blocks its caller's thread for
+/// Runs a case as [`run_case`] does, but on a separate thread. A store that locks twice blocks its caller's thread for
 /// ever, and no deadline can drop a blocked task.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
     /// The time after the deadline within which a case must be dropped.
@@ -247,8 +247,8 @@ macro_rules! store_conformance {
 
 /// Defines one test for each case about durability.
 ///
-/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use petstore_tests::{DurableSubject, Subject};
@@ -285,8 +285,8 @@ macro_rules! durable_conformance {
 
 /// Defines one test for each case about resets.
 ///
-/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -110,8 +110,8 @@ pub enum Bug {
     ResetKeepsAnswers,
     /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
-    /// Decides without a lock, adds the events, and validates after that: the events of a discarded decision stay in
-    /// the log.
+    /// Decides without a lock, adds the events, and validates the decision only then. So the events of a discarded
+    /// decision stay in the log.
     EventsOfDiscarded,
     /// Keeps only the first event of a decision.
     FirstEventOnly,

@@ -54,8 +54,8 @@ impl EventLog {
         self.extend_to(Position::START);
     }
 
-    /// Begins a new epoch as [`restart`](Self::restart) does, but with a new channel that waiting readers do not use:
-    /// see [`Bug::FeedSleepsThroughResets`].
+    /// Begins a new epoch as [`restart`](Self::restart) does, but with a new channel that waiting readers do not use.
+    /// This is the bug [`Bug::FeedSleepsThroughResets`].
     pub(super) fn restart_on_a_new_channel(&mut self, epoch: u64) {
         self.end = watch::Sender::new(LogEnd { epoch, last: Position::START });
         self.restart(epoch);

@@ -1,4 +1,4 @@
-//! The petstore's driven ports, wrapped to report every call to the oracle without a change.
+//! The petstore's driven ports, in wrappers that report every call to the oracle and pass it on unchanged.
 
 use std::net::IpAddr;
 use std::pin::pin;
