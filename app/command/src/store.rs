@@ -1,4 +1,4 @@
-//! The store of a command: in memory, or in a file. The only module that names the type of a store.
+//! The store of a command: in memory, or in a file. This is the only module that names the type of a store.
 
 mod commits;
 
@@ -39,11 +39,11 @@ pub(crate) struct Backend {
     pub(crate) epoch: u64,
     /// Counters of commits to the file; none without a file.
     pub(crate) commits: Option<Arc<CommitCounters>>,
-    /// The data file, for reading beside the store; none without a file.
+    /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
     /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
-    /// The place where the log was damaged, if the changes behind it were dropped.
+    /// The place where the log was damaged, if the changes after that place were dropped.
     pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
@@ -89,8 +89,8 @@ impl Backend {
         }
     }
 
-    /// Sets for how long events are kept, and the maximum of their bytes; without `bytes`, the default for this kind of
-    /// store applies.
+    /// Sets how long events are kept, and the maximum size of all events in bytes. Without `bytes`, the default size
+    /// for this kind of store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
         let default =
             if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
@@ -128,7 +128,7 @@ impl Backend {
         self.store.check_at(now).is_ok()
     }
 
-    /// The failure of the disk, while it fails. No change is written meanwhile.
+    /// The error of the disk; none while the disk works. While the disk fails, no change is written.
     pub(crate) fn disk_fault(&self) -> Option<StoreError> {
         self.store.journal_fault()
     }
@@ -138,7 +138,7 @@ impl Backend {
         self.store.pause_commits()
     }
 
-    /// Forgets usage and bans later than this time. Returns the number of accounts with such usage.
+    /// Forgets usage and bans with a time later than this one. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
@@ -153,7 +153,7 @@ impl Backend {
         self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
     }
 
-    /// The reason why the log of the data file is not checkpointed, if it is not.
+    /// The reason why the log of the data file cannot be checkpointed; none if there is no fault.
     pub(crate) fn log_fault(&self) -> Option<String> {
         self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
     }
@@ -164,7 +164,7 @@ impl Backend {
     }
 }
 
-/// The data file of a store, for reading beside it.
+/// The data file of an open store. Commands read the file while the store is open.
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
@@ -173,7 +173,7 @@ impl DataFile<'_> {
         self.0.path().to_path_buf()
     }
 
-    /// Returns a permanent fault of the file.
+    /// Returns an error if the file has a permanent fault.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.check()
     }
@@ -204,7 +204,7 @@ fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file may copy its log into it, so the log is looked for before.
+    // Opening a file may copy the file's log into it, so this function looks for the log before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
@@ -257,7 +257,7 @@ const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends t
 const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
     file, and restore it again";
 
-/// The advice for a damaged log: all options but the first lose acknowledged changes.
+/// The advice for a damaged log: all its suggestions except the first lose acknowledged changes.
 pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
     a server once with --drop-damaged-wal, which drops those changes";
 

@@ -13,8 +13,8 @@ use rustls::{
 use super::provider;
 use crate::failure::Failure;
 
-/// Returns the configuration of a client that checks the server's certificate against those that the system trusts, or
-/// those in SSL_CERT_FILE and SSL_CERT_DIR.
+/// Returns the configuration of a client that checks the server's certificate against the certificates that the system
+/// trusts, or against the certificates in SSL_CERT_FILE and SSL_CERT_DIR.
 pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
     let trusted = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
