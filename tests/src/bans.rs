@@ -69,8 +69,8 @@ pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     }
 }
 
-/// A ban clears the strikes. A client whose day is used up is then refused as often as before the ban until it is
-/// banned again.
+/// A ban clears the strikes. A client whose day is used up then gets as many refusals as before the first ban, until it
+/// is banned again.
 pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(2), ..BanPolicy::DEFAULT };

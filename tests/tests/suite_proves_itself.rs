@@ -8,7 +8,7 @@ use petstore_tests::{Bug, ReferenceStore, ResetSubject, reset_conformance, run_c
 store_conformance!(Arc::new(ReferenceStore::new()).subject());
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 
-/// Attempts of a case on a store with a planted bug. A race may pass once, but not ten times.
+/// Attempts of a case on a store with a planted bug. A case may miss a race once, but hardly ten times.
 const TRIES: usize = 10;
 
 /// Returns whether a case fails on a store with this bug.

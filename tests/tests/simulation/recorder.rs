@@ -113,7 +113,7 @@ impl Transition for WatchedTransition {
     }
 }
 
-/// Quotas that report every verdict.
+/// A port for the quotas that reports every verdict.
 pub(crate) struct WatchedQuotas {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Quotas>,
@@ -141,7 +141,7 @@ impl Quotas for WatchedQuotas {
     }
 }
 
-/// Limits of addresses that report every verdict.
+/// A port for the limits of addresses that reports every verdict.
 pub(crate) struct WatchedAddresses {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn AddressLimits>,
