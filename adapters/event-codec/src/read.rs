@@ -11,12 +11,12 @@ use crate::{BodyError, FORMAT};
 /// Receives the events that pass the filter, one by one, until it returns `Break`.
 pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
 
-/// Reads a body that is kept under these positions, and hands over the events that pass. Those that do not pass are decoded
-/// without an allocation.
+/// Reads a body that is stored under these positions, and passes the events that the filter admits to `visit`. The other
+/// events are decoded without an allocation.
 ///
 /// # Errors
-/// [`BodyError::UnknownFormat`], and [`BodyError::Damaged`], also if the body has more or fewer events than positions. The
-/// events before the damaged one have been handed over.
+/// [`BodyError::UnknownFormat`], and [`BodyError::Damaged`], also if the numbers of events and positions differ. `visit`
+/// has already received the events before the damage.
 pub fn read(
     body: &[u8],
     positions: RangeInclusive<Position>,

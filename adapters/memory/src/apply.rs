@@ -16,9 +16,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision
-    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a
-    /// record is written in one step.
+    /// Makes the changes of a decision and its events visible together. `write` writes one change. Every decision
+    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch,
+    /// because a record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
         let appended = self.publish_with(changes, EventLog::append, write);
         self.events.wake(&appended);
@@ -35,7 +35,7 @@ impl Tables {
         self.publish_with(changes, |log, changes| log.append_encoded(events, changes.happenings()), write)
     }
 
-    /// Readers that wait are woken after it: they wait for write epochs in turn.
+    /// The caller wakes the waiting readers after the write has ended. If woken earlier, they would wait for it.
     fn publish_with(
         &self,
         changes: Changes,
