@@ -1,8 +1,8 @@
 //! The petstore's rules, and nothing else.
 //!
-//! Value types that parse ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a store keeps ([`PetRecord`],
-//! [`OrderRecord`]), and every change as a pure [`Operation`]: it names the records it looks at, and decides on them.
-//! Beside these the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
+//! The crate has value types that parse their input ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a
+//! store keeps ([`PetRecord`], [`OrderRecord`]), and every change as a pure [`Operation`], which names the records
+//! that it reads and decides on them. It also has the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
 //!
 //! There is no I/O here, no async, no serialisation, no clock and no randomness: time and ids are arguments.
 //!
@@ -66,8 +66,8 @@ pub use category::{
 };
 pub use derived_events::happenings;
 pub use event::{
-    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, Happening, ItemBefore,
-    KeyBan, PetBefore, Position,
+    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, EventSummary,
+    Happening, ItemBefore, KeyBan, PetBefore, Position,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
@@ -100,7 +100,7 @@ pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
 
-/// The README's Rust is tested like an example here.
+/// The Rust examples of the README are tested like the examples of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

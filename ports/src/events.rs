@@ -78,14 +78,15 @@ pub enum EventRead {
 
 /// Reads the event log.
 ///
-/// An implementation keeps these, and `petstore-tests` proves them:
+/// An implementation must keep these rules, which the suite in `petstore-tests` tests:
 /// - An event is in the log if and only if its change is committed, and both are seen together.
-/// - A change that was answered is in every page that is read afterwards, on every handle.
-/// - If an operation saw the effect of another one, or was sent after the other one was answered, its events come later.
-/// - No event is inserted before a position that a reader was given as the last one. The events of one decision stand
-///   together, in the order of [`happenings`](petstore_domain::happenings).
+/// - Once a change was answered, every page that is read on any handle has its events.
+/// - If operation B saw the effect of operation A, or was sent after A was answered, the events of B come after those
+///   of A.
+/// - Once a reader was given a position as the last one of the log, no event is inserted before it. The events of one
+///   decision stand together, in the order of [`happenings`](petstore_domain::happenings).
 /// - A page neither skips nor repeats an event; dropped events lead to [`EventRead::Expired`], never to a gap.
-/// - No lock and no read transaction outlives a page.
+/// - The reader holds no lock and no read transaction after it has returned a page.
 ///
 /// A log that drops no event and has no gap between positions:
 ///
@@ -171,7 +172,7 @@ pub trait EventReader: Send + Sync {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>>;
 }
 
-/// The end of an event log, as a waiting reader knows it.
+/// The end of an event log at one moment. A reader waits until the end differs from the one that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
     /// The epoch of the log.
@@ -185,6 +186,7 @@ pub struct LogEnd {
 /// The feed of a log that never grows:
 ///
 /// ```
+/// use petstore_domain::EventFilter;
 /// use petstore_ports::{EventFeed, LogEnd, Reply};
 ///
 /// struct FixedLog(LogEnd);
@@ -194,7 +196,7 @@ pub struct LogEnd {
 ///         self.0
 ///     }
 ///
-///     fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+///     fn changed(&self, known: LogEnd, _filter: EventFilter) -> Reply<LogEnd> {
 ///         if known == self.0 { Reply::later(std::future::pending()) } else { Reply::now(self.0) }
 ///     }
 /// }
@@ -204,7 +206,18 @@ pub trait EventFeed: Send + Sync {
     /// The end of the log. The call does not wait; on a store of several nodes the end may lag behind a little.
     fn end(&self) -> LogEnd;
 
-    /// Completes with the end of the log once it differs from `known`. It may complete without a change, and up to 100
-    /// ms late. Dropping the reply ends the wait.
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd>;
+    /// Completes with the end of the log once an event after `known` passes the filter, or the log has another epoch.
+    /// Dropping the reply ends the wait.
+    ///
+    /// It may complete up to 100 ms late, and without such an event: a store that polls may ignore the filter. A store
+    /// in this process should wake only the readers that have something to read.
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd>;
+
+    /// Returns a position up to which the store knows that no event after `known` passes the filter, at least that of
+    /// `known`: a reader may continue there without reading. The call does not wait. A store that keeps no account of
+    /// kinds returns the position of `known`, and so does every store if the log has another epoch.
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        let _ = filter;
+        known.last
+    }
 }

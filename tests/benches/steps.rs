@@ -5,7 +5,8 @@
 //! shares its batch is compared with a single one.
 //!
 //! The steps are timed one after the other, so their ratio is exact only on an idle machine. A step in a loop is faster
-//! than within a request, because the processor prefetches the next record. A name after `--` selects steps: `-- order`.
+//! than within a request, because the processor prefetches the next record. A name after `--` selects steps: `--
+//! order`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,8 +37,8 @@ use tokio::time::Instant;
 
 const PETS: u32 = 100_000;
 
-/// Number of pets that are drawn at random before the measurement, and then requested in a loop: more than a processor's
-/// nearest cache holds.
+/// Number of pets that are drawn at random before the measurement, and then requested in a loop. The number is larger
+/// than a processor's nearest cache holds.
 const DRAWN: usize = 16_384;
 
 const PAGE: usize = 100;
@@ -51,7 +52,7 @@ const PIPE: usize = 64 * 1024;
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn main() {
-    // In the build folder, since a temporary folder may be in memory.
+    // The folder is in the build folder, because a temporary folder may be in memory.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let mut criterion = Criterion::default()
@@ -147,7 +148,7 @@ fn order(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Durable orders, committed by the calling thread: each measured time includes the sync to disk.
+/// Durable orders, which the calling thread commits. So each measured time includes the sync to disk.
 fn file(criterion: &mut Criterion, path: &Path) {
     let journal = Box::new(SqliteJournal::open(path, 1).expect("a new file"));
     let (Opened { store, .. }, writer) = MemoryStore::open_inline(journal).expect("an empty journal");
@@ -344,7 +345,7 @@ impl Entropy for Counted {
     }
 }
 
-/// Returns the output of a future that is ready at the first poll, as those of a store in memory are.
+/// Returns the output of a future that is ready at the first poll, as the futures of a store in memory are.
 fn answered<F: Future>(future: F) -> F::Output {
     match poll(pin!(future)) {
         Poll::Ready(output) => output,
@@ -359,8 +360,8 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// The name of the measurement of the whole in each group.
 const WHOLE: &str = "whole";
 
-/// Returns medians in nanoseconds by group and step, read from criterion's folder, without the steps that were not
-/// selected.
+/// Returns the medians of the selected steps in nanoseconds, by group and step, as criterion has written them to its
+/// folder.
 fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

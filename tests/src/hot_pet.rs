@@ -12,7 +12,7 @@ use crate::make::{adjust_stock, cancel_order, complete_order, place_order, set_s
 use crate::random::Random;
 use crate::together::together;
 
-/// Rounds, and callers of a round.
+/// The number of rounds, and the number of callers in each round.
 const ROUNDS: usize = 200;
 const CALLERS: usize = 60;
 
@@ -47,7 +47,7 @@ async fn act(
 ) {
     let known = {
         let orders = orders.lock().expect("no panic under the lock");
-        // The last ones: most of the older orders are closed.
+        // Only the latest orders are used, because most of the older ones are closed.
         let recent = &orders[orders.len().saturating_sub(40)..];
         if recent.is_empty() { None } else { Some(*random.pick(recent)) }
     };

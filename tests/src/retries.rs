@@ -17,7 +17,7 @@ use crate::together::together;
 /// The expiry of the records of these cases.
 pub(crate) const EXPIRES_SECS: u64 = 86_400;
 
-/// An operation under a key, at a time.
+/// Returns the operation under an idempotency key, as requested at this time.
 pub(crate) fn under_key<O: Repeatable>(
     operation: O,
     account: AccountId,
@@ -35,7 +35,7 @@ pub(crate) fn under_key<O: Repeatable>(
     }
 }
 
-/// For each kind of request: a retry gets the first answer, all of it, marked as replayed, and has no effect.
+/// For each kind of request, a retry gets the complete first answer, marked as replayed, and has no effect.
 pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
@@ -75,7 +75,7 @@ where
     assert_eq!(subject.snapshot().await, after, "a retry has no effect");
 }
 
-/// Of 32 equal concurrent requests one has an effect, and all get its answer.
+/// Of 32 equal concurrent requests one has an effect, and all get the answer of that request.
 pub async fn concurrent_retries_have_one_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;
@@ -135,8 +135,8 @@ pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
 }
 
-/// Two record names whose account and key have the same concatenation, if the ids of a dozen accounts allow it: account
-/// 1 with the key `0/k` and account 10 with the key `/k`.
+/// Two record names whose account and key have the same concatenation, such as account 1 with the key `0/k` and account
+/// 10 with the key `/k`. Empty if none of a dozen accounts has such an id.
 async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
     for _ in 0..12 {
         subject.add_account(Plan::Free).await;
@@ -151,8 +151,8 @@ async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, Stri
     Vec::new()
 }
 
-/// A record is replayed until its expiry even if its resource is gone: a retried adjustment is neither repeated nor
-/// refused.
+/// A record is replayed until its expiry even if its resource has been deleted. So a retried adjustment is neither
+/// repeated nor refused.
 pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;
@@ -178,7 +178,7 @@ pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     assert_eq!(again, Answered { replayed: true, ..ordered }, "and the order");
 }
 
-/// A refusal by the state of the shop is an answer: it is recorded, and replayed after the state has changed.
+/// A refusal because of the shop's state is an answer. It is recorded, and replayed even after the state has changed.
 pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
@@ -201,7 +201,7 @@ pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
         assert_eq!((answer.result, answer.replayed), (Err(too_little), replayed), "so is an adjustment's");
         let answer = subject.run(create.clone()).await.expect("a refusal by the state is recorded");
         assert_eq!((answer.result, answer.replayed), (Err(taken), replayed), "so is a category's");
-        // The reasons for the refusals are gone before the second round.
+        // From here on the requests would succeed, so a refusal in the second round is a replay.
         subject.run(set_stock(pet, 2_000)).await.expect("the pet is there");
     }
     for status in [PetStatus::Pending, PetStatus::Sold] {
@@ -215,7 +215,7 @@ pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     }
 }
 
-/// A refusal of the request itself is not recorded: a retry may succeed.
+/// A refusal because of the request itself is not recorded, so a retry may succeed.
 pub async fn a_refusal_of_the_request_is_not_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let gone = subject.add_category("Dogs").await;

@@ -5,8 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The time limit of a case. Cases take seconds at most: one that is still running waits for something that
-/// never comes.
+/// The time limit of a case. A case takes seconds at most, so a case that runs longer waits for something that never
+/// happens.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Threads of a case: more than the processors of the test machines, so that tasks interleave everywhere.
@@ -28,12 +28,12 @@ pub fn run_case(case: impl Future<Output = ()>) {
     );
 }
 
-/// Runs a case as [`run_case`] does, on its own thread: a store that locks twice blocks its caller's thread for
+/// Runs a case as [`run_case`] does, but on a separate thread. A store that locks twice blocks its caller's thread for
 /// ever, and no deadline can drop a blocked task.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
     /// The time after the deadline within which a case must be dropped.
     const GRACE: Duration = Duration::from_secs(5);
-    // Nothing is sent: the channel closes with the thread.
+    // Nothing is sent over the channel. It closes when the thread ends.
     let (running, ended) = sync_channel::<()>(0);
     let case = thread::spawn(move || {
         let _running = running;
@@ -189,6 +189,8 @@ macro_rules! store_conformance {
             event_feed {
                 waiting_readers_wake_at_an_event
                 readers_wait_while_nothing_happens
+                a_reader_wakes_at_an_event_that_passes_its_filter
+                the_feed_skips_no_event_that_passes
             }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect
@@ -247,8 +249,8 @@ macro_rules! store_conformance {
 
 /// Defines one test for each case about durability.
 ///
-/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use petstore_tests::{DurableSubject, Subject};
@@ -285,8 +287,8 @@ macro_rules! durable_conformance {
 
 /// Defines one test for each case about resets.
 ///
-/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -12,7 +12,8 @@ use petstore_ports::{
     run,
 };
 
-/// The driven ports of a new, empty store. Quotas may be in another store, which reads the bans of keys from this one.
+/// The driven ports of a new, empty store. The quotas may be in another store, which reads the bans of keys from this
+/// store.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.
@@ -37,7 +38,7 @@ pub struct Subject {
     pub quotas: Arc<dyn Quotas>,
     /// Counts requests without a valid key.
     pub addresses: Arc<dyn AddressLimits>,
-    /// Drops expired records, and writes usage behind.
+    /// Drops expired records, and stores the usage that was counted.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
     /// this handle.
@@ -55,11 +56,11 @@ pub trait AnotherHandle: Send + Sync {
 /// A durable store, the subject of the cases of [`durable`](crate::durable).
 #[async_trait]
 pub trait DurableSubject: Send + Sync {
-    /// Opens the store on its existing data. It is open until the last port of the subject is dropped, and then
-    /// closes gracefully; a case never opens a second one meanwhile.
+    /// Opens the store on its existing data. The store closes gracefully when the last port of the subject is dropped.
+    /// A case never opens the store a second time before that.
     async fn open(&self) -> Subject;
 
-    /// The data that a power cut at this moment would leave, as another store. The open one continues, unaffected.
+    /// Returns another store with the data that a power cut at this moment would leave. The open store is not affected.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject>;
 }
 
@@ -106,7 +107,8 @@ impl Subject {
         }
     }
 
-    /// Runs an operation, and retries it while the store is busy: a busy store has done nothing.
+    /// Runs an operation, and retries it while the store is busy. The retry is safe, because a busy store has changed
+    /// nothing.
     pub(crate) async fn try_run<O: Operation + Clone>(
         &self,
         operation: O,
@@ -131,7 +133,7 @@ impl Subject {
         self.housekeeping.watch(now).await.expect("a healthy store answers");
     }
 
-    /// Lets a healthy store write its usage behind.
+    /// Lets a healthy store write the counted usage to its storage.
     pub(crate) async fn note_usage(&self) {
         self.housekeeping.note_usage().await.expect("a healthy store notes usage");
     }

@@ -1,7 +1,7 @@
 //! The longest, greatest and most unusual values that the domain admits: each is read back unchanged, by every
 //! reader and by the operations.
 //!
-//! Values are rarely narrowed by a rule of the store, mostly by a column, a collation or a driver: a number in
+//! Values are rarely changed by a rule of the store. Mostly a column, a collation or a driver narrows them: a number in
 //! a byte, a time in seconds, a text in another character set.
 
 mod written;
@@ -25,7 +25,7 @@ pub async fn values_are_read_as_they_were_written(subject: &Subject) {
     check_names(subject, &written).await;
 }
 
-/// Compares one kind of record at a time: a message with all kinds would be too long to read.
+/// Compares one kind of record at a time, because a message with all kinds would be too long to read.
 pub(crate) fn check_lists(shown: &Snapshot, written: &Snapshot) {
     assert_eq!(shown.categories, written.categories, "categories are listed as they were written");
     assert_eq!(shown.pets, written.pets, "pets are listed as they were written");
@@ -99,7 +99,8 @@ fn look_at(
 }
 
 impl Snapshot {
-    /// The first records of each kind, as many as an operation may plausibly read. The unusual ones come first.
+    /// The first records of each kind, as many as an operation may plausibly read. Records with unusual values are
+    /// among the first.
     fn first_of_each(&self) -> Self {
         const SOME: usize = 12;
         let mut some = self.clone();

@@ -1,7 +1,6 @@
 //! The ports that read the event log and wait for it.
 
-use std::sync::Arc;
-
+use petstore_domain::{EventFilter, Position};
 use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader, LogEnd, Reply, StoreError};
 
 use crate::event_log::FromRing;
@@ -14,7 +13,8 @@ impl EventReader for MemoryStore {
     }
 
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
-        // A reader that has met a record finds its event: the decisions that were being applied have been applied.
+        // After this wait, the decisions that were being applied have been applied. So a reader that has seen a
+        // changed record also finds the event of the change.
         self.tables.write_epochs.wait_for_writes();
         match self.tables.events.read(&query) {
             Ok(FromRing::Read(read)) => Reply::now(Ok(read)),
@@ -32,7 +32,11 @@ impl EventFeed for MemoryStore {
         self.tables.events.end()
     }
 
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        Reply::later(Arc::clone(&self.tables.events).changed(known))
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd> {
+        Reply::later(self.tables.events.changed(known, filter))
+    }
+
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        self.tables.events.quiet_until(known, &filter)
     }
 }

@@ -1,4 +1,4 @@
-//! Events that the ring no longer holds: they are read from the journal, on a thread of their own.
+//! Events that the ring no longer holds. They are read from the journal, on a separate thread.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::oneshot::{Sender, channel};
 /// Capacity of the queue of pages.
 const QUEUE_MAX: usize = 64;
 
-/// Most tries to read a page while the journal drops the events that it begins with.
+/// Maximum number of attempts to read a page. An attempt fails if the journal meanwhile drops the first events of the
+/// page.
 const TRIES_MAX: usize = 4;
 
 /// Reads pages of events from the journal.
@@ -64,7 +65,8 @@ impl OlderEvents {
         Ok(())
     }
 
-    /// Reads a page that begins with events that the ring does not hold. `bounds` and `span`: as the ring has told them.
+    /// Reads a page that begins with events that the ring does not hold. The ring has returned `bounds` and `span` for
+    /// the page.
     pub(crate) fn read(
         &self,
         query: EventQuery,
@@ -90,7 +92,7 @@ impl OlderEvents {
         };
         Reply::later(async move {
             receiver.await.map_err(|error| match error.kind() {
-                // The thread has gone without an answer. A read has no effect, so nothing is in doubt.
+                // The thread ended without an answer. A read has no effect, so its outcome does not matter.
                 StoreErrorKind::Indeterminate => ended(),
                 _ => error,
             })
@@ -102,9 +104,10 @@ impl OlderEvents {
         let source = std::mem::replace(&mut *self.source.lock(), Source::Closed);
         if let Source::Thread(requests, thread) = source {
             drop(requests);
-            // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends anyway.
+            // This function may run on the thread itself: a waker that it called may have dropped the last reference
+            // to the store. A thread cannot join itself, and it ends anyway.
             if thread.thread().id() != thread::current().id() {
-                // A panic was reported to the callers that waited.
+                // The error is ignored: if the thread panicked, its waiting callers have been told that it ended.
                 let _ = thread.join();
             }
         }
@@ -126,7 +129,9 @@ pub(crate) fn check_newest(
     let range = EventRange { after: bounds.last.before(), last: bounds.last, order: PageOrder::Ascending };
     let mut checked = Ok(());
     reader.read(&range, &mut |batch| {
-        checked = read(batch.body, batch.first, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(()));
+        checked = read(batch.body, batch.first..=batch.last, &EventFilter::ALL, &mut |_, _, _| {
+            ControlFlow::Continue(())
+        });
         ControlFlow::Break(())
     })?;
     checked.map_err(|error| match error {
@@ -144,7 +149,7 @@ fn read_all(log: &EventLog, mut reader: Box<dyn EventBatchReader>, requests: &Re
     }
 }
 
-/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new life of the log.
+/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new epoch of the log.
 fn read_page(
     log: &EventLog,
     reader: &mut dyn EventBatchReader,
@@ -157,7 +162,7 @@ fn read_page(
         let mut page = PageBuilder::new(query, bounds, span);
         let mut damage = None;
         let found = reader.read(&range, &mut |batch| {
-            page.add(batch.first, batch.body).unwrap_or_else(|error| {
+            page.add(batch.first..=batch.last, batch.body).unwrap_or_else(|error| {
                 damage = Some(StoreError::corrupt(format!("events from {} on: {error}", batch.first)));
                 ControlFlow::Break(())
             })
@@ -175,4 +180,72 @@ fn read_page(
         }
     }
     Err(StoreError::busy("the oldest events are being dropped faster than they are read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Happening, InventoryItem, ItemBefore, PetId, PetStatus, Position, Timestamp};
+    use petstore_event_codec::Body;
+    use petstore_ports::EventBatch;
+
+    use super::*;
+    use crate::event_retention::EventRetention;
+
+    /// A journal of one batch with three positions, and so many events in its body.
+    struct OneBatch(usize);
+
+    const BOUNDS: EventBounds =
+        EventBounds { epoch: 7, pruned: Position::START, last: at(3), oldest_at: Some(Timestamp::EPOCH) };
+
+    const fn at(number: u64) -> Position {
+        match Position::new(number) {
+            Some(position) => position,
+            None => Position::MAX,
+        }
+    }
+
+    impl EventBatchReader for OneBatch {
+        fn read(
+            &mut self,
+            _range: &EventRange,
+            into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+        ) -> Result<EventBounds, StoreError> {
+            let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
+            let happening = Happening::InventoryUpdated { item, previous: ItemBefore::default() };
+            let mut body = Body::new();
+            body.push(Timestamp::EPOCH, &vec![happening; self.0]);
+            let _ = into(EventBatch {
+                first: at(1),
+                last: at(3),
+                latest: Timestamp::EPOCH,
+                body: body.as_bytes(),
+            });
+            Ok(BOUNDS)
+        }
+    }
+
+    #[test]
+    fn a_row_with_another_number_of_events_than_positions_is_corrupt() {
+        let log = EventLog::new(7, EventRetention::IN_JOURNAL);
+        log.resume(BOUNDS);
+        for order in [PageOrder::Ascending, PageOrder::Descending] {
+            let query = EventQuery {
+                epoch: None,
+                order,
+                after: None,
+                filter: EventFilter::ALL,
+                events_max: 100,
+                positions_max: 100,
+            };
+            let span = Span::of(&query, &BOUNDS).unwrap();
+            let page = |events| read_page(&log, &mut OneBatch(events), &query, BOUNDS, span);
+            let Ok(EventRead::Page(whole)) = page(3) else { panic!("a whole row is read") };
+            assert_eq!(whole.events.len(), 3);
+            for wrong in [0, 2, 4] {
+                let error = page(wrong).unwrap_err();
+                assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{wrong}");
+                assert!(error.to_string().contains("events from 1 on"), "{error}");
+            }
+        }
+    }
 }

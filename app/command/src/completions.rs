@@ -20,8 +20,8 @@ pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Fail
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
 }
 
-/// Corrects the fish script of clap, which does not complete the value of an option before any command, nor positional
-/// values.
+/// Corrects the fish script of clap, which does not complete positional values, nor the value of an option that comes
+/// before the command.
 fn for_fish(script: &str, command: &Command) -> String {
     const READS: &str =
         "    argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null\n    or return\n";
@@ -57,7 +57,7 @@ pub(crate) struct ManArgs {
 impl ManArgs {
     /// Prints the page of `petstore`, or writes all pages.
     pub(crate) fn run(&self, command: Command) -> Result<(), Failure> {
-        // `petstore help` has no page: it prints what the pages contain.
+        // The command `petstore help` gets no page, because it only prints the same help as the pages.
         let mut command = with_all_settings(command).disable_help_subcommand(true);
         command.build();
         let Some(folder) = &self.into else {
@@ -83,7 +83,7 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
 }
 
 fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
-    // Without a date, so that builds are reproducible.
+    // The page has no date, so that builds are reproducible.
     let page = clap_mangen::Man::new(command.clone()).source(format!("petstore {}", version::NUMBER));
     page.render(output)
 }

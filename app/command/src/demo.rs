@@ -21,15 +21,15 @@ const CATEGORIES: [(&str, &str); 10] = [
 
 const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Daisy", "Oscar"];
 
-/// Fills an empty store with ten categories and this many pets, each with one free unit: all of them or none. Returns
-/// false, without a change, if the store is not empty. Blocks until the data is on disk.
+/// Fills an empty store with ten categories and this many pets, each with one free unit. Adds all of them or none.
+/// Returns false without a change if the store is not empty. Blocks until the data is on disk.
 pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
     let mut import = match store.import() {
         Err(ImportError::NotEmpty) => return Ok(false),
         begun => begun.map_err(unfilled)?,
     };
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
-    // Ids of deleted records are not reused.
+    // The ids continue after the last assigned ones, because ids of deleted records are not reused.
     let last = import.last_ids();
     for (number, (name, description)) in (last.category + 1..).zip(CATEGORIES) {
         let id = CategoryId::new(number).map_err(said)?;

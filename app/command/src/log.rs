@@ -1,6 +1,6 @@
 //! The log: one line on standard error for each logged request, and for events of the server.
 //!
-//! JSON for programs, text for a terminal. It never contains a body, a key or the value of a query.
+//! The lines are JSON for programs, and text for a terminal. They never contain a body, a key or the value of a query.
 
 mod line;
 mod sink;
@@ -79,7 +79,7 @@ impl Log {
         self.write(&self.line(Level::Error, what));
     }
 
-    /// The number of lost lines: the queue was full, or they could not be written.
+    /// The number of lines that were lost, because the queue was full or because they could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.sink.dropped()
     }

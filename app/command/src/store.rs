@@ -1,4 +1,4 @@
-//! The store of a command: in memory, or in a file. The only module that names the type of a store.
+//! The store of a command: in memory, or in a file. This is the only module that names the type of a store.
 
 mod commits;
 
@@ -28,7 +28,7 @@ use crate::migration_report;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::terminal::notify;
 
-/// The advice for a command that finds no server, and the data file in use.
+/// The advice for a command that finds no server although another process uses the data file.
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that process is a server, name its --admin-socket, else wait until it ends";
 
@@ -39,19 +39,20 @@ pub(crate) struct Backend {
     pub(crate) epoch: u64,
     /// Counters of commits to the file; none without a file.
     pub(crate) commits: Option<Arc<CommitCounters>>,
-    /// The data file, for reading beside the store; none without a file.
+    /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
     /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
-    /// The place where the log was damaged, if the changes behind it were dropped.
+    /// The place where the log was damaged, if the changes after that place were dropped.
     pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
 }
 
 impl Backend {
-    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice if another process holds it; the
-    /// server of the store reports its idle time to `idle`. Corrected values are reported on standard error.
+    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
+    /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
+    /// error.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
         for line in migration_report::lines(&opened.mended) {
@@ -88,7 +89,8 @@ impl Backend {
         }
     }
 
-    /// Sets how long events are kept, and how many bytes of them; by default those of this kind of store.
+    /// Sets how long events are kept, and the maximum size of all events in bytes. Without `bytes`, the default size
+    /// for this kind of store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
         let default =
             if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
@@ -126,7 +128,7 @@ impl Backend {
         self.store.check_at(now).is_ok()
     }
 
-    /// The failure of the disk, while it fails. No change is written meanwhile.
+    /// The error of the disk; none while the disk works. While the disk fails, no change is written.
     pub(crate) fn disk_fault(&self) -> Option<StoreError> {
         self.store.journal_fault()
     }
@@ -136,12 +138,12 @@ impl Backend {
         self.store.pause_commits()
     }
 
-    /// Forgets usage and bans later than this time. Returns the number of accounts.
+    /// Forgets usage and bans with a time later than this one. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
 
-    /// Closes the store: queued writes are committed, and usage and bans are stored. Blocks.
+    /// Closes the store. Queued writes are committed, and usage and bans are stored. Blocks until that is done.
     pub(crate) fn close(&self) {
         self.store.close();
     }
@@ -151,7 +153,7 @@ impl Backend {
         self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
     }
 
-    /// The reason why the log of the data file is not checkpointed, if it is not.
+    /// The reason why the log of the data file cannot be checkpointed; none if there is no fault.
     pub(crate) fn log_fault(&self) -> Option<String> {
         self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
     }
@@ -162,16 +164,16 @@ impl Backend {
     }
 }
 
-/// The data file of a store, for reading beside it.
+/// The data file of an open store. Commands read the file while the store is open.
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
-    /// Its path.
+    /// The path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().to_path_buf()
     }
 
-    /// Returns a permanent fault of the file.
+    /// Returns an error if the file has a permanent fault.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.check()
     }
@@ -184,7 +186,8 @@ impl DataFile<'_> {
         self.0.read_snapshot(into)
     }
 
-    /// Creates another data file with these rows in the same folder. Its name is removed before it is returned.
+    /// Creates another data file with these rows in the same folder, and returns it open. The new file's name is
+    /// already removed from the folder.
     pub(crate) fn copy_of(
         &self,
         header: &Header,
@@ -201,7 +204,7 @@ fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file copies its log into it.
+    // Opening a file may copy the file's log into it, so this function looks for the log before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
@@ -250,25 +253,25 @@ fn open_file(
 const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
     one, or rename them with the version that wrote the file";
 
-/// The advice for a damaged file: its log may belong to another file.
+/// The advice for a damaged file, whose log may belong to another file.
 const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
     file, and restore it again";
 
-/// The advice for a damaged log: all options but the first lose acknowledged changes.
+/// The advice for a damaged log. All its suggestions except the first lose acknowledged changes.
 pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
     a server once with --drop-damaged-wal, which drops those changes";
 
-/// The advice for a file that cannot be read now: the log may be sound, and removing it would lose changes.
+/// The advice for a file that cannot be read now. Its log may be sound, and removing that log would lose changes.
 const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
 
 /// The advice for a file or folder that is not writable.
 const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
     file with --db, or use --db memory, which stores nothing";
 
-/// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
+/// The advice if the folder of a data file is missing, because a start creates the file but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
-/// The message for a folder in place of a data file: it names the file in that folder.
+/// The message if the path of a data file is a folder. It suggests the file in that folder.
 pub(crate) fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",

@@ -1,7 +1,7 @@
 //! Output to terminals, which act on some characters.
 //!
-//! An answer may come from a process that imitates the server, and a data file from anywhere. So text for a terminal
-//! goes through [`visible`], and JSON through [`visible_json`], which changes no value.
+//! An answer may come from a process that imitates the server, and a data file may come from anywhere. So text for a
+//! terminal is escaped by [`visible`], and JSON by [`visible_json`], which changes no value.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
+/// Prints to standard output. A closed pipe is not a failure, because its reader needs no more.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_while_read(text).map(|_| ())
 }
 
-/// Prints a part of a continuous output. Breaks once standard output is closed: its reader has seen enough.
+/// Prints a part of a continuous output. Breaks once standard output is closed, because its reader needs no more.
 pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -43,8 +43,8 @@ pub(crate) fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
 }
 
-/// Prints the last line of a process to standard error, within a bounded time: a supervisor waits for the process to end, and a
-/// pipe that is not read would block it.
+/// Prints the last line of a process to standard error, within a bounded time. Otherwise a pipe that is not read would
+/// block the process, while a supervisor waits for its end.
 pub(crate) fn notify_before_exit(message: String) {
     const WAIT_MAX: Duration = Duration::from_secs(1);
     let (written, done) = std::sync::mpsc::sync_channel(1);
@@ -67,14 +67,15 @@ pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
     written_out(text, acts, |sign| sign.escape_unicode().to_string())
 }
 
-/// Escapes control characters in JSON without changing its value: they occur only in strings, and line feeds only
-/// between values.
+/// Escapes control characters in JSON without changing a value, because such characters occur only in strings, and line
+/// feeds only between values.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    // All of them are in the basic plane, so four digits are enough.
+    // All escaped characters are in the basic plane, so four digits are enough.
     written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))
 }
 
-/// Returns whether a terminal acts on a character or reorders text for it: control characters and direction marks.
+/// Returns whether a terminal treats a character as an instruction: a control character, or a mark that changes the
+/// direction of text.
 fn acts(sign: char) -> bool {
     sign.is_control()
         || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Deadlines of the calls to driven ports: a port that hangs fails its callers in time.
+//! Deadlines of the calls to driven ports, so that a port that hangs does not keep its callers waiting.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn quota_store_is_late() -> StoreError {
     StoreError::unavailable("the quota store did not answer in time")
 }
 
-/// The output of a future; none if it takes longer than the limit.
+/// The output of a future; none if the future takes longer than the limit.
 async fn within<F: Future + Unpin>(timer: &dyn Timer, limit: Duration, mut future: F) -> Option<F::Output> {
     let mut sleep: Option<Reply<()>> = None;
     std::future::poll_fn(move |context| {

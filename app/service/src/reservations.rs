@@ -1,7 +1,7 @@
 //! Requests under an idempotency key that are still running.
 //!
-//! A record in the store shows that a first request was *answered*; a reservation in the process, that it is still *running*.
-//! There are at most as many reservations as requests in flight.
+//! A record in the store shows that a first request was *answered*; a reservation in the process shows that the request
+//! is still *running*. There are at most as many reservations as requests in flight.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -11,7 +11,7 @@ use petstore_domain::IdempotencyId;
 pub(crate) struct Reservations(DashMap<IdempotencyId, (), foldhash::fast::RandomState>);
 
 impl Reservations {
-    /// Reserves a request until the reservation is dropped. Returns none while it is reserved already.
+    /// Reserves a request until the returned reservation is dropped. Returns none if the request is reserved already.
     pub(crate) fn reserve(&self, id: &IdempotencyId) -> Option<Reservation<'_>> {
         match self.0.entry(id.clone()) {
             Entry::Occupied(_) => None,

@@ -1,13 +1,13 @@
 //! The events of the shop.
 
-use petstore_domain::{AccountId, Event, EventId, EventKinds, Position};
+use petstore_domain::{AccountId, Event, EventFilter, EventId, EventKinds, Position};
 
 use crate::{EventBounds, EventRead, LogEnd, PageOrder, Reply, StoreError};
 
 /// A page of events as a client asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventListing {
-    /// The account that reads: private events of other accounts do not pass.
+    /// The account of the reader. Private events of other accounts are left out.
     pub account: AccountId,
     /// The kinds that pass.
     pub kinds: EventKinds,
@@ -20,6 +20,21 @@ pub struct EventListing {
     pub after: Option<Position>,
     /// The maximum number of events, at least 1.
     pub limit: usize,
+}
+
+/// The events that a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventInterest {
+    /// The account that reads: private events of other accounts do not pass.
+    pub account: AccountId,
+    /// The kinds that pass.
+    pub kinds: EventKinds,
+}
+
+impl From<EventInterest> for EventFilter {
+    fn from(interest: EventInterest) -> Self {
+        Self { kinds: interest.kinds, account: Some(interest.account) }
+    }
 }
 
 /// The result of looking up one event.
@@ -42,12 +57,17 @@ pub trait Events: Send + Sync {
     /// more follow: [`reached`](crate::EventPage::reached) is the last position that was read.
     fn list_events(&self, listing: EventListing) -> Reply<Result<EventRead, StoreError>>;
 
-    /// One event.
+    /// Looks up one event.
     fn event(&self, account: AccountId, id: EventId) -> Reply<Result<EventLookup, StoreError>>;
 
     /// The end of the log. The call does not wait.
     fn log_end(&self) -> LogEnd;
 
-    /// Completes once the end of the log differs from `known`. See [`EventFeed::changed`](crate::EventFeed::changed).
-    fn log_changed(&self, known: LogEnd) -> Reply<LogEnd>;
+    /// Completes once an event of interest follows `known`, or the log has another epoch. See
+    /// [`EventFeed::changed`](crate::EventFeed::changed).
+    fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd>;
+
+    /// The position up to which no event of interest follows `known`. See
+    /// [`EventFeed::quiet_until`](crate::EventFeed::quiet_until).
+    fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position;
 }

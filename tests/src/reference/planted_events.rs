@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use petstore_domain::{Changes, EventFilter, Happening, IdempotencyId, Position, RecordRef, View};
+use petstore_domain::{
+    AccountId, Changes, EventFilter, Happening, ID_MAX, IdempotencyId, Position, RecordRef, View,
+};
 use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
 
 use super::planted_writes::pause;
 use super::{Bug, ReferenceStore, State};
 
-/// Positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than any has events.
+/// The number of positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than a decision has
+/// events.
 const DRAWN: u64 = 8;
 
 /// The events of each idempotent request, for [`Bug::ReplayEmitsAgain`].
 pub(super) type EmittedByRequest = BTreeMap<IdempotencyId, Changes>;
 
 impl Bug {
-    /// Returns whether it is one of writing events.
+    /// Returns whether this bug writes wrong events.
     pub(super) fn is_of_events(self) -> bool {
         use Bug::{
             EventsAfterRecords, EventsAfterReply, EventsBeforeRecords, FirstEventOnly,
@@ -34,7 +37,7 @@ impl Bug {
         )
     }
 
-    /// The query of a page, with the bug if it is one of reading.
+    /// Returns the query of a page. If this bug concerns reading pages, the query is changed.
     pub(super) fn distort_query(self, query: EventQuery) -> EventQuery {
         match self {
             Self::EventEpochIgnored => EventQuery { epoch: None, ..query },
@@ -52,10 +55,18 @@ impl Bug {
         }
     }
 
-    /// A page, with the bug if it is one of reading.
+    /// Returns the filter of a reader that waits. If this bug concerns waking, the filter is changed.
+    pub(super) fn distort_wait(self, filter: EventFilter) -> EventFilter {
+        // No key of a test belongs to the account with the largest id.
+        let stranger = AccountId::new(ID_MAX).ok();
+        let account = if self == Self::FeedMissesPrivateEvents { stranger } else { filter.account };
+        EventFilter { account, ..filter }
+    }
+
+    /// Returns a page. If this bug concerns reading pages, the page is changed.
     pub(super) fn distort_page(self, query: &EventQuery, read: EventRead) -> EventRead {
         match read {
-            // The position of the last event that passed: a filter that none passes gets no further.
+            // The page ends at its last event, so a page without an event does not advance.
             EventRead::Page(mut page) if self == Self::EventPageStuck => {
                 let first = match query.order {
                     PageOrder::Ascending => Position::START,
@@ -98,7 +109,7 @@ impl ReferenceStore {
         }
     }
 
-    /// Writes records and events in two steps. Writers take turns, readers come between the steps.
+    /// Writes records and events in two steps. Only one writer runs at a time, but readers may run between the steps.
     async fn transact_in_two_steps(&self, bug: Bug, transition: &dyn Transition) -> Result<(), StoreError> {
         let _turn = self.turn.lock().await;
         let changes = self.lock().tables.decide(transition)?.unwrap_or_default();
@@ -124,7 +135,7 @@ impl ReferenceStore {
 }
 
 impl State {
-    /// The first of the positions for one decision.
+    /// Draws the positions for one decision, and returns the first.
     fn draw_positions(&mut self) -> Position {
         let first = self.drawn_positions + 1;
         self.drawn_positions += DRAWN;

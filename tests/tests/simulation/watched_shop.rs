@@ -1,6 +1,6 @@
 //! The service behind its driving port, wrapped to report the end of each request in flight to the oracle.
 //!
-//! All but the gate is passed on as it is.
+//! Only the gate is changed. All other calls are passed on.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Gate for WatchedShop {
         self.inner.admit(call).map(|judged| {
             let mut admission = judged?;
             let watched = InFlight::new(self, admission.account);
-            // Dropping it would release the place without a report; the watched one does both.
+            // The original guard would end the request without a report when it is dropped. The new guard ends the
+            // request and reports it.
             std::mem::forget(std::mem::replace(&mut admission.in_flight, watched));
             Ok(admission)
         })
@@ -87,8 +88,12 @@ impl Events for WatchedShop {
         self.inner.log_end()
     }
 
-    fn log_changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        self.inner.log_changed(known)
+    fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd> {
+        self.inner.log_changed(known, interest)
+    }
+
+    fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position {
+        self.inner.log_quiet_until(known, interest)
     }
 }
 

@@ -1,16 +1,18 @@
 //! One HTTP/1.1 connection: hyper's state machine, with deadlines that hyper does not have.
 //!
-//! hyper's header time-out also ends idle connections, and covers neither bodies nor stalled writes. So hyper's is off,
-//! and each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The clock is
-//! read once at the end of a poll that made progress, and the timer is reset only when it fires or when an earlier
-//! deadline comes up. A request thus costs one read of the clock and no timer operation.
+//! hyper's header time-out is off, because it also ends idle connections, and covers neither bodies nor stalled
+//! writes. Each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The
+//! clock is read once at the end of a poll that made progress, and the timer is reset only when it fires or when a
+//! deadline is earlier than the timer. A request thus costs one read of the clock and no timer operation.
+
+mod detached_stream;
 
 use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -30,8 +32,10 @@ use crate::exchange::exchange;
 use crate::exchange::finish_response::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
+use crate::io::offered_stream::TakenStream;
 use crate::io::socket::{SendNow, Socket, Stream};
 use crate::thread::thread_state::ThreadState;
+use detached_stream::DetachedStream;
 
 /// Serves a stream without TLS to its end.
 pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, context: ConnectionContext) {
@@ -40,7 +44,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, con
     serve_http1::<_, false>(socket, context).await;
 }
 
-/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or TLS over one.
+/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or a TLS stream over a [`Socket`].
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let _open = thread.load_shedder.opened();
@@ -49,16 +53,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let (serving, noted) = (Rc::clone(&thread), Rc::clone(&activity));
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
-    let http = http1::Builder::new()
-        // One flat buffer and one send for each answer is faster than a vectored write of head and body.
-        .writev(false)
-        .max_buf_size(READ_BUFFER_MAX)
-        // A client that has shut its writing side may still wait for its answer, unless that takes long.
-        .half_close(true)
-        // `Connection` enforces all deadlines.
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
-    match Connection::new(http, activity, deadlines, StopSignal::new(&drain)).serve().await {
+    match Connection::new(stream, service, activity, deadlines, StopSignal::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
             note_unread(&thread, peer, status, &RequestId::Made(thread.next_request_id()));
         }
@@ -73,37 +68,72 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     }
 }
 
-/// Records that bytes of a request have arrived. It sits above TLS, whose own messages (key updates, tickets) do not
-/// begin a request.
+/// Starts hyper's state machine on a stream.
+fn hyper_on<T: Stream, S>(stream: FilteredStream<ReceiveFilter, T>, service: S) -> HyperConnection<T, S>
+where
+    S: HttpService<Incoming, ResBody = ResponseBody>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    http1::Builder::new()
+        // hyper writes head and body into one flat buffer, which is sent in one call. That is faster than a vectored
+        // write.
+        .writev(false)
+        .max_buf_size(READ_BUFFER_MAX)
+        // A client that has shut down its writing side may still wait for its answer. [`ReceiveFilter`] ends the
+        // connection if the answer takes long.
+        .half_close(true)
+        // `Connection` enforces all deadlines.
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+/// Records that bytes of a request have arrived. The filter is above TLS, because TLS messages such as key updates and
+/// tickets do not begin a request.
 ///
-/// While an answer takes long, it also looks for the end of the client's bytes, which hyper does not do: with half-closed
-/// connections it reads only between requests.
+/// While an answer takes long, the filter also checks if the client has closed its side. hyper does not check this for
+/// half-closed connections, because it reads only between requests.
 struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first byte of a pipelined request, if it was read while looking for the end.
-    ahead: Option<u8>,
+    /// The first bytes of the next request, if the check whether the client has closed its side read them, or hyper did
+    /// before a stream.
+    ahead: Vec<u8>,
 }
 
 impl ReceiveFilter {
     fn new(activity: &Rc<Activity>) -> Self {
-        Self { activity: Rc::clone(activity), ahead: None }
+        Self { activity: Rc::clone(activity), ahead: Vec::new() }
     }
 
-    /// Reads one byte, unless there is one already. Returns `true` at the end of the client's bytes.
+    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side.
     #[cold]
     fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        if self.ahead.is_some() {
+        if !self.ahead.is_empty() {
             return false;
         }
         let mut space = [0; 1];
         let mut buffer = ReadBuf::new(&mut space);
         match Pin::new(stream).poll_read(context, &mut buffer) {
             Poll::Ready(Ok(())) => {
-                self.ahead = buffer.filled().first().copied();
-                self.ahead.is_none()
+                self.ahead.extend_from_slice(buffer.filled());
+                self.ahead.is_empty()
             }
             Poll::Ready(Err(_)) => true,
             Poll::Pending => false,
+        }
+    }
+
+    /// Takes back bytes that hyper has read and not used.
+    fn unread(&mut self, bytes: &[u8]) {
+        self.ahead.splice(..0, bytes.iter().copied());
+    }
+
+    #[cold]
+    fn read_ahead(&mut self, buffer: &mut ReadBuf<'_>) {
+        let taken = buffer.remaining().min(self.ahead.len());
+        buffer.put_slice(&self.ahead[..taken]);
+        self.ahead.drain(..taken);
+        if self.ahead.is_empty() {
+            self.ahead = Vec::new();
         }
     }
 }
@@ -116,10 +146,8 @@ impl ReadFilter for ReceiveFilter {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if buffer.remaining() > 0
-            && let Some(byte) = self.ahead.take()
-        {
-            buffer.put_slice(&[byte]);
+        if buffer.remaining() > 0 && !self.ahead.is_empty() {
+            self.read_ahead(buffer);
             self.activity.received();
             return Poll::Ready(Ok(()));
         }
@@ -128,6 +156,12 @@ impl ReadFilter for ReceiveFilter {
             self.activity.received();
         }
         poll
+    }
+
+    #[inline]
+    fn wrote(&mut self, bytes: usize, poll: &Poll<io::Result<usize>>) {
+        // hyper's buffer is flat: each write offers all of it.
+        self.activity.set_drained(matches!(poll, Poll::Ready(Ok(written)) if *written == bytes));
     }
 
     #[inline]
@@ -141,8 +175,8 @@ async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
-/// Time in which an idle connection may still send a request after the server began to stop, and a started head may
-/// arrive: a request in transit would be lost if the connection closed at once.
+/// Time in which an idle connection may still send a request after the server began to stop, and in which a head that
+/// has begun may arrive completely. If the connection closed at once, a request in transit would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to a request whose head was never read.
@@ -177,7 +211,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
         BODY.len(),
         id.as_str()
     );
-    // Best effort: an answer that does not fit into the socket's buffer is given up.
+    // The answer is given up if it does not fit into the socket's buffer.
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
@@ -189,18 +223,18 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
 enum Ended {
     /// It ended normally.
     Orderly,
-    /// The bytes were not a request head, or too many; hyper has answered with this status and no body.
+    /// The bytes were not a request head, or were too many. hyper has answered with this status and without a body.
     Unreadable(StatusCode),
     /// The head of a request did not arrive in time.
     HeadTooSlow,
-    /// No request arrived in time, or only a part of one when the server stopped.
+    /// No request arrived in time. Also if the server stopped and only a part of a head had arrived.
     Idle,
     /// The client did not read its answer for too long.
     Stalled,
 }
 
 impl Ended {
-    /// Translates the result with which hyper ended a connection.
+    /// Converts the result with which hyper ended a connection.
     fn by_hyper(result: hyper::Result<()>) -> Self {
         match result {
             Err(error) if error.is_parse_too_large() => {
@@ -216,9 +250,22 @@ impl Ended {
     }
 }
 
+type HyperConnection<T, S> = http1::Connection<TokioIo<FilteredStream<ReceiveFilter, T>>, S>;
+
+/// The code that writes to the connection.
+#[expect(clippy::large_enum_variant, reason = "nearly all connections have the large one")]
+enum Server<T: Stream, S: HttpService<Incoming>> {
+    /// hyper reads requests and writes answers.
+    Hyper(HyperConnection<T, S>),
+    /// A stream is being written. hyper goes on after it with this service.
+    Streaming(DetachedStream<FilteredStream<ReceiveFilter, T>>, S),
+    /// Between the two.
+    Changing,
+}
+
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http1::Connection<TokioIo<T>, S>,
+    server: Server<T, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
     timer: DeadlineTimer,
@@ -242,7 +289,7 @@ impl<T: PartialEq> TimedValue<T> {
     }
 }
 
-/// The clock, read at most once in a poll, and only if something changed.
+/// The current instant. The clock is read at most once in a poll, and only if something changed.
 struct LazyNow(Cell<Option<Instant>>);
 
 impl LazyNow {
@@ -256,9 +303,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// Since this instant the connection ends with the next answer, or a little later without one.
+    /// The server has been stopping since this instant. The connection ends with the next answer, or after
+    /// [`LAST_REQUEST_TIME`] if no request arrives.
     Since(Instant),
-    /// hyper was told to end the connection after the current answer. The stop began at this instant.
+    /// hyper was told to end the connection after the current answer. The server has been stopping since this instant.
     Requested(Instant),
 }
 
@@ -269,14 +317,15 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn new(
-        http: http1::Connection<TokioIo<T>, S>,
+        stream: FilteredStream<ReceiveFilter, T>,
+        service: S,
         activity: Rc<Activity>,
         deadlines: Deadlines,
         stop: StopSignal,
     ) -> Self {
         let now = Instant::now();
         Self {
-            http,
+            server: Server::Hyper(hyper_on(stream, service)),
             phase: TimedValue { value: activity.phase(), since: now },
             stall: TimedValue { value: activity.stall(), since: now },
             activity,
@@ -288,14 +337,68 @@ where
     }
 
     /// Serves the connection to its end. If it did not end normally, returns the stream and the reason.
-    async fn serve(mut self) -> Option<(T, Ended)> {
+    async fn serve(mut self) -> Option<(FilteredStream<ReceiveFilter, T>, Ended)> {
         let ended = std::future::poll_fn(|context| self.poll(context)).await;
         if matches!(ended, Ended::Orderly) {
             return None;
         }
-        // Header lines of an earlier answer must not precede the answer that is written now.
+        // Header lines that wait for an earlier answer must not be sent before the answer that is written now.
         self.activity.raw_headers.hand_over();
-        Some((self.http.into_parts().io.into_inner(), ended))
+        let stream = match self.server {
+            Server::Hyper(http) => http.into_parts().io.into_inner(),
+            Server::Streaming(detached, _) => detached.stream,
+            Server::Changing => return None,
+        };
+        Some((stream, ended))
+    }
+
+    /// Lets hyper, or the stream in its place, go on.
+    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+        loop {
+            let is_last = self.draining != Draining::No;
+            match &mut self.server {
+                Server::Hyper(http) => {
+                    if let Poll::Ready(result) = Pin::new(http).poll(context) {
+                        return Poll::Ready(Ended::by_hyper(result));
+                    }
+                    if self.activity.phase().0 != Phase::Streaming {
+                        return Poll::Pending;
+                    }
+                    let Some(source) = self.activity.take_offered_stream() else { return Poll::Pending };
+                    self.detach(source);
+                }
+                Server::Streaming(detached, _) => {
+                    if ready!(detached.poll(context, is_last)).is_err() {
+                        // The client is gone, or the stream was cut.
+                        return Poll::Ready(Ended::Orderly);
+                    }
+                    if is_last || detached.closes() {
+                        return Poll::Ready(Ended::Orderly);
+                    }
+                    self.reattach();
+                }
+                Server::Changing => return Poll::Ready(Ended::Orderly),
+            }
+        }
+    }
+
+    /// Frees hyper for the time of a stream. It has written the head and the chunks so far.
+    #[cold]
+    fn detach(&mut self, source: TakenStream) {
+        if let Server::Hyper(http) = std::mem::replace(&mut self.server, Server::Changing) {
+            let parts = http.into_parts();
+            let mut stream = parts.io.into_inner();
+            stream.filter.unread(&parts.read_buf);
+            self.server = Server::Streaming(DetachedStream::new(stream, source), parts.service);
+        }
+    }
+
+    /// Lets hyper read the next request after a stream.
+    #[cold]
+    fn reattach(&mut self) {
+        if let Server::Streaming(detached, service) = std::mem::replace(&mut self.server, Server::Changing) {
+            self.server = Server::Hyper(hyper_on(detached.into_stream(), service));
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
@@ -303,8 +406,8 @@ where
             self.draining = Draining::Since(Instant::now());
             self.activity.stop_streams();
         }
-        if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
-            return Poll::Ready(Ended::by_hyper(result));
+        if let Poll::Ready(ended) = self.poll_server(context) {
+            return Poll::Ready(ended);
         }
         let now = LazyNow(Cell::new(self.activity.take_ended()));
         self.phase.update(self.activity.phase(), || now.get());
@@ -312,7 +415,7 @@ where
         if stall.0 || self.stall.value.0 {
             self.stall.update(stall, || now.get());
         }
-        // The common case: no deadline is earlier than the one that the timer is set to.
+        // The common case: the timer fires no later than the earliest deadline.
         if self.is_covered_by_timer() && self.timer.is_armed() {
             return Poll::Pending;
         }
@@ -333,15 +436,18 @@ where
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
                 }
-                Pin::new(&mut self.http).graceful_shutdown();
-                if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
-                    return Poll::Ready(Ended::by_hyper(result));
+                // A stream is the last answer once the connection drains.
+                if let Server::Hyper(http) = &mut self.server {
+                    Pin::new(http).graceful_shutdown();
+                }
+                if let Poll::Ready(ended) = self.poll_server(context) {
+                    return Poll::Ready(ended);
                 }
             }
         }
     }
 
-    /// Returns `true` if no deadline but that of idle connections applies, and the timer is set early enough for it.
+    /// Returns `true` if only the deadline of idle connections may apply, and the timer fires before that deadline.
     /// The timer may still be set for an earlier idle period.
     fn is_covered_by_timer(&self) -> bool {
         let in_time = match self.phase.value.0 {
@@ -352,8 +458,8 @@ where
         in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
-    /// The earliest deadline, and the reason why the connection ends then. Without a reason, the connection is shut
-    /// down gracefully.
+    /// The earliest deadline, and the reason with which the connection ends at it. If the reason is `None`, hyper
+    /// shuts the connection down gracefully.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let end_of_head = self.phase.since + self.deadlines.head;
@@ -379,7 +485,7 @@ where
             (self.deadlines.end_of_stall(limit, self.stall.since, self.stop.since()), Some(Ended::Stalled))
         });
         let drain = match self.draining {
-            // A started head has its own deadline: hyper may still see the connection as idle.
+            // A head that has begun has a deadline of its own, above. hyper may still see such a connection as idle.
             Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
             Draining::No | Draining::Since(_) | Draining::Requested(_) => None,
         };

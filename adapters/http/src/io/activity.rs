@@ -8,24 +8,25 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 
+use crate::io::offered_stream::{OfferedStream, TakenStream};
 use crate::io::raw_headers::RawHeaders;
 
 /// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here:
-    /// the idle deadline bounds it until more bytes arrive, then the deadline of a head.
+    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here.
+    /// Until more bytes arrive, the idle deadline bounds it; after that, the deadline of a head.
     Idle,
     /// A part of a request's head has arrived.
     Head,
-    /// A request is being answered. Other code bounds the time for that.
+    /// A request is being answered. The time for that is bounded elsewhere.
     Busy,
     /// Only a streaming answer is being sent. The connection is not idle; the stall deadline of streams bounds it.
     Streaming,
 }
 
 impl Phase {
-    /// Returns `true` if the client waits for an answer or for the rest of one.
+    /// Returns `true` if the client waits for an answer, or for the rest of an answer.
     pub(crate) const fn is_owed(self) -> bool {
         matches!(self, Self::Busy | Self::Streaming)
     }
@@ -42,12 +43,17 @@ pub(crate) struct Activity {
     streams: Cell<usize>,
     /// Requests that wait for an event.
     waits: Cell<usize>,
-    /// The server is stopping. The tasks of streams are woken when that begins; there are several only with HTTP/2.
+    /// `true` once the server is stopping. The tasks of streams are woken when the stop begins. Only an HTTP/2
+    /// connection has several.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
+    /// The stream that the connection may take over from hyper. Used with HTTP/1.1 only.
+    offered: RefCell<Option<OfferedStream>>,
+    /// hyper has handed over all bytes that it had buffered. Kept with HTTP/1.1 only.
+    is_drained: Cell<bool>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
-    /// The number and bytes of finished answers that are not handed to h2 yet. Used with HTTP/2 only.
+    /// The number of finished answers that were not passed to h2 yet, and their bytes. Used with HTTP/2 only.
     pending: Cell<(usize, usize)>,
     /// The instant of the last answer, until it is taken.
     ended: Cell<Option<Instant>>,
@@ -65,6 +71,8 @@ impl Activity {
             waits: Cell::new(0),
             stopping: Cell::new(false),
             stream_tasks: RefCell::default(),
+            offered: RefCell::default(),
+            is_drained: Cell::new(false),
             stalled: Cell::new(false),
             writes: Cell::new(0),
             pending: Cell::default(),
@@ -109,9 +117,29 @@ impl Activity {
         WaitGuard(self)
     }
 
-    /// Returns `true` while an answer takes long: it must not go on for a client that is gone.
+    /// Returns `true` while an answer takes long. Such an answer must end if the client is gone.
     pub(crate) fn needs_client(&self) -> bool {
         self.streams.get() > 0 || self.waits.get() > 0
+    }
+
+    /// Offers a streaming response, the head of which hyper has written to its buffer.
+    pub(crate) fn offer_stream(&self, stream: OfferedStream) {
+        *self.offered.borrow_mut() = Some(stream);
+        // The write that empties hyper's buffer follows.
+        self.is_drained.set(false);
+    }
+
+    /// Records whether hyper's last write has emptied its buffer.
+    pub(crate) fn set_drained(&self, is_drained: bool) {
+        self.is_drained.set(is_drained);
+    }
+
+    /// Takes over the offered stream, if hyper has nothing more to write than its next chunks.
+    pub(crate) fn take_offered_stream(&self) -> Option<TakenStream> {
+        if self.phase.get() != Phase::Streaming || !self.is_drained.get() {
+            return None;
+        }
+        self.offered.borrow_mut().take()?.take()
     }
 
     /// Tells the sources of all streams that the server is stopping.
@@ -141,7 +169,7 @@ impl Activity {
         self.ended.set(Some(now));
     }
 
-    /// Takes the instant of the last answer, which spares a read of the clock.
+    /// Takes the instant of the last answer, so that the caller need not read the clock.
     pub(crate) fn take_ended(&self) -> Option<Instant> {
         self.ended.take()
     }
@@ -187,6 +215,11 @@ impl Streaming {
         });
         tasks[place] = StreamTask::Taken;
         Self { activity: Rc::clone(activity), place }
+    }
+
+    /// The activity of its connection.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.

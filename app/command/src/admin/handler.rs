@@ -22,7 +22,7 @@ pub(crate) struct AdminHandler {
     pub(crate) bulk: Arc<BulkTransfers>,
     /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
-    /// None if no server runs.
+    /// None for a command that runs without a server.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
 
@@ -98,11 +98,12 @@ impl AdminHandler {
             }
             AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
-                // It reads the file system.
+                // The check reads the file system, which blocks.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // These are streams: see `converse`.
+            // A running server handles these requests in `converse`, because lines or bytes follow these requests. So
+            // such a request arrives here only from a command without a server.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("imports, exports and backups need a running server".to_owned())
             }
@@ -178,7 +179,7 @@ impl AdminHandler {
         if let Ok(id) = KeyId::parse(&key.0) {
             return self.key_of(id).await?.ok_or_else(unknown);
         }
-        // An operator may paste the whole secret.
+        // An operator may paste the whole secret, so only the first characters are used.
         let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
         let prefix = prefix.ok_or_else(unknown)?;
         let (mut after, mut found) = (None, None);
@@ -197,7 +198,7 @@ impl AdminHandler {
     }
 }
 
-/// The part of an unknown key that may be shown: the text may be a secret.
+/// The part of an unknown key that may be shown. The rest is left out, because the text may be a secret.
 fn shown(key: &str) -> String {
     key.chars().take(KeyPrefix::LEN).collect()
 }
@@ -229,7 +230,7 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
 
 fn store_fault(error: &StoreError) -> String {
     match error.kind() {
-        // The result is unknown.
+        // The change may have been made, so the message must not begin with "nothing was changed".
         StoreErrorKind::Indeterminate => error.report(),
         StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
             format!("nothing was changed: {}", error.report())

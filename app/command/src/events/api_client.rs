@@ -56,7 +56,7 @@ pub(super) struct ApiClient {
     url: BaseUrl,
     authorization: HeaderValue,
     tls: Option<TlsConnector>,
-    /// The connection that is open between two requests.
+    /// The open connection, while no request uses it.
     sender: Option<SendRequest<Empty<Bytes>>>,
 }
 
@@ -123,7 +123,8 @@ async fn start(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unanswered(&error))?;
-    // This failure also ends the request in progress.
+    // If the connection fails, the request in progress fails too and reports the error, so the result of this task is
+    // not read.
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -144,7 +145,7 @@ fn unconnected(error: &io::Error) -> NoAnswer {
     })
 }
 
-/// A failed TLS handshake. Another attempt would not make the certificate trusted.
+/// The reason of a failed TLS handshake. If the certificate is not trusted, another attempt would fail in the same way.
 fn not_trusted(error: &io::Error) -> NoAnswer {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {
@@ -162,7 +163,7 @@ fn not_trusted(error: &io::Error) -> NoAnswer {
     }
 }
 
-/// An exchange that failed, with its causes.
+/// The reason of a failed exchange, with all its causes.
 fn unanswered(error: &hyper::Error) -> NoAnswer {
     let mut why = format!("the server did not answer: {error}");
     let mut cause = error.source();

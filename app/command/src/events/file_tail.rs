@@ -18,7 +18,8 @@ use crate::failure::Failure;
 /// The wait between two looks at the file.
 const POLL: Duration = Duration::from_millis(250);
 
-/// The positions that one page covers: it bounds the memory and the time for which the log of the file is held.
+/// The maximum number of positions that one page covers. It bounds the memory of a page, and the time for which a read
+/// keeps the write-ahead log of the file from being reset.
 const PAGE: u64 = 1_000;
 
 /// Prints the events of a file, until the limit is reached or standard output is closed.
@@ -61,7 +62,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Returns the extent of the log, and the events of a range that pass.
+/// Returns the bounds of the log, and the events between two positions that pass the filter.
 fn read(
     log: &mut EventFile,
     after: Position,
@@ -72,12 +73,13 @@ fn read(
     let mut found = Vec::new();
     let mut fault = None;
     let bounds = log.read(&range, &mut |batch| {
-        let decoded = codec::read(batch.body, batch.first, filter, &mut |position, at, happening| {
-            if position > after && position <= last {
-                found.push((position, at, happening));
-            }
-            ControlFlow::Continue(())
-        });
+        let decoded =
+            codec::read(batch.body, batch.first..=batch.last, filter, &mut |position, at, happening| {
+                if position > after && position <= last {
+                    found.push((position, at, happening));
+                }
+                ControlFlow::Continue(())
+            });
         match decoded {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

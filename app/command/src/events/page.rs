@@ -1,4 +1,4 @@
-//! A page of events as a server sends it, and the errors in its place.
+//! A page of events as a server sends it, and the errors that a server sends instead.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) events: Vec<ReceivedEvent>,
-    /// The id to continue after: how far the server read its log.
+    /// The id of the last position that the server has read. The next page begins after it.
     pub(super) reached: Option<String>,
     /// Set if the server has more events to read now.
     pub(super) has_more: bool,
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Members {
 pub(super) enum Refusal {
     /// The request may succeed later: after this time, if the server named one.
     Later { why: String, after: Option<Duration> },
-    /// The place to continue after is not in the log.
+    /// The log does not have the event after which the page should begin.
     Expired { why: String },
     /// Another attempt would be refused in the same way.
     Final { why: String },

@@ -29,7 +29,8 @@ pub(crate) const END_LINE: &[u8] = b"\n";
 pub(crate) enum End {
     /// The end of the input.
     OfInput,
-    /// [`END_LINE`]: a peer may disconnect at any time, and a part of a shop must not be imported.
+    /// The line [`END_LINE`]. A peer that sends lines may disconnect at any time, so the end of the input does not
+    /// prove that the shop is complete.
     EndLine,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Imported {
     pub(crate) renamed: Vec<Renamed>,
 }
 
-/// Imports all lines into an empty store, or none. On a failure names the faulty line and the reason.
+/// Imports all lines into an empty store, or none. A failure names the faulty line and the reason.
 pub(crate) fn import(
     store: &dyn Bulk,
     lines: impl BufRead,
@@ -72,7 +73,7 @@ pub(crate) fn import(
     let lines = add_all(&mut *import, lines, end, rename_collisions, progress)?;
     match import.finish() {
         Ok(renamed) => Ok(Imported { lines, renamed }),
-        // Each line is a row.
+        // Each line is one row, so the number of the row is the number of its line.
         Err(ImportError::Contradiction { row, why } | ImportError::Namesake { row, why }) => {
             Err(ImportFailure::Nothing(format!("line {row}: {why}")))
         }
@@ -199,7 +200,7 @@ fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Res
     }
 }
 
-/// Limits an explanation and replaces control characters: it may repeat parts of the line.
+/// Limits the length of an explanation and replaces its control characters, because it may repeat parts of the line.
 fn printable(why: &str) -> String {
     let shown = why.chars().take(WHY_MAX);
     shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -220,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A socket whose read is interrupted before its end.
+    /// A reader that is interrupted once by a signal, and then at its end.
     #[derive(Default)]
     struct Interrupted {
         is_over: bool,

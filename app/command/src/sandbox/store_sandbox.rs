@@ -11,7 +11,7 @@ use super::clock::SandboxClock;
 pub(crate) struct StoreSandbox {
     /// The store.
     pub(crate) store: Arc<dyn Resettable>,
-    /// The clock that the service works with.
+    /// The clock that the service uses.
     pub(crate) clock: Arc<SandboxClock>,
     /// The source of a new epoch for each reset.
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -36,7 +36,8 @@ impl Sandbox for StoreSandbox {
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError> {
         let (state, back_from) = self.clock.change(change);
         if let Some(went) = back_from {
-            // With the clock set back, windows of later times would count against both old and new requests.
+            // Usage is counted in windows of the clock's time. After the clock went back, usage in windows of the
+            // former time would count against new requests.
             self.store.forget_usage().inspect_err(|_| self.clock.restore(went))?;
         }
         Ok(state)

@@ -14,14 +14,16 @@ use crate::settings::Db;
 use crate::store::Backend;
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
-/// interval, which must be less than a second.
+/// interval, so the interval must be less than a second.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
-/// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
-/// that was years ahead, as with an empty battery, accounts would be locked out for years.
+/// Usage and bans that are dated further ahead than this are forgotten at the start. Shorter differences are kept, so
+/// that a clock that steps back grants no requests. Longer differences come from a clock that was wrong, for example
+/// because its battery was empty, and could lock accounts out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// A clock that shows an earlier time than this program's release is wrong: 2026-11-01, since 1970.
+/// 2026-11-01, as the time since 1970. A clock that shows an earlier time is wrong, because this program did not exist
+/// then.
 const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
 
 /// Forgets usage and bans that a clock in the future recorded, unless the present clock is wrong, as on a machine that
@@ -54,7 +56,7 @@ fn intervals() -> tokio::time::Interval {
     ticks
 }
 
-/// Stores usage and drops expired records. Both are tried again after a failure, which `watch_store` logs.
+/// Stores usage and drops expired records in intervals, also after a failure. `watch_store` logs the failure.
 pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>) {
     let mut ticks = intervals();
     loop {
@@ -64,7 +66,8 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
     }
 }
 
-/// Watches the store and logs its faults. A task separate from `run_housekeeping`, whose calls may hang with the store.
+/// Watches the store and logs its faults. This is a task separate from `run_housekeeping`, whose calls may hang with
+/// the store.
 pub(super) async fn watch_store(
     backend: Arc<Backend>,
     service: Arc<Service>,
@@ -75,7 +78,8 @@ pub(super) async fn watch_store(
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
-        // The error of a journal is kept in the store, and the health check reports a call that hangs.
+        // The result is not needed: the store keeps an error of the journal, and the health check reports a call that
+        // hangs.
         let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
         let why = backend.disk_fault();
@@ -96,7 +100,7 @@ pub(super) async fn watch_store(
         }
         let now = backend.log_fault();
         if now != fault {
-            // No change is refused yet, so nothing else would log it.
+            // A log that grows does not make any change fail, so no other message reports this fault.
             match &now {
                 Some(fault) => {
                     log.error(&format!("the -wal is not checkpointed and grows; no change is lost: {fault}"));

@@ -17,8 +17,8 @@ pub(crate) enum Db {
 }
 
 impl Db {
-    /// Parses a path, or the word `memory`. Other words for a store in memory, and URIs, are refused: they would create
-    /// a file of that name.
+    /// Parses a path, or the word `memory`. Other words for a store in memory, and URIs, are refused, because they
+    /// would otherwise create a file of that name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
@@ -34,7 +34,7 @@ impl Db {
         }
     }
 
-    /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
+    /// Refuses a target file whose name is a spelling of `memory` or a URI, for the same reason as [`Db::parse`].
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
         let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {

@@ -13,8 +13,8 @@ use rustls::{
 use super::provider;
 use crate::failure::Failure;
 
-/// Returns the configuration of a client that checks the server's certificate against those that the system trusts, or
-/// those in SSL_CERT_FILE and SSL_CERT_DIR.
+/// Returns the configuration of a client that checks the server's certificate against the certificates that the system
+/// trusts, or against the certificates in SSL_CERT_FILE and SSL_CERT_DIR.
 pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
     let trusted = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -45,8 +45,9 @@ pub(crate) fn connect(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Accepts any certificate. The health check sends no secret, the certificate is issued for the public name and not for
-/// this address, and the file may already hold a renewed certificate that the server has not loaded.
+/// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway, because the
+/// certificate is issued for the public name and not for this address. The file may also hold a renewed certificate
+/// that the server has not loaded yet.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -9,11 +9,11 @@ use petstore_sqlite::PartialFile;
 use crate::files::MOUNTED;
 use crate::terminal::Lines;
 
-/// The output. A file is written under another name beside it, and renamed at the end.
+/// The output of an export. A file is written under a temporary name beside its path, and renamed at the end.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     file: Option<PartialFile>,
-    /// Set when the reader of a pipe has closed it.
+    /// Set when the reader of the pipe has closed the pipe.
     unread: bool,
 }
 
@@ -30,7 +30,7 @@ impl Output {
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // A symbolic link is followed; its target has its own mode.
+        // A symbolic link is followed, and the mode of its target is kept.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found.permissions()),
@@ -38,7 +38,7 @@ impl Output {
             Ok(_) => {
                 return Ok(Self::unnamed(OpenOptions::new().write(true).open(&target)?));
             }
-            // Only this user may read it: the shop's data may be confidential.
+            // A new file is readable by this user only, because the shop's data may be confidential.
             Err(_) => None,
         };
         let part = PartialFile::begin(&target)?;
@@ -49,7 +49,7 @@ impl Output {
         Ok(Self { writer, file: Some(part), unread: false })
     }
 
-    /// Completes the output: a file gets its name.
+    /// Completes the output. A file is renamed from its temporary name.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let finished = self.file.take().map_or(Ok(()), PartialFile::finish);
@@ -59,7 +59,8 @@ impl Output {
         })
     }
 
-    /// Returns whether a write failed because the reader of a pipe has closed it, which is no failure of the export.
+    /// Returns whether a write failed because the reader of the pipe has closed the pipe, which is no failure of the
+    /// export.
     pub(super) fn is_unread(&self) -> bool {
         self.unread
     }

@@ -13,7 +13,7 @@ use petstore_ports::{
 
 use super::Bug;
 
-/// A reader that shows private events to everybody, or leaves out the first event of every other page.
+/// A reader that shows private events to every account, or leaves out the first event of every other page.
 pub(crate) struct FaultyReader {
     bug: Bug,
     inner: Arc<dyn EventReader>,
@@ -49,8 +49,7 @@ impl EventReader for FaultyReader {
     }
 }
 
-/// A transactor that derives the events without the records that an operation has read: each change looks like a
-/// creation.
+/// A transactor that derives events without the records before the change, so that each change looks like a creation.
 pub(crate) struct WithoutRecords(pub(crate) Arc<dyn Transactor>);
 
 #[async_trait]

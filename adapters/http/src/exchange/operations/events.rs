@@ -1,11 +1,11 @@
-//! Events: the list, with a wait, and one event.
+//! The endpoints of events: the list, which can wait for an event, and one event.
 
 use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LINK};
 use petstore_domain::{EventId, EventIdError, Position, Version};
-use petstore_ports::api::{EventListing, EventLookup};
+use petstore_ports::api::{EventInterest, EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
 use tokio::time::{Instant, timeout_at};
 
@@ -15,10 +15,10 @@ use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 
-/// Bytes of an event on a page, generously.
+/// The estimated number of bytes of an event on a page, chosen rather large.
 const EVENT_BYTES: usize = 260;
 
-/// The longest time after which a request that waits looks whether its key is still valid.
+/// The interval at which a waiting request checks that its key is still valid.
 pub(super) const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
@@ -33,37 +33,49 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         after: query.position(end.epoch)?,
         limit: query.limit,
     };
-    // The first page of a walk belongs to the log that there is.
+    // The first page of a walk is taken from the current log, whatever its epoch.
     if listing.after.is_none() {
         listing.epoch = None;
     }
     loop {
-        let page = match call.api().list_events(listing).await? {
+        let mut page = match call.api().list_events(listing).await? {
             EventRead::Page(page) => page,
             EventRead::Expired(bounds) => return Err(expired(&bounds).into()),
         };
         let may_wait = query.order == PageOrder::Ascending && page.reached >= page.bounds.last;
-        if !page.events.is_empty() || !may_wait || !wait(call, &page, deadline).await {
+        if !page.events.is_empty() || !may_wait {
             return Ok(answer(call, &query, &listing, &page));
         }
-        // What was read need not be read again.
+        let interest = EventInterest { account: listing.account, kinds: listing.kinds };
+        let known = LogEnd { epoch: page.bounds.epoch, last: page.reached };
+        if !wait(call, known, interest, deadline).await {
+            // What the filter leaves out has not ended the wait.
+            page.reached = call.api().log_quiet_until(known, interest);
+            page.bounds.last = page.bounds.last.max(page.reached);
+            return Ok(answer(call, &query, &listing, &page));
+        }
+        // The next read begins after the positions that have been read.
         listing.after = Some(page.reached);
         listing.epoch = Some(page.bounds.epoch);
     }
 }
 
-/// Waits for an event beyond the page. `false` if the request is to be answered now: the time is up, the server stops, the
-/// log has begun a new life, the sandbox is about to change or the key is no longer valid.
-async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
-    let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
+/// Waits for an event of interest. Returns `false` if the request must be answered now: the time is up, the server
+/// stops, the log has begun a new epoch, the sandbox is about to change, or the key is no longer valid.
+async fn wait(call: &OperationCall<'_>, known: LogEnd, interest: EventInterest, deadline: Instant) -> bool {
     let _waiting = call.activity.waiting();
     let begun = Instant::now();
-    let has_event = wait_until(call, known, deadline).await;
+    let has_event = wait_until(call, known, interest, deadline).await;
     call.waited.set(call.waited.get() + begun.elapsed());
     has_event
 }
 
-async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) -> bool {
+async fn wait_until(
+    call: &OperationCall<'_>,
+    known: LogEnd,
+    interest: EventInterest,
+    deadline: Instant,
+) -> bool {
     let app = &*call.thread.app;
     loop {
         let now = Instant::now();
@@ -73,7 +85,7 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
         let next_check = deadline.min(now + KEY_CHECK_TIME);
         let changed = async {
             tokio::select! {
-                end = call.api().log_changed(known) => Some(end),
+                end = call.api().log_changed(known, interest) => Some(end),
                 () = app.drain_begins() => None,
                 () = sandbox_changes(app) => None,
             }
@@ -83,7 +95,8 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
             Ok(None) => return false,
             Err(_) => {
                 let api = call.api();
-                // A store that cannot tell does not end the wait: its next page fails the request.
+                // An error of this check does not end the wait. If the store fails, the next read of a page reports
+                // it.
                 if api.is_valid(call.admission.key, api.now()).await == Ok(false) {
                     return false;
                 }
@@ -92,7 +105,7 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
     }
 }
 
-/// Waits until a reset of the sandbox or a change of its clock waits for the requests in flight.
+/// Waits until a reset of the sandbox, or a change of its clock, waits until no request is in flight.
 async fn sandbox_changes(app: &App) {
     match &app.sandbox {
         Some(sandbox) => sandbox.change_begins().await,
@@ -152,7 +165,7 @@ fn answer(
     if call.settings().gzip { call.thread.gzip.compress(answer, &call.parts.headers) } else { answer }
 }
 
-/// The place in the log is not there (any more).
+/// Returns the error for a position that is not in the log, or no longer.
 pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
         "The log does not have this id. The oldest place in it is {}. To begin again, read \
