@@ -24,8 +24,8 @@ impl Tables {
         self.events.wake(&appended);
     }
 
-    /// As [`Tables::publish`], with events that were encoded for the journal. The caller wakes the readers that wait for
-    /// them.
+    /// Makes changes and events visible like [`Tables::publish`], with events that were encoded for the journal. The
+    /// caller wakes the readers that wait for these events.
     pub(crate) fn publish_encoded(
         &self,
         changes: Changes,
