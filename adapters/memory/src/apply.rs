@@ -35,7 +35,8 @@ impl Tables {
         self.publish_with(changes, |log, changes| log.append_encoded(events, changes.happenings()), write)
     }
 
-    /// The caller wakes the waiting readers after the write has ended. If woken earlier, they would wait for it.
+    /// Makes the changes and events visible. The caller wakes waiting readers after this, because readers that are
+    /// woken earlier would wait for the write.
     fn publish_with(
         &self,
         changes: Changes,

@@ -436,7 +436,7 @@ where
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
                 }
-                // A stream needs no such call: it is the last answer once the connection drains.
+                // Only hyper needs this call. A stream is the last answer anyway once the connection drains.
                 if let Server::Hyper(http) = &mut self.server {
                     Pin::new(http).graceful_shutdown();
                 }

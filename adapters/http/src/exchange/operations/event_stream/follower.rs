@@ -111,7 +111,7 @@ impl Follower {
             if has_caught_up && let Some(end) = self.wait(outlet).await {
                 return end;
             }
-            // A client that reads quickly must not occupy the thread: its other connections run first.
+            // A client that reads quickly must not occupy the thread, so the thread's other connections run first.
             yield_now().await;
         }
     }
