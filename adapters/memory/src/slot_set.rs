@@ -1,4 +1,4 @@
-//! Sets of slots that a search can skip through in either direction.
+//! Sets of slots. A search can jump from one position to a later one, in ascending or descending order.
 
 use petstore_ports::PageOrder;
 use roaring::RoaringBitmap;
@@ -10,7 +10,7 @@ use crate::slab::SLOT_MAX;
 /// calls must be in that order.
 pub(crate) type Seek<'a> = Box<dyn FnMut(u32) -> Option<u32> + 'a>;
 
-/// A set of slots that can be skipped through.
+/// A set of slots in which a search can jump from one position to a later one.
 pub(crate) trait SlotSet {
     /// Begins a search through the set.
     fn seek(&self, order: PageOrder) -> Seek<'_>;

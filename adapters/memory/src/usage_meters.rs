@@ -137,8 +137,8 @@ impl KeyMeter {
         self.conduct.lock().banned(ask)
     }
 
-    /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
-    /// Returns true if a ban has begun.
+    /// Counts a request that a window refused. It counts as a strike of the key or, if no strike is left, begins a ban.
+    /// Returns the verdict, and `true` if this call began a ban.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
         // `binding` returns an exhausted window; if both are exhausted, the one that resets last.
         let reset_secs = usage.binding().1.reset_secs;

@@ -217,8 +217,8 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
     Ok(opened)
 }
 
-/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start with the setting, because the
-/// setting would also drop changes after a later damage.
+/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start for which the setting is given: if
+/// the log is damaged again, the setting would drop the changes behind that damage too.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";

@@ -251,7 +251,7 @@ impl Drop for Streaming {
     }
 }
 
-/// Counts a finished answer as pending, until it is dropped.
+/// While this guard exists, an answer counts as pending: the answer is finished, but h2 does not hold it yet.
 pub(crate) struct PendingAnswer<'a> {
     activity: &'a Activity,
     bytes: usize,

@@ -50,7 +50,7 @@ pub(crate) struct LoadShedder {
     fair_shares: RefCell<FairShares>,
 }
 
-/// Counts a connection or a stream as open, until it is dropped.
+/// While this guard exists, a connection or a stream counts as open.
 #[derive(Debug)]
 pub(crate) struct OpenGuard(Rc<Cell<u32>>);
 
@@ -72,7 +72,8 @@ struct QueueProbe {
 }
 
 impl LoadShedder {
-    /// Creates a load shedder that refuses requests once they have waited for longer than `wait_max` for a while.
+    /// Creates a load shedder. It begins to refuse requests when their waiting time has been above `wait_max` for a
+    /// while.
     pub(crate) fn new(wait_max: Duration) -> Self {
         Self {
             requests: Cell::new(0),
