@@ -13,10 +13,10 @@ use crate::hash_index::HashIndexBuffer;
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
-/// A fault of a row, by itself or with respect to other rows.
+/// A fault of a single row, or a contradiction between rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
-    /// Two rows have the same id, or the same name where a record has no id.
+    /// Two rows have the same id. For a record without an id, two rows have the same name.
     #[error("{kind} {id} occurs twice")]
     Twice {
         /// The kind of the record.
@@ -32,7 +32,7 @@ pub enum Contradiction {
         /// Its id.
         id: u64,
     },
-    /// An id was not issued yet, so that another record would get it.
+    /// An id was not issued yet, so a later record would get the same id.
     #[error("{kind} {id} is above {last}, the last id that was issued")]
     NotIssued {
         /// The kind of the record.
@@ -161,8 +161,8 @@ impl<'a> BulkLoader<'a> {
             }
             *self.open_orders.entry(pet).or_default() += 1;
         }
-        // The id of a deleted pet must not be reissued, because its orders would then be taken for those of another
-        // pet.
+        // The id of a deleted pet must not be reissued, because the orders of the deleted pet would then seem to belong
+        // to the new pet.
         self.tables.pets.ids.advance_to(pet.get());
         self.tables.orders.put(slot_of_order, slot_of_pet, record);
         Ok(())
@@ -224,7 +224,7 @@ impl<'a> BulkLoader<'a> {
         }
     }
 
-    /// Adds all pets to the name index. To be called after the last pet.
+    /// Adds all pets to the name index. Call it after the last pet was loaded.
     pub(crate) fn index_names(&mut self) {
         self.tables.pets.index_names(std::mem::take(&mut self.names));
     }

@@ -1,8 +1,8 @@
 //! A bulk load into an empty store: all rows or none.
 //!
-//! Rows are written directly into the store's tables, which are hidden meanwhile. So no row is kept twice, and all
-//! rows become visible in one step. Writes are refused during the import. With a journal, all rows are written to the
-//! journal in one commit, after they were checked against each other.
+//! Rows are written directly into the store's tables. The tables are hidden during the import, so all rows become
+//! visible in one step, and no row is stored twice. Writes are refused during the import. With a journal, all rows are
+//! written to the journal in one commit, after they were checked against each other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,16 +37,17 @@ pub struct Import<'a> {
     inconsistent: HashMap<PetId, u64, RandomState>,
     /// The last ids issued before the import.
     before: LastIds,
-    /// The imported names of categories whose name another category had already. Until the end such a category has a
-    /// temporary name.
+    /// The imported names of the categories whose name was already the name of another category. Such a category has a
+    /// temporary name until the end of the import.
     namesakes: BTreeMap<CategoryId, CategoryName>,
-    /// The exclusion of other writes. None once the import was committed, or once the committer decides its outcome.
+    /// The exclusion of other writes; none once the import was committed, or once only the committer decides if the
+    /// import becomes visible.
     block: Option<WriteBlock<'a>>,
 }
 
 impl MemoryStore {
-    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end writes are refused
-    /// as busy, and readers find an empty shop.
+    /// Begins a bulk load into the store, which must have no category, pet or order. Until the end of the import,
+    /// writes are refused as busy, and readers find an empty shop.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
         let block = self.block_writes();
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())?;
@@ -79,7 +80,7 @@ impl Import<'_> {
         self.add_row(|import| import.loader.category(CategoryRecord { category, version, pets: 0 }))
     }
 
-    /// Adds a category. It is renamed at the end if an older one has an equivalent name.
+    /// Adds a category. If an older category has an equivalent name, this category is renamed at the end of the import.
     pub fn category_or_renamed(
         &mut self,
         mut category: Category,
@@ -105,8 +106,8 @@ impl Import<'_> {
         }
     }
 
-    /// Replaces the temporary names. A category gets the name that was imported, or a name derived from it if an older
-    /// category has an equivalent one.
+    /// Replaces the temporary names. A category gets its imported name. If an older category has an equivalent name, it
+    /// gets a name that is derived from the imported name.
     fn rename(&mut self) -> Vec<Renamed> {
         if self.namesakes.is_empty() {
             return Vec::new();
@@ -222,8 +223,8 @@ impl Import<'_> {
         self.loader.index_names();
         let Some(block) = self.block.take() else { return Ok(renamed) };
         if let Some(mut committer) = block.committer {
-            // From here on the committer decides: it makes the rows visible if the journal has them, and drops them
-            // otherwise.
+            // From here on only the committer decides about the rows. It makes them visible if the journal has them,
+            // and drops them otherwise.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }
