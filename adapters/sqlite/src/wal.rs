@@ -1,7 +1,7 @@
 //! SQLite's write-ahead log as bytes (its file format, section 4): a header, then frames of one page each.
 //!
-//! The checksum of each frame covers the frame itself and all frames before it, so a frame is valid only after the
-//! frames that it was written after. This module does no I/O.
+//! The checksum of each frame covers the frame itself and all frames before it. So a frame is valid only if the same
+//! frames stand before it as when it was written. This module does no I/O.
 
 mod damage_scan;
 
