@@ -34,7 +34,8 @@ use crate::store::Backend;
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 
-/// The time limit for closing the store after the last answer. An import or a hanging disk may delay the closing.
+/// The time limit for closing the store after the last answer. The limit is needed because an import or a disk that
+/// does not respond may delay the closing.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
 /// The additional time limit for imports to send their answers.
@@ -146,9 +147,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // Steps that cannot be undone come after the listeners are open, because a server that cannot listen must not claim
-    // the data file from the sandbox, nor show the first key. No request is answered before these steps are done,
-    // because a client may use the key as soon as the server is ready.
+    // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must
+    // neither show the first key nor claim the data file from the sandbox. No request is answered until these steps are
+    // done, because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
@@ -230,8 +231,8 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     }
 }
 
-/// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
-/// memory is served without the socket, for example in a read-only folder or beside another server.
+/// Opens the admin socket. Returns none if the socket cannot be opened, the settings do not name it, and the store is
+/// in memory. Such a store is served without the socket, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
@@ -266,8 +267,9 @@ async fn fill(
     Ok(filled.map(|_| ()))
 }
 
-/// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
-/// that it reports the shutdown meanwhile. Then closes the store, which writes the usage of the last second.
+/// Drains the listeners one after the other, within one drain time for both. The operations listener is drained last,
+/// so that it reports the shutdown while the other listener drains. Then closes the store, which writes the usage of
+/// the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,

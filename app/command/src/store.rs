@@ -204,7 +204,7 @@ fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file may copy the file's log into it, so this function looks for the log before.
+    // Opening a file may copy the log into the file, so the existence of the log is determined before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
