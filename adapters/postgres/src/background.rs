@@ -1,0 +1,50 @@
+//! The thread of a store, with its own runtime: it drives the connections that all threads of a node share.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// A thread that runs tasks until it is stopped.
+pub(crate) struct Background {
+    handle: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the thread.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (sender, receiver) = mpsc::channel();
+        let run = move || {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            let sent = sender
+                .send(runtime.as_ref().map(|runtime| runtime.handle().clone()).map_err(|error| error.kind()));
+            if let (Ok(runtime), Ok(())) = (runtime, sent) {
+                let _: Result<(), _> = runtime.block_on(stopped);
+            }
+        };
+        let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(run)?;
+        let handle = receiver.recv().map_err(|_| std::io::Error::other("the thread ended"))??;
+        Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The runtime of the thread.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // A panic in a task ends that task alone, so the thread ends without one.
+            let _: Result<(), _> = thread.join();
+        }
+    }
+}

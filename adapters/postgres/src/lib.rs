@@ -1,0 +1,19 @@
+//! The store on PostgreSQL: any number of nodes share one database.
+//!
+//! [`PostgresStore`] implements the driven ports of `petstore-ports` except the quotas. It contains no business rule: it
+//! loads the records that an operation names, calls the operation, and writes its changes. All truth is in the database. A
+//! node keeps only credentials in memory, for at most a second beyond their last check.
+//!
+//! Layers, from the bottom up:
+//! - Connections (`connection`): opened with the settings that the store relies on, and discarded after any failure.
+//! - The schema (`schema`) and the conversion between rows and records (`records`).
+
+mod background;
+mod connection;
+mod error;
+mod records;
+mod schema;
+mod store;
+
+pub use error::OpenError;
+pub use store::{Options, PostgresStore};
