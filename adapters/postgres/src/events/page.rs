@@ -99,14 +99,10 @@ impl<'q> Page<'q> {
         self.events.len() >= self.query.events_max
     }
 
-    /// Returns whether a later statement still found the events that follow.
+    /// Returns true if no event was dropped between the first statement and this one.
     fn is_continued_by(&self, slice: &Fetched) -> bool {
-        let kept_after = match self.query.order {
-            PageOrder::Ascending => self.reached,
-            // The next position is read, if nothing else.
-            PageOrder::Descending => Position::new(self.reached.get().saturating_sub(2)).unwrap_or_default(),
-        };
-        slice.bounds.epoch == self.bounds.epoch && slice.bounds.pruned <= kept_after
+        let EventBounds { epoch, pruned, .. } = slice.bounds;
+        (epoch, pruned) == (self.bounds.epoch, self.bounds.pruned)
     }
 
     /// Adds the events of a slice with so many positions that pass.

@@ -107,7 +107,7 @@ oldest as materialized (
     order by last_position limit $3::bigint
 ),
 counted as materialized (
-    select seq, last_position, events, bytes,
+    select seq, last_position, events, oldest.bytes,
         latest_at >= $1::timestamptz and log.bytes - (sum(oldest.bytes) over (order by last_position) - oldest.bytes) <= $2::bigint
             as is_kept
     from oldest, log
