@@ -211,14 +211,15 @@ fn old_events_are_dropped_by_age_and_by_bytes() {
         let back = page(store, query(PageOrder::Descending, Some(13), 9, 9)).await;
         assert_eq!((back.events.len(), back.reached.get()), (2, 11));
 
-        let bytes: i64 = writer.query_one("select bytes from event_log", &[]).await.unwrap().get(0);
-        let body = u64::try_from(bytes).unwrap() / 15;
-        log.set_retention(EventRetention { bytes: 4 * body + 1, ..EventRetention::DEFAULT });
+        let sql = "select sum(octet_length(body)) from (select body from event_batches order by seq desc limit 4) as newest";
+        let newest: i64 = writer.query_one(sql, &[]).await.unwrap().get(0);
+        let fits = u64::try_from(newest).unwrap() + 1;
+        log.set_retention(EventRetention { bytes: fits, ..EventRetention::DEFAULT });
         assert_eq!(log.prune(at(0)).await.unwrap().events, 22, "the oldest go until the rest fits");
         let bounds = store.bounds().await.unwrap();
         assert_eq!((bounds.pruned.get(), bounds.oldest_at), (32, Some(at(16))));
         let bytes: i64 = writer.query_one("select bytes from event_log", &[]).await.unwrap().get(0);
-        assert_eq!(bytes, i64::try_from(4 * body).unwrap());
+        assert_eq!(bytes, newest);
         log.set_retention(EventRetention { bytes: 0, ..EventRetention::DEFAULT });
         assert_eq!(log.prune(at(0)).await.unwrap().events, 8);
         let bounds = store.bounds().await.unwrap();
