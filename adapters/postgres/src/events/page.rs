@@ -115,7 +115,9 @@ impl<'q> Page<'q> {
         };
         let covers = batches.first().zip(batches.last());
         if covers.is_none_or(|(oldest, newest)| oldest.first > first || newest.last < last) {
-            return Err(StoreError::corrupt(format!("event_batches: the events from {first} to {last} are missing")));
+            return Err(StoreError::corrupt(format!(
+                "event_batches: the events from {first} to {last} are missing"
+            )));
         }
         match self.query.order {
             PageOrder::Ascending => self.add_ascending(batches, first, last)?,
@@ -130,7 +132,12 @@ impl<'q> Page<'q> {
         Ok(())
     }
 
-    fn add_ascending(&mut self, batches: &[Batch], first: Position, last: Position) -> Result<(), StoreError> {
+    fn add_ascending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
         for batch in batches {
             let read = petstore_event_codec::read(
                 &batch.body,
@@ -154,7 +161,12 @@ impl<'q> Page<'q> {
         Ok(())
     }
 
-    fn add_descending(&mut self, batches: &[Batch], first: Position, last: Position) -> Result<(), StoreError> {
+    fn add_descending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
         let mut of_batch = Vec::new();
         for batch in batches.iter().rev() {
             let read = petstore_event_codec::read(

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use petstore_domain::{
-    Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, PetId, PetStatus, Position,
-    Timestamp,
+    Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, PetId, PetStatus,
+    Position, Timestamp,
 };
 use petstore_event_codec::Body;
 use petstore_ports::{EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder};
@@ -133,14 +133,22 @@ fn pages_have_what_the_query_asks_for() {
             for start in [0_u64, 1, 2, 3, 59, 60, 61, 119, 120, 121] {
                 let looked_at = events_max.min(positions_max);
                 if start <= 120 {
-                    let found = page(store, query(PageOrder::Ascending, Some(start), events_max as usize, positions_max)).await;
+                    let found = page(
+                        store,
+                        query(PageOrder::Ascending, Some(start), events_max as usize, positions_max),
+                    )
+                    .await;
                     let last = (start + looked_at).min(120);
                     let expected: Vec<u64> = (start + 1..=last).collect();
                     assert_eq!(found.events.iter().map(number).collect::<Vec<_>>(), expected);
                     assert_eq!(found.reached.get(), last);
                 }
                 if start >= 1 {
-                    let found = page(store, query(PageOrder::Descending, Some(start), events_max as usize, positions_max)).await;
+                    let found = page(
+                        store,
+                        query(PageOrder::Descending, Some(start), events_max as usize, positions_max),
+                    )
+                    .await;
                     let oldest = (start).saturating_sub(looked_at).max(1);
                     let expected: Vec<u64> = (oldest..start).rev().collect();
                     assert_eq!(found.events.iter().map(number).collect::<Vec<_>>(), expected);
