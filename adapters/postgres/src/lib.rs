@@ -11,9 +11,11 @@
 mod background;
 mod connection;
 mod error;
+mod events;
 mod records;
 mod schema;
 mod store;
 
 pub use error::OpenError;
+pub use events::EventRetention;
 pub use store::{Options, PostgresStore};
