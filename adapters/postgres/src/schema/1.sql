@@ -43,11 +43,14 @@ create table pets (
     constraint pending_means_held check (status <> 'pending' or stock > 0 or open_orders > 0)
 ) with (fillfactor = 70);
 
+-- Each filter of a listing has an index whose entries are sorted by id for each combination of its values, so that a page
+-- costs the same however rare its pets are. A filter without a status is read as one branch for each status.
+--
 -- No index has stock, version, item_version or open_orders, so that an order updates a pet within its page.
 create index pets_by_status on pets (status, id);
-create index pets_by_category on pets (category_id, id);
-create index pets_by_category_and_status on pets (category_id, status, id);
-create index pets_by_name on pets (folded_name, id);
+create index pets_by_category on pets (category_id, status, id);
+create index pets_by_name on pets (folded_name, status, id);
+create index pets_by_category_and_name on pets (category_id, folded_name, status, id);
 
 create table orders (
     id        bigint  primary key check (id between 1 and 9007199254740991),
@@ -59,9 +62,9 @@ create table orders (
     version   bigint  not null check (version >= 1)
 ) with (fillfactor = 90);
 
-create index orders_by_pet on orders (pet_id, id);
--- Few orders are open for long.
-create index open_orders on orders (id) where not complete;
+-- Sorted by id for each combination of a filter's values, as the indexes of pets.
+create index orders_by_complete on orders (complete, id);
+create index orders_by_pet on orders (pet_id, complete, id);
 
 create table accounts (
     id           bigint primary key check (id between 1 and 9007199254740991),
