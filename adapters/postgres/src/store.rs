@@ -4,12 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use petstore_ports::StoreError;
+use tokio::time::Instant;
 use tokio_postgres::Config;
 
 use crate::background::Background;
 use crate::connection::{Connector, Role};
 use crate::error::{OpenError, failed};
+use crate::health::Pulse;
+use crate::keys::{KeyCache, poll};
+use crate::reads::{Link, Loaders, Pool};
 use crate::schema;
+use crate::stats::Stats;
+
+/// The number of connections for pages.
+const PAGE_CONNECTIONS: usize = 4;
 
 /// The options of a store.
 #[derive(Debug, Clone)]
@@ -23,8 +31,19 @@ pub struct Options {
 /// A store on PostgreSQL. Several handles on one schema, in one process or in several, are one store.
 pub struct PostgresStore {
     pub(crate) connector: Arc<Connector>,
-    pub(crate) background: Background,
+    pub(crate) loaders: Loaders,
+    /// The connections for pages, and for other reads that may take longer.
+    pub(crate) pages: Pool,
+    /// The connection for housekeeping.
+    pub(crate) chores: Pool,
+    pub(crate) keys: Arc<KeyCache>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) stats: Stats,
+    /// The slot of this handle in the counts of idempotency records.
+    pub(crate) slot: i16,
     epoch: u64,
+    // The last field: its tasks use the others.
+    pub(crate) background: Background,
 }
 
 impl PostgresStore {
@@ -35,8 +54,24 @@ impl PostgresStore {
     pub fn open(config: Config, options: Options) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let connector = Arc::new(Connector::new(config, options.schema));
-        let epoch = background.handle().block_on(prepare(&connector, options.seed))?;
-        Ok(Self { connector, background, epoch })
+        let seed = options.seed;
+        let epoch = background.handle().block_on(prepare(&connector, seed))?;
+        let handle = background.handle();
+        let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
+        let link = Link::new(Arc::clone(&connector), Role::Reader);
+        handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
+        Ok(Self {
+            loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
+            pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
+            chores: Pool::new(&connector, Role::Writer, 1, handle.clone()),
+            keys,
+            pulse,
+            stats: Stats::default(),
+            slot: slot(seed),
+            epoch,
+            connector,
+            background,
+        })
     }
 
     /// The epoch of the shop, for entity tags and cursors.
@@ -53,6 +88,13 @@ async fn prepare(connector: &Connector, seed: u64) -> Result<u64, StoreError> {
     let row = row.map_err(|error| failed("read the epoch", error))?;
     u64::from_str_radix(row.get(0), 16)
         .map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))
+}
+
+/// The number of slots in the counts of idempotency records.
+const SLOTS: u64 = 16;
+
+fn slot(seed: u64) -> i16 {
+    i16::try_from(seed % SLOTS).unwrap_or(0)
 }
 
 impl fmt::Debug for PostgresStore {

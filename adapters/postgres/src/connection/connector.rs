@@ -61,7 +61,12 @@ impl Connector {
             self.schema
         );
         match role {
-            Role::Reader => common,
+            // Only an index in the order of the rows is ever the right plan of a read, also while the statistics are those of an
+            // empty table.
+            Role::Reader => format!(
+                "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
+                 set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
+            ),
             Role::Writer => format!(
                 "{common}; set synchronous_commit = on; set enable_hashjoin = off; set enable_mergejoin = off; \
                  set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'"
