@@ -14,6 +14,7 @@ mod background;
 mod connection;
 mod directory;
 mod error;
+mod events;
 mod health;
 mod housekeeping;
 mod idempotency_counts;
@@ -25,4 +26,5 @@ mod stats;
 mod store;
 
 pub use error::OpenError;
+pub use events::EventRetention;
 pub use store::{Options, PostgresStore};

@@ -10,6 +10,7 @@ use tokio_postgres::Config;
 use crate::background::Background;
 use crate::connection::{Connector, Role};
 use crate::error::{OpenError, failed};
+use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
 use crate::reads::{Link, Loaders, Pool};
@@ -41,6 +42,7 @@ pub struct PostgresStore {
     pub(crate) stats: Stats,
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
+    pub(crate) events: Arc<EventLog>,
     epoch: u64,
     // The last field: its tasks use the others.
     pub(crate) background: Background,
@@ -57,6 +59,8 @@ impl PostgresStore {
         let seed = options.seed;
         let epoch = background.handle().block_on(prepare(&connector, seed))?;
         let handle = background.handle();
+        let events = EventLog::start(handle, &connector, seed);
+        handle.block_on(events.bounds())?;
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
         let link = Link::new(Arc::clone(&connector), Role::Reader);
         handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
@@ -68,6 +72,7 @@ impl PostgresStore {
             pulse,
             stats: Stats::default(),
             slot: slot(seed),
+            events,
             epoch,
             connector,
             background,
