@@ -32,13 +32,26 @@ const DROP_EXPIRED: &str = "
 
 #[async_trait]
 impl Housekeeping for PostgresStore {
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
-        self.refresh_counts().await?;
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
+        self.prune_events(now).await?;
         let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];
         let rows = self.chores.rows(DROP_EXPIRED.to_owned(), parameters).await?;
         let dropped: i64 = rows.first().map_or(Ok(0), |row| {
             row.try_get(0).map_err(|error| StoreError::corrupt("a count cannot be read").with_source(error))
         })?;
         Ok(usize::try_from(dropped).unwrap_or(0))
+    }
+
+    /// This store counts no usage.
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The check for changed keys asks the database several times a second, which is what [`StoreHealth::check`] looks at. So
+    /// this call only refreshes the counts for monitoring.
+    ///
+    /// [`StoreHealth::check`]: petstore_ports::StoreHealth::check
+    async fn watch(&self, _now: Timestamp) -> Result<(), StoreError> {
+        self.refresh_counts().await
     }
 }
