@@ -15,5 +15,6 @@ mod records;
 mod schema;
 mod store;
 
+pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use store::{Options, PostgresStore};

@@ -4,10 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use petstore_ports::StoreError;
-use tokio_postgres::Config;
 
 use crate::background::Background;
-use crate::connection::{Connector, Role};
+use crate::connection::{Connector, Role, Target};
 use crate::error::{OpenError, failed};
 use crate::schema;
 
@@ -32,9 +31,9 @@ impl PostgresStore {
     ///
     /// # Errors
     /// The database cannot be reached, or does not suit.
-    pub fn open(config: Config, options: Options) -> Result<Self, OpenError> {
+    pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
-        let connector = Arc::new(Connector::new(config, options.schema));
+        let connector = Arc::new(Connector::new(target.into().with_schema(&options.schema), options.seed));
         let epoch = background.handle().block_on(prepare(&connector, options.seed))?;
         Ok(Self { connector, background, epoch })
     }
