@@ -60,7 +60,7 @@ pub struct BulkLoad {
     pub last_ids: LastIds,
     /// The new epoch of a reset: the journal first deletes everything except accounts and keys, which lose their bans and usage.
     /// None for an import, into a journal without categories, pets and orders.
-    pub anew: Option<u64>,
+    pub new_epoch: Option<u64>,
     /// The epoch of the event log that begins with the load. All older events are dropped.
     pub event_epoch: u64,
 }
@@ -172,6 +172,10 @@ pub struct Header {
 ///         Ok(self.header.last_batch)
 ///     }
 ///
+///     fn check(&mut self) -> Result<(), StoreError> {
+///         Ok(())
+///     }
+///
 ///     fn note_usage(&mut self, _counts: &[UsageCount]) -> Result<(), StoreError> {
 ///         Err(other_record())
 ///     }
@@ -195,7 +199,7 @@ pub struct Header {
 ///         });
 ///         self.records = loaded.collect::<Result<_, StoreError>>()?;
 ///         (self.header.last_batch, self.header.last_ids) = (bulk.number, bulk.last_ids);
-///         self.header.epoch = bulk.anew.unwrap_or(self.header.epoch);
+///         self.header.epoch = bulk.new_epoch.unwrap_or(self.header.epoch);
 ///         let (pruned, last) = (Position::START, Position::START);
 ///         *self.bounds.lock().unwrap() = EventBounds { epoch: bulk.event_epoch, pruned, last, oldest_at: None };
 ///         Ok(())
@@ -228,6 +232,9 @@ pub trait Journal: Send {
     /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
     /// file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
+
+    /// Checks that the storage answers and is still the one that was opened. Changes nothing. Called about once a second.
+    fn check(&mut self) -> Result<(), StoreError>;
 
     /// Stores usage. It is written behind: a crash may lose the last second of it.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;

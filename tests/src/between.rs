@@ -85,7 +85,7 @@ pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     old.result.expect("a unit is left");
     let (rival, second) = (subject.clone(), request(pets[1], 2, EXPIRES_SECS));
     let second = async move {
-        while rival.housekeeping.prune(at(EXPIRES_SECS)).await.expect("a healthy store prunes") > 0 {}
+        while rival.drop_expired(at(EXPIRES_SECS)).await > 0 {}
         rival.run(second).await
     };
     let (first, second) = subject.run_meanwhile(request(pets[0], 1, EXPIRES_SECS), second).await;

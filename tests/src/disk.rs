@@ -52,7 +52,7 @@ enum Entry {
     /// With an epoch: everything but accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
-        anew: Option<u64>,
+        new_epoch: Option<u64>,
         event_epoch: u64,
         rows: Vec<Row>,
         last_ids: LastIds,

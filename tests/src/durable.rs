@@ -216,7 +216,7 @@ pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject)
     store.exhaust(&impatient(&banned, 0), 1).await;
     let verdict = store.take(&impatient(&banned, 0)).await;
     assert!(matches!(verdict, Verdict::Banned { .. }), "a strike too many: {verdict:?}");
-    store.housekeeping.prune(at(1)).await.expect("a healthy store runs housekeeping");
+    store.note_usage().await;
 
     let opened = subject.after_power_cut().await.open().await;
     assert_eq!(opened.take(&impatient(&banned, 0)).await, verdict, "a ban that was recorded is in force");
@@ -250,7 +250,7 @@ pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let request = |secs| ask(busy.key.id, busy.account.id, limits(10, 100), at(secs));
     for (secs, times) in [(0, 7), (60, 2)] {
         store.exhaust(&request(secs), times).await;
-        store.housekeeping.prune(at(secs + 1)).await.expect("a healthy store runs housekeeping");
+        store.note_usage().await;
     }
     let cut = subject.after_power_cut().await.open().await;
     check_left(&cut, &request(60), (8, 91)).await;
@@ -291,7 +291,7 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
         let answered = store.run(under_key(place_order(pet, 1), account, key, at(secs))).await;
         answered.expect("there is room for it").result.expect("a unit is left");
     }
-    while store.housekeeping.prune(at(EXPIRES_SECS)).await.expect("it prunes") > 0 {}
+    while store.drop_expired(at(EXPIRES_SECS)).await > 0 {}
     let opened = subject.after_power_cut().await.open().await;
     let records = opened.records_of(account).await;
     let full = |key, records_max| petstore_domain::Idempotent {

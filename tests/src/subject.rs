@@ -37,7 +37,7 @@ pub struct Subject {
     pub quotas: Arc<dyn Quotas>,
     /// Counts requests without a valid key.
     pub addresses: Arc<dyn AddressLimits>,
-    /// Drops expired records.
+    /// Drops expired records, and writes usage behind.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
     /// this handle.
@@ -122,6 +122,23 @@ impl Subject {
     /// Runs an operation on a healthy store.
     pub(crate) async fn run<O: Operation + Clone>(&self, operation: O) -> Result<O::Output, O::Rejection> {
         self.try_run(operation).await.expect("a healthy store runs every transition")
+    }
+
+    /// Runs all parts of the housekeeping of a healthy store once.
+    pub(crate) async fn keep_house(&self, now: Timestamp) {
+        self.note_usage().await;
+        self.drop_expired(now).await;
+        self.housekeeping.watch(now).await.expect("a healthy store answers");
+    }
+
+    /// Lets a healthy store write its usage behind.
+    pub(crate) async fn note_usage(&self) {
+        self.housekeeping.note_usage().await.expect("a healthy store notes usage");
+    }
+
+    /// Lets a healthy store drop expired records. Returns the number of records that the call dropped.
+    pub(crate) async fn drop_expired(&self, now: Timestamp) -> usize {
+        self.housekeeping.drop_expired(now).await.expect("a healthy store drops what has expired")
     }
 
     /// Reads a pet.

@@ -75,8 +75,16 @@ struct StoreWithFolder {
 
 #[async_trait]
 impl Housekeeping for StoreWithFolder {
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
-        self.store.prune(now).await
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
+        self.store.drop_expired(now).await
+    }
+
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        self.store.note_usage().await
+    }
+
+    async fn watch(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.store.watch(now).await
     }
 }
 

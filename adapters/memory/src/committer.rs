@@ -15,7 +15,7 @@ use petstore_ports::{Batch, BatchNumber, BulkLoad, EventsPruned, Journal, LastId
 use crate::batch::OpenBatch;
 use crate::event_log::EncodedBatch;
 use crate::new_shop::NewShop;
-use crate::queue::{Queue, Request};
+use crate::queue::{HousekeepingPart, Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
@@ -27,8 +27,8 @@ const BATCH_MAX: usize = 256;
 /// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Most passes of one housekeeping run, each after a batch. They suffice for more accounts and expiring records than a
-/// second has requests.
+/// Most passes of one call of housekeeping, each after a batch. They suffice for more accounts and expiring records than
+/// a second has requests.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -54,8 +54,10 @@ pub(crate) struct Committer {
     batch: OpenBatch,
     /// The events of the batch.
     events: EncodedBatch,
-    /// The time of a housekeeping run that has not finished, and the number of passes left to it.
-    housekeeping: Option<(Timestamp, u32)>,
+    /// The time up to which records and events are still to be dropped, and the number of passes left.
+    drops_left: Option<(Timestamp, u32)>,
+    /// The number of passes left to write usage behind.
+    notes_left: Option<u32>,
     /// Buffer for the requests of a step; empty between two steps.
     requests: Vec<Request>,
 }
@@ -78,7 +80,8 @@ impl Committer {
             state: WriterState::Healthy,
             batch: OpenBatch::default(),
             events: EncodedBatch::default(),
-            housekeeping: None,
+            drops_left: None,
+            notes_left: None,
             requests: Vec::new(),
         }
     }
@@ -95,30 +98,46 @@ impl Committer {
         }
         let mut requests = std::mem::take(&mut self.requests);
         self.queue.take(BATCH_MAX, &mut requests);
-        if requests.is_empty() && self.housekeeping.is_none() {
+        if requests.is_empty() && self.drops_left.is_none() && self.notes_left.is_none() {
             self.requests = requests;
             return Step::Idle;
         }
-        let mut prunes = Vec::new();
+        let mut housekeeping = Vec::new();
         for request in requests.drain(..) {
             match request {
                 Request::Write { transition, sender } => {
                     self.batch.decide(&self.tables, &*transition, sender);
                 }
-                Request::Prune { now, sender } => prunes.push((now, sender)),
+                Request::Housekeeping(part) => housekeeping.push(part),
             }
         }
         self.requests = requests;
         self.commit();
-        if let Some((now, passes)) = self.housekeeping.take() {
-            // The caller was answered after the first pass. An error is kept in the state.
-            let _ = self.keep_house(now, passes);
-        }
-        for (now, sender) in prunes {
-            sender.send(self.keep_house(now, PASSES_MAX));
-            self.queue.housekeeping_done();
-        }
+        self.keep_house(housekeeping);
         Step::Worked
+    }
+
+    /// Continues the housekeeping that earlier passes have left, and then begins what is requested.
+    fn keep_house(&mut self, parts: Vec<HousekeepingPart>) {
+        // The callers were answered after the first pass. An error is kept in the state.
+        if let Some(passes) = self.notes_left.take() {
+            let _ = self.note_usage(passes);
+        }
+        if let Some((now, passes)) = self.drops_left.take() {
+            let _ = self.drop_expired(now, passes);
+        }
+        for part in parts {
+            match part {
+                HousekeepingPart::NoteUsage { sender } => sender.send(self.note_usage(PASSES_MAX)),
+                HousekeepingPart::DropExpired { now, sender } => {
+                    sender.send(self.drop_expired(now, PASSES_MAX));
+                }
+                HousekeepingPart::Watch { sender, .. } => {
+                    sender.send(self.watch());
+                    self.queue.watch_done();
+                }
+            }
+        }
     }
 
     /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover
@@ -135,7 +154,7 @@ impl Committer {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
             let event_epoch = committer.tables.events.next_epoch();
-            let bulk = BulkLoad { number, last_ids, anew: None, event_epoch };
+            let bulk = BulkLoad { number, last_ids, new_epoch: None, event_epoch };
             let written = committer.journal.bulk(&bulk, &mut committer.tables.rows());
             committer.conclude(PendingWrite::Import { before }, written)
         })
@@ -147,7 +166,7 @@ impl Committer {
         self.guarded(|committer| {
             let number = committer.last.next();
             let last_ids = shop.last_ids();
-            let bulk = BulkLoad { number, last_ids, anew: Some(epoch), event_epoch: epoch };
+            let bulk = BulkLoad { number, last_ids, new_epoch: Some(epoch), event_epoch: epoch };
             let written = committer.journal.bulk(&bulk, &mut shop.rows());
             committer.conclude(PendingWrite::Reset(Box::new(shop)), written)
         })
@@ -292,21 +311,38 @@ impl Committer {
         Step::Worked
     }
 
-    /// Runs one pass of housekeeping: writes behind, and drops expired records. Further passes follow after the next
-    /// batches, at most `passes` of them. Returns the number of records dropped; tables and journal drop at their own
-    /// pace, so it is the larger of their two numbers.
-    fn keep_house(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
-        if let Some(error) = self.state.error() {
-            return Err(error);
-        }
-        let is_behind = self.write_behind()?;
+    /// Drops expired records and events, a bounded number of them. Further passes follow after the next batches, at most
+    /// `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
+    /// larger of their two numbers.
+    fn drop_expired(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
+        self.check_healthy()?;
         let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
         let dropped = of_journal.max(self.tables.idempotency_records.prune(&self.stripes, now));
         let has_more_events = self.prune_events(now)?;
-        if is_behind || dropped > 0 || has_more_events {
-            self.housekeeping = passes.checked_sub(1).map(|left| (now, left));
+        if dropped > 0 || has_more_events {
+            self.drops_left = passes.checked_sub(1).map(|left| (now, left));
         }
         Ok(dropped)
+    }
+
+    /// Writes usage behind, of a bounded number of accounts. Further passes follow after the next batches, at most
+    /// `passes` of them.
+    fn note_usage(&mut self, passes: u32) -> Result<(), StoreError> {
+        self.check_healthy()?;
+        if self.write_behind()? {
+            self.notes_left = passes.checked_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Asks the journal whether it still answers.
+    fn watch(&mut self) -> Result<(), StoreError> {
+        self.check_healthy()?;
+        self.journal.check().map_err(|error| self.fail(error, None))
+    }
+
+    fn check_healthy(&self) -> Result<(), StoreError> {
+        self.state.error().map_or(Ok(()), Err)
     }
 
     /// Drops events that are too old or too many from the journal, a bounded number of them. Returns true if more are left.

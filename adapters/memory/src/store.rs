@@ -10,8 +10,8 @@ use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transiti
 
 use crate::addresses::Addresses;
 use crate::event_retention::EventRetention;
-use crate::oneshot::channel;
-use crate::queue::Request;
+use crate::oneshot::{Sender, channel};
+use crate::queue::{HousekeepingPart, Request};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact;
@@ -135,6 +135,18 @@ impl MemoryStore {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 
+    /// Lets the writer do a part of the housekeeping, and waits for the outcome. Without a journal nothing is to be done.
+    async fn keep_house(&self, part: impl FnOnce(Sender<()>) -> HousekeepingPart) -> Result<(), StoreError> {
+        let answer = {
+            let _accepted = self.accept_write()?;
+            let Some(durable) = &self.durable else { return Ok(()) };
+            let (sender, answer) = channel();
+            durable.queue.push(Request::Housekeeping(part(sender)))?;
+            answer
+        };
+        answer.await
+    }
+
     /// The error of a journal that fails: nothing is written meanwhile.
     pub fn journal_fault(&self) -> Option<StoreError> {
         self.durable.as_ref().and_then(|durable| durable.queue.failure())
@@ -143,7 +155,7 @@ impl MemoryStore {
 
 #[async_trait]
 impl Housekeeping for MemoryStore {
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
@@ -151,10 +163,18 @@ impl Housekeeping for MemoryStore {
                 return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();
-            durable.queue.push(Request::Prune { now, sender })?;
+            durable.queue.push(Request::Housekeeping(HousekeepingPart::DropExpired { now, sender }))?;
             answer
         };
         answer.await
+    }
+
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        self.keep_house(|sender| HousekeepingPart::NoteUsage { sender }).await
+    }
+
+    async fn watch(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.keep_house(|sender| HousekeepingPart::Watch { now, sender }).await
     }
 }
 

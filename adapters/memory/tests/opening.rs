@@ -30,6 +30,10 @@ impl Journal for Rows {
         unreachable!()
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        unreachable!()
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         unreachable!("{counts:?}")
     }
@@ -221,6 +225,10 @@ impl Journal for Newest {
     }
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
+        unreachable!()
+    }
+
+    fn check(&mut self) -> Result<(), StoreError> {
         unreachable!()
     }
 

@@ -11,10 +11,12 @@
 mod background;
 mod connection;
 mod error;
+mod events;
 mod records;
 mod schema;
 mod store;
 
 pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
+pub use events::EventRetention;
 pub use store::{Options, PostgresStore};

@@ -8,6 +8,7 @@ use petstore_ports::StoreError;
 use crate::background::Background;
 use crate::connection::{Connector, Role, Target};
 use crate::error::{OpenError, failed};
+use crate::events::EventLog;
 use crate::schema;
 
 /// The options of a store.
@@ -23,6 +24,7 @@ pub struct Options {
 pub struct PostgresStore {
     pub(crate) connector: Arc<Connector>,
     pub(crate) background: Background,
+    pub(crate) events: Arc<EventLog>,
     epoch: u64,
 }
 
@@ -35,7 +37,9 @@ impl PostgresStore {
         let background = Background::start().map_err(OpenError::Thread)?;
         let connector = Arc::new(Connector::new(target.into().with_schema(&options.schema), options.seed));
         let epoch = background.handle().block_on(prepare(&connector, options.seed))?;
-        Ok(Self { connector, background, epoch })
+        let events = EventLog::start(background.handle(), &connector, options.seed);
+        background.handle().block_on(events.bounds())?;
+        Ok(Self { connector, background, events, epoch })
     }
 
     /// The epoch of the shop, for entity tags and cursors.

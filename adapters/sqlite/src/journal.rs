@@ -245,13 +245,17 @@ impl Journal for SqliteJournal {
         Ok(last)
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        self.check_files()?;
+        self.opened()?.request_scrub();
+        Ok(())
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.write("note usage", |connection| put(connection, counts))
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
-        self.check_files()?;
-        self.open.iter().for_each(OpenDatabase::request_scrub);
         let sql = "DELETE FROM retries WHERE id IN
              (SELECT id FROM retries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
         self.write("prune", |connection| {
@@ -270,7 +274,7 @@ impl Journal for SqliteJournal {
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
         self.write("bulk load", |connection| {
-            if let Some(epoch) = bulk.anew {
+            if let Some(epoch) = bulk.new_epoch {
                 tables::clear(connection)?;
                 meta::set_epoch(connection, epoch)?;
             }

@@ -144,18 +144,18 @@ fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
 
 #[test]
 fn a_bulk_load_begins_a_new_life_of_the_log() {
-    for anew in [None, Some(77)] {
+    for new_epoch in [None, Some(77)] {
         let room = Room::new();
         let mut journal = room.open();
         fill_log(&mut journal, 2);
-        let bulk = BulkLoad { number: BatchNumber(3), last_ids: IDS, anew, event_epoch: 99 };
+        let bulk = BulkLoad { number: BatchNumber(3), last_ids: IDS, new_epoch, event_epoch: 99 };
         journal.bulk(&bulk, &mut std::iter::empty()).unwrap();
         assert_eq!(read(&journal, 0, 0, UP), (bounds(99, 0, 0), vec![]));
         append_events(&mut journal, 4, 1, 3).unwrap();
         drop(journal);
         let mut journal = room.open();
         let header = load(&mut journal).unwrap().0;
-        assert_eq!((header.epoch, header.events), (anew.unwrap_or(EPOCH), bounds(99, 0, 3)));
+        assert_eq!((header.epoch, header.events), (new_epoch.unwrap_or(EPOCH), bounds(99, 0, 3)));
     }
 }
 

@@ -68,7 +68,7 @@ fn in_use(room: &Room) -> SqliteJournal {
     fill(&mut journal);
     backup(&room.database(), &copy(room)).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the files are intact");
+    assert_eq!(journal.check(), Ok(()), "the files are intact");
     journal
 }
 
@@ -113,7 +113,7 @@ fn a_changed_file_is_reported_until_the_journal_is_opened_again() {
         let room = Room::new();
         let mut journal = in_use(&room);
         act(&room);
-        let told = journal.prune(Timestamp::EPOCH).unwrap_err();
+        let told = journal.check().unwrap_err();
         check_lost(&told, what);
         for _ in 0..2 {
             assert_eq!(journal.recover(), Err(told.clone()));
@@ -130,7 +130,7 @@ fn a_file_that_has_replaced_another_is_left_unchanged() {
             let mut journal = in_use(&room);
             act(&room);
             let before = found(&room);
-            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            assert!(!is_noticed || journal.check().is_err());
             drop(journal);
             assert!(found(&room) == before, "{what}; noticed before: {is_noticed}");
         }
@@ -145,7 +145,7 @@ fn a_log_that_has_lost_its_path_is_copied_into_the_data_file_and_its_replacement
             let mut journal = in_use(&room);
             act(&room);
             let [_, before] = found(&room);
-            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            assert!(!is_noticed || journal.check().is_err());
             drop(journal);
             assert_eq!(found(&room)[1], before, "{what}; noticed before: {is_noticed}");
             assert_eq!(room.open().recover(), Ok(BatchNumber(2)), "{what}; noticed before: {is_noticed}");
@@ -171,10 +171,10 @@ fn a_tool_that_empties_the_log_is_no_damage() {
     let mut journal = in_use(&room);
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!((busy, fs::metadata(log(&room)).unwrap().len()), (Ok(false), 0));
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
+    assert_eq!(journal.check(), Ok(()));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
     assert_eq!(journal.recover(), Ok(BatchNumber(3)));
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the recovery has opened another log");
+    assert_eq!(journal.check(), Ok(()), "the recovery has opened another log");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
             assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
         }
         assert!(found(&room) == before, "{what}");
-        assert!(journal.prune(Timestamp::EPOCH).is_err());
+        assert!(journal.check().is_err());
         assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
     }
 }

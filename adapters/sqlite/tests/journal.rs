@@ -208,7 +208,7 @@ fn a_bulk_load_is_atomic() {
     let bulk = BulkLoad {
         number: BatchNumber(1),
         last_ids: LastIds { pet: 9, ..LastIds::default() },
-        anew: None,
+        new_epoch: None,
         event_epoch: 8,
     };
     let mut looks = 0;
@@ -227,7 +227,7 @@ fn a_bulk_load_is_atomic() {
 fn a_failed_bulk_load_leaves_a_usable_journal() {
     let room = Room::new();
     let mut journal = room.open();
-    let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, anew: None, event_epoch: 8 };
+    let bulk = BulkLoad { number: BatchNumber(1), last_ids: IDS, new_epoch: None, event_epoch: 8 };
     for last in [Row::Pet(pet(1, 1)), Row::Pet(pet(2, 99))] {
         let mut loaded = [Row::Category(category(1, "cats")), Row::Pet(pet(1, 1)), last].into_iter();
         let ended = journal.bulk(&bulk, &mut loaded);

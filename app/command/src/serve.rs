@@ -14,7 +14,7 @@ use petstore_service::Service;
 use petstore_sqlite::LogPosition;
 
 use self::bans::{record_bans, record_last_bans};
-use self::housekeeping::{forget_future_usage, run_housekeeping};
+use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 use crate::admin::{AdminHandler, AdminSocket, BulkTransfers};
 use crate::demo;
@@ -172,7 +172,8 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
+    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&clock)));
+    tokio::spawn(watch_store(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);

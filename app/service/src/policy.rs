@@ -20,7 +20,7 @@ pub struct Policy {
     /// The time for which the answer to a request under an idempotency key is stored.
     pub idempotency_lifetime: Duration,
     /// The maximum number of answers stored for one account: beyond it, requests under another idempotency key are
-    /// refused. Expired ones count until [`Housekeeping::prune`](petstore_ports::Housekeeping::prune).
+    /// refused. Expired ones count until [`Housekeeping::drop_expired`](petstore_ports::Housekeeping::drop_expired).
     pub idempotency_records_max: u32,
     /// The deadline of a call to the store. When it passes the request fails, and the outcome of a change is unknown.
     pub store_timeout: Duration,

@@ -126,9 +126,9 @@ pub struct Service {
 impl Service {
     /// A petstore over these ports.
     ///
-    /// The service starts no thread: its owner calls [`Service::record_bans`], and
-    /// [`Housekeeping::prune`](petstore_ports::Housekeeping::prune) on the store, about once a second. Otherwise a restart forgets
-    /// bans, and expired records are never dropped.
+    /// The service starts no thread: its owner calls [`Service::record_bans`], and the methods of
+    /// [`Housekeeping`](petstore_ports::Housekeeping) on the store, about once a second. Otherwise a restart forgets
+    /// bans and usage, and expired records are never dropped.
     pub fn new(ports: Ports, policy: Policy) -> Self {
         let deadlines = CallDeadlines::new(ports.timer, policy.store_timeout, policy.quota_timeout);
         let quotas = QuotaPort::new(ports.quotas, ports.on_quota_outage, deadlines.clone());

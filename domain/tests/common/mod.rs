@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
 
 mod fold;
+pub(crate) mod keys;
 mod shop;
 mod sound;
 

@@ -162,6 +162,10 @@ impl Journal for DiskJournal {
         Ok(state.last_batch())
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        self.write(Vec::new())
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         let mut counts = counts.to_vec();
         let state = self.disk.lock();
@@ -187,7 +191,7 @@ impl Journal for DiskJournal {
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
-        let BulkLoad { number, last_ids, anew, event_epoch } = *bulk;
-        self.write(vec![Entry::Bulk { number, anew, event_epoch, rows: rows.collect(), last_ids }])
+        let BulkLoad { number, last_ids, new_epoch, event_epoch } = *bulk;
+        self.write(vec![Entry::Bulk { number, new_epoch, event_epoch, rows: rows.collect(), last_ids }])
     }
 }

@@ -97,6 +97,8 @@ pub enum Bug {
     PrunesTooMuch,
     /// Never prunes anything.
     PrunesNothing,
+    /// Drops expired idempotency records in the call that only watches, so that no node counts them.
+    WatchPrunes,
     /// Counts each IPv6 address separately.
     WideAddresses,
     /// Clears all addresses when their table is full.

@@ -140,7 +140,7 @@ fn events_are_dropped_by_age_and_by_bytes_and_a_reader_at_the_edge_is_told() {
         stepped.finish(call).unwrap().unwrap();
     }
     let prune = |now| {
-        let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(now));
+        let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.drop_expired(now));
         assert!(poll(&mut housekeeping).is_pending());
         while stepped.writer.step() == Step::Worked {}
         assert!(poll(&mut housekeeping).is_ready());
@@ -178,11 +178,11 @@ fn events_that_the_journal_dropped_in_doubt_are_expired_and_the_next_step_settle
         // Housekeeping first drops idempotency records, and then events.
         stepped.disk.fail_call(stepped.disk.calls() + 2, fault);
         let late = at(0).plus(EventRetention::AGE).plus(Duration::from_secs(1));
-        assert!(stepped.finish(Box::pin(stepped.store.prune(late))).is_err());
+        assert!(stepped.finish(Box::pin(stepped.store.drop_expired(late))).is_err());
         let kept = if fault == Fault::After { 0 } else { 2 };
         assert_eq!(stepped.after_power_cut().events.len(), kept, "{fault:?}");
         while stepped.writer.step() == Step::Worked {}
-        stepped.finish(Box::pin(stepped.store.prune(late))).unwrap();
+        stepped.finish(Box::pin(stepped.store.drop_expired(late))).unwrap();
         let now = bounds(&stepped.store);
         assert_eq!((now.pruned.get(), now.last.get()), (2, 2), "{fault:?}");
         assert_eq!(stepped.events(), stepped.after_power_cut().events);
@@ -205,7 +205,7 @@ fn a_reader_at_the_edge_of_what_is_dropped_under_load_gets_expired_and_never_a_g
                     let name = format!("Category {number}");
                     run(&*store, create_category(&name), at(0)).await.unwrap().unwrap();
                     if number % 5 == 0 {
-                        store.prune(at(0)).await.unwrap();
+                        store.drop_expired(at(0)).await.unwrap();
                     }
                 }
             });

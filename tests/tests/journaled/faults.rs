@@ -8,7 +8,8 @@ use std::time::Duration;
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Step};
 use petstore_ports::{
-    Ask, CategoryReader, Housekeeping, Quotas, Resettable, StoreErrorKind, StoreHealth, Verdict, run,
+    Ask, CategoryReader, Housekeeping, Quotas, Resettable, StoreError, StoreErrorKind, StoreHealth, Verdict,
+    run,
 };
 use petstore_tests::{Disk, Fault, run_case};
 
@@ -31,11 +32,18 @@ async fn run_operations(store: &MemoryStore) {
             done(store, BanKey { id: made.key.id, ban }).await;
         }
     }
-    while store.prune(at(0)).await.is_err() {
+    while keep_house(store).await.is_err() {
         tokio::task::yield_now().await;
     }
     let keyed = done(store, under_key(place_order(pet, 1), made.account.id, "k")).await;
     done(store, cancel_order(keyed.result.expect("a unit is left").value.id.get())).await;
+}
+
+/// Runs all parts of the housekeeping once.
+async fn keep_house(store: &MemoryStore) -> Result<(), StoreError> {
+    store.note_usage().await?;
+    store.drop_expired(at(0)).await?;
+    store.watch(at(0)).await
 }
 
 /// Retries an operation until it succeeds. A failure means that it did not happen: every outcome is known in the end.
@@ -188,22 +196,22 @@ fn while_the_disk_fails_writes_are_refused_at_once_and_reads_go_on() {
 }
 
 #[test]
-fn a_hanging_journal_is_detected_by_unfinished_housekeeping() {
+fn a_hanging_journal_is_detected_by_an_unfinished_watch() {
     let stepped = SteppedStore::on(&Disk::new());
     let check = |secs| ready(async { Ok(stepped.store.check(at(secs)).await) });
-    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
-    assert!(poll(&mut housekeeping).is_pending());
-    let mut later: Call<'_, _> = Box::pin(stepped.store.prune(at(1)));
+    let mut watch: Call<'_, _> = Box::pin(stepped.store.watch(at(0)));
+    assert!(poll(&mut watch).is_pending());
+    let mut later: Call<'_, _> = Box::pin(stepped.store.watch(at(1)));
     assert!(poll(&mut later).is_pending());
     assert_eq!(check(2), Ok(()), "within the time limit");
     assert!(matches!(check(3), Err(error) if error.kind() == StoreErrorKind::Unavailable));
     // The writer makes progress again.
     stepped.writer.step();
     assert_eq!(check(3), Ok(()));
-    stepped.finish(housekeeping).unwrap();
+    stepped.finish(watch).unwrap();
     // A failed call has completed too.
     stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Before);
-    let failed: Call<'_, _> = Box::pin(stepped.store.prune(at(10)));
+    let failed: Call<'_, _> = Box::pin(stepped.store.watch(at(10)));
     assert!(stepped.finish(failed).is_err());
     stepped.writer.step();
     assert_eq!(check(20), Ok(()));

@@ -43,7 +43,7 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
     let calls = (0..MANY).map(|number| stepped.call(account(number)));
     let made: Vec<_> = calls.map(|call| stepped.finish(call).unwrap().unwrap().key).collect();
     assert!(made.iter().all(|key| take_daily_request(&stepped.store, key)));
-    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.note_usage());
     assert!(poll(&mut housekeeping).is_pending());
     stepped.writer.step();
     assert!(poll(&mut housekeeping).is_ready(), "the caller does not wait for all pieces");
@@ -57,8 +57,8 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
 #[test]
 fn a_health_check_reports_a_journal_write_that_does_not_complete() {
     let stepped = SteppedStore::on(&Disk::new());
-    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
-    assert!(poll(&mut housekeeping).is_pending());
+    let mut watch: Call<'_, _> = Box::pin(stepped.store.watch(at(0)));
+    assert!(poll(&mut watch).is_pending());
     assert_eq!(stepped.store.check_at(at(2)), Ok(()));
     let report = stepped.store.check_at(at(3)).unwrap_err().report();
     assert_eq!(report, "the store is unavailable: the journal's last write has not completed for 2 s");
@@ -88,7 +88,7 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     };
     let answers = all(&writer, (0..MANY).map(call).collect());
     assert!(answers.into_iter().all(|answer| answer.unwrap().is_ok()));
-    let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.prune(at(100)));
+    let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.drop_expired(at(100)));
     all(&writer, vec![housekeeping]).remove(0).unwrap();
     drop((store, writer));
     let (store, writer) = open();
@@ -113,7 +113,7 @@ fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
         panic!("a strike too many")
     };
     stepped.done(BanKey { id: made.id, ban });
-    stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
+    stepped.finish(Box::pin(stepped.store.note_usage())).unwrap();
     let noted = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&noted.store), Verdict::Banned { .. }));
 

@@ -237,7 +237,9 @@ async fn run_housekeeping(store: Arc<MemoryStore>, clock: Arc<dyn Clock>, work: 
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let _ = submit(store.prune(clock.now()), &work).await;
+        let _ = submit(store.note_usage(), &work).await;
+        let _ = submit(store.drop_expired(clock.now()), &work).await;
+        let _ = submit(store.watch(clock.now()), &work).await;
     }
 }
 

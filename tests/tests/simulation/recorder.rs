@@ -203,6 +203,11 @@ impl Journal for WatchedJournal {
         recovered
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        let checked = self.inner.check();
+        self.told(checked)
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         let noted = self.inner.note_usage(counts);
         self.recorder.oracle.noted_usage(self.recorder.process, counts, noted.is_ok());

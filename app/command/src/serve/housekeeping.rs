@@ -48,19 +48,35 @@ pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, lo
     }
 }
 
-pub(super) async fn run_housekeeping(
+fn intervals() -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(HOUSEKEEPING);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks
+}
+
+/// Stores usage and drops expired records. Both are tried again after a failure, which `watch_store` logs.
+pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>) {
+    let mut ticks = intervals();
+    loop {
+        ticks.tick().await;
+        let _ = backend.housekeeping().note_usage().await;
+        let _ = backend.housekeeping().drop_expired(clock.now()).await;
+    }
+}
+
+/// Watches the store and logs its faults. A task separate from `run_housekeeping`, whose calls may hang with the store.
+pub(super) async fn watch_store(
     backend: Arc<Backend>,
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
     let (mut fault, mut refused, mut quota_fault) = (None, None, None);
-    let mut ticks = tokio::time::interval(HOUSEKEEPING);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = intervals();
     loop {
         ticks.tick().await;
-        // Records that cannot be dropped now are dropped later.
-        let _ = backend.housekeeping().prune(clock.now()).await;
+        // The error of a journal is kept in the store, and the health check reports a call that hangs.
+        let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
         let why = backend.disk_fault();
         if why != refused {

@@ -4,7 +4,7 @@ use petstore_domain::{CategoryRecord, OrderRecord, PetRecord, Version};
 use petstore_ports::PageEnd;
 
 use super::super::checksum::Checksum;
-use super::super::conditional::EntityTag;
+use super::super::entity_tag::EntityTag;
 use super::ids::Ids;
 use super::{push_category, push_item, push_order, push_pet_up_to_id};
 
