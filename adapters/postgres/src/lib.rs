@@ -25,6 +25,7 @@ mod schema;
 mod stats;
 mod store;
 
+pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;
 pub use store::{Options, PostgresStore};

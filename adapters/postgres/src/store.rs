@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use petstore_ports::StoreError;
 use tokio::time::Instant;
-use tokio_postgres::Config;
 
 use crate::background::Background;
-use crate::connection::{Connector, Role};
+use crate::connection::{Connector, Role, Target};
 use crate::error::{OpenError, failed};
 use crate::events::EventLog;
 use crate::health::Pulse;
@@ -53,10 +52,10 @@ impl PostgresStore {
     ///
     /// # Errors
     /// The database cannot be reached, or does not suit.
-    pub fn open(config: Config, options: Options) -> Result<Self, OpenError> {
+    pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
-        let connector = Arc::new(Connector::new(config, options.schema));
         let seed = options.seed;
+        let connector = Arc::new(Connector::new(target.into().with_schema(&options.schema), seed));
         let epoch = background.handle().block_on(prepare(&connector, seed))?;
         let handle = background.handle();
         let events = EventLog::start(handle, &connector, seed);
