@@ -33,7 +33,8 @@ const DROP_EXPIRED: &str = "
 #[async_trait]
 impl Housekeeping for PostgresStore {
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
-        self.prune_events(now).await?;
+        self.events.keep_up().await?;
+        self.events.prune(now).await?;
         let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];
         let rows = self.chores.rows(DROP_EXPIRED.to_owned(), parameters).await?;
         let dropped: i64 = rows.first().map_or(Ok(0), |row| {

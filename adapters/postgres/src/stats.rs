@@ -78,7 +78,7 @@ fn count(table: &str) -> String {
 }
 
 fn parse(row: &Row) -> Result<StoreCounts, StoreError> {
-    let mut fields = Fields::after(0, "counts", row);
+    let mut fields = Fields::of("counts", row);
     let mut number = || fields.number(Ok::<_, &str>);
     Ok(StoreCounts {
         pets: number()?,
