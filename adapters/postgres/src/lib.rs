@@ -7,13 +7,16 @@
 //! Layers, from the bottom up:
 //! - Connections (`connection`): opened with the settings that the store relies on, and discarded after any failure.
 //! - The schema (`schema`) and the conversion between rows and records (`records`).
+//! - Writes (`writes`): transitions in batches that share a commit.
 
 mod background;
 mod connection;
 mod error;
+mod random;
 mod records;
 mod schema;
 mod store;
+mod writes;
 
 pub use error::OpenError;
 pub use store::{Options, PostgresStore};

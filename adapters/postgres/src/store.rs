@@ -9,7 +9,9 @@ use tokio_postgres::Config;
 use crate::background::Background;
 use crate::connection::{Connector, Role};
 use crate::error::{OpenError, failed};
+use crate::random::Random;
 use crate::schema;
+use crate::writes::{AfterCommit, Writes};
 
 /// The options of a store.
 #[derive(Debug, Clone)]
@@ -23,6 +25,7 @@ pub struct Options {
 /// A store on PostgreSQL. Several handles on one schema, in one process or in several, are one store.
 pub struct PostgresStore {
     pub(crate) connector: Arc<Connector>,
+    pub(crate) writes: Writes,
     pub(crate) background: Background,
     epoch: u64,
 }
@@ -36,13 +39,24 @@ impl PostgresStore {
         let background = Background::start().map_err(OpenError::Thread)?;
         let connector = Arc::new(Connector::new(config, options.schema));
         let epoch = background.handle().block_on(prepare(&connector, options.seed))?;
-        Ok(Self { connector, background, epoch })
+        let random = Random::of_handle(options.seed);
+        let writes = Writes::start(background.handle(), Arc::clone(&connector), random, Arc::new(Hooks));
+        Ok(Self { connector, writes, background, epoch })
     }
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+}
+
+/// The parts of a handle that hear of its commits.
+struct Hooks;
+
+impl AfterCommit for Hooks {
+    fn events_committed(&self) {}
+
+    fn keys_changed(&self) {}
 }
 
 /// Creates the schema if it does not exist. Returns the epoch of the shop.
