@@ -57,7 +57,7 @@ pub enum Contradiction {
     Namesake {
         /// The category that came later.
         id: u64,
-        /// The one that has the name.
+        /// The earlier category.
         of: u64,
     },
     /// A row belongs to a record that does not exist.
@@ -116,12 +116,12 @@ pub enum Contradiction {
     },
 }
 
-/// Loads rows into tables. A record must come before those that belong to it: categories, pets, orders; accounts, then
-/// their keys and usage.
+/// Loads rows into tables. A record must come before the records that belong to it: categories, then pets, then
+/// orders; accounts, then their keys and usage.
 pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
     open_orders: HashMap<PetId, u32, RandomState>,
-    /// The name index's entries of the pets so far.
+    /// The entries of the name index for the pets so far.
     names: HashIndexBuffer,
 }
 
@@ -161,7 +161,8 @@ impl<'a> BulkLoader<'a> {
             }
             *self.open_orders.entry(pet).or_default() += 1;
         }
-        // The id of a deleted pet is not reissued: its orders would be taken for those of another pet.
+        // The id of a deleted pet must not be reissued, because its orders would then be taken for those of another
+        // pet.
         self.tables.pets.ids.advance_to(pet.get());
         self.tables.orders.put(slot_of_order, slot_of_pet, record);
         Ok(())

@@ -1,8 +1,8 @@
-//! A bulk load into an empty store: all of it or nothing.
+//! A bulk load into an empty store: all rows or none.
 //!
-//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step.
-//! Writes are refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked
-//! against each other.
+//! Rows are written directly into the store's tables, which are hidden meanwhile. So no row is kept twice, and all
+//! rows become visible in one step. Writes are refused during the import. With a journal, all rows are written to the
+//! journal in one commit, after they were checked against each other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,14 +32,15 @@ pub struct Import<'a> {
     row: u64,
     /// Slots of the pets that have their inventory item.
     items: RoaringBitmap,
-    /// Pets that are not consistent yet, each with the row that is at fault unless a later row makes the pet
-    /// consistent. If the rows of each pet follow each other, the map has few entries at a time.
+    /// Pets that are not consistent yet. The value is the row to report if no later row makes the pet consistent. If
+    /// the rows of each pet follow each other, the map has few entries at a time.
     inconsistent: HashMap<PetId, u64, RandomState>,
     /// The last ids issued before the import.
     before: LastIds,
-    /// The names of categories whose name another one had already. They have a temporary name until the end.
+    /// The imported names of categories whose name another category had already. Until the end such a category has a
+    /// temporary name.
     namesakes: BTreeMap<CategoryId, CategoryName>,
-    /// None once the import has been committed, or once the committer decides its outcome.
+    /// The exclusion of other writes. None once the import was committed, or once the committer decides its outcome.
     block: Option<WriteBlock<'a>>,
 }
 
@@ -68,7 +69,7 @@ impl MemoryStore {
 }
 
 impl Import<'_> {
-    /// The last ids that the store has issued, also to records that are gone. Rows without an id get one above them.
+    /// The last ids that the store has issued, including those of deleted records. Rows without an id get higher ones.
     pub fn last_ids(&self) -> LastIds {
         self.before
     }
@@ -85,7 +86,7 @@ impl Import<'_> {
         version: Version,
     ) -> Result<(), ImportError> {
         if self.tables.categories.named(&category.name.folded()).is_some() {
-            // The final names are known only at the end: a later category may have this name, too.
+            // The final name is known only at the end, because a category that comes later may have this name, too.
             let temporary = self.temporary_name(&mut Namesakes::default(), category.id);
             let name = std::mem::replace(&mut category.name, temporary);
             self.namesakes.insert(category.id, name);
@@ -104,7 +105,8 @@ impl Import<'_> {
         }
     }
 
-    /// Gives each category its own name, or a name derived from it if an older category has that.
+    /// Replaces the temporary names. A category gets the name that was imported, or a name derived from it if an older
+    /// category has an equivalent one.
     fn rename(&mut self) -> Vec<Renamed> {
         if self.namesakes.is_empty() {
             return Vec::new();
@@ -220,7 +222,8 @@ impl Import<'_> {
         self.loader.index_names();
         let Some(block) = self.block.take() else { return Ok(renamed) };
         if let Some(mut committer) = block.committer {
-            // From here on the committer makes the rows visible or drops them, as the journal has them or not.
+            // From here on the committer decides: it makes the rows visible if the journal has them, and drops them
+            // otherwise.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }
