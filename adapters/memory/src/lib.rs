@@ -85,11 +85,11 @@ mod write_block;
 mod write_epochs;
 mod writer;
 
-pub use bulk_loader::Contradiction;
 pub use commit_pause::CommitPause;
 pub use committer::Step;
 pub use event_retention::EventRetention;
 pub use import::Import;
 pub use open::Opened;
+pub use petstore_bulk_checks::Contradiction;
 pub use store::MemoryStore;
 pub use writer::Writer;

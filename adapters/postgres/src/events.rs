@@ -26,6 +26,7 @@ mod transactions;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use petstore_domain::Timestamp;
 use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader, LogEnd, Reply, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -36,6 +37,7 @@ use crate::store::PostgresStore;
 use feed::Ends;
 use fetch::Fetcher;
 use link::{Link, Use};
+use retention::Pruned;
 use sequencer::Sequencer;
 
 pub use retention::EventRetention;
@@ -82,6 +84,24 @@ impl EventLog {
     }
 }
 
+impl EventLog {
+    /// Sets the limits of the events that are kept.
+    pub(crate) fn set_retention(&self, retention: EventRetention) {
+        *self.retention.lock() = retention;
+    }
+
+    /// Drops old events, a bounded number of batches. Several nodes may do so at once.
+    pub(crate) async fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+        let retention = *self.retention.lock();
+        self.sequencer.prune(retention, now).await
+    }
+
+    /// Gives positions to the batches that have none, so that readers who come late do not wait for many.
+    pub(crate) async fn keep_up(&self) -> Result<(), StoreError> {
+        self.fetcher.bounds().await.map(drop)
+    }
+}
+
 impl EventReader for PostgresStore {
     fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
         let log = Arc::clone(&self.events);
@@ -103,3 +123,6 @@ impl EventFeed for PostgresStore {
         self.events.ends.changed(known)
     }
 }
+
+#[cfg(test)]
+mod tests;

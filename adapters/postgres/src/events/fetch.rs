@@ -194,7 +194,9 @@ fn parse(rows: &[Row]) -> Result<Fetched, StoreError> {
     batches.sort_unstable_by_key(|batch| batch.first);
     if let Some(pair) = batches.windows(2).find(|pair| pair[1].first != pair[0].last.next()) {
         let after = pair[0].last;
-        return Err(StoreError::corrupt(format!("event_batches: the events after position {after} are missing")));
+        return Err(StoreError::corrupt(format!(
+            "event_batches: the events after position {after} are missing"
+        )));
     }
     Ok(Fetched { bounds, batches })
 }
@@ -204,8 +206,7 @@ fn batch(row: &Row) -> Result<Option<Batch>, StoreError> {
     let read = |column| row.try_get(column).map_err(|error| failed("read the event log", error));
     let last: Option<i64> = read(HAS_BACKLOG + 1)?;
     let Some(last) = last else { return Ok(None) };
-    let events: i32 =
-        row.try_get(HAS_BACKLOG + 2).map_err(|error| failed("read the event log", error))?;
+    let events: i32 = row.try_get(HAS_BACKLOG + 2).map_err(|error| failed("read the event log", error))?;
     let body = row.try_get(HAS_BACKLOG + 3).map_err(|error| failed("read the event log", error))?;
     let position = |number: i64| u64::try_from(number).ok().and_then(Position::new);
     let positions = position(last - i64::from(events) + 1).zip(position(last));

@@ -65,7 +65,9 @@ impl Link {
         }
         self.line = None;
         if Instant::now() < self.not_before {
-            return Err(StoreError::unavailable("PostgreSQL cannot be reached; the next attempt follows soon"));
+            return Err(StoreError::unavailable(
+                "PostgreSQL cannot be reached; the next attempt follows soon",
+            ));
         }
         match self.open().await {
             Ok(session) => {

@@ -99,14 +99,10 @@ impl<'q> Page<'q> {
         self.events.len() >= self.query.events_max
     }
 
-    /// Returns whether a later statement still found the events that follow.
+    /// Returns true if no event was dropped between the first statement and this one.
     fn is_continued_by(&self, slice: &Fetched) -> bool {
-        let kept_after = match self.query.order {
-            PageOrder::Ascending => self.reached,
-            // The next position is read, if nothing else.
-            PageOrder::Descending => Position::new(self.reached.get().saturating_sub(2)).unwrap_or_default(),
-        };
-        slice.bounds.epoch == self.bounds.epoch && slice.bounds.pruned <= kept_after
+        let EventBounds { epoch, pruned, .. } = slice.bounds;
+        (epoch, pruned) == (self.bounds.epoch, self.bounds.pruned)
     }
 
     /// Adds the events of a slice with so many positions that pass.
@@ -119,7 +115,9 @@ impl<'q> Page<'q> {
         };
         let covers = batches.first().zip(batches.last());
         if covers.is_none_or(|(oldest, newest)| oldest.first > first || newest.last < last) {
-            return Err(StoreError::corrupt(format!("event_batches: the events from {first} to {last} are missing")));
+            return Err(StoreError::corrupt(format!(
+                "event_batches: the events from {first} to {last} are missing"
+            )));
         }
         match self.query.order {
             PageOrder::Ascending => self.add_ascending(batches, first, last)?,
@@ -134,7 +132,12 @@ impl<'q> Page<'q> {
         Ok(())
     }
 
-    fn add_ascending(&mut self, batches: &[Batch], first: Position, last: Position) -> Result<(), StoreError> {
+    fn add_ascending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
         for batch in batches {
             let read = petstore_event_codec::read(
                 &batch.body,
@@ -158,7 +161,12 @@ impl<'q> Page<'q> {
         Ok(())
     }
 
-    fn add_descending(&mut self, batches: &[Batch], first: Position, last: Position) -> Result<(), StoreError> {
+    fn add_descending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
         let mut of_batch = Vec::new();
         for batch in batches.iter().rev() {
             let read = petstore_event_codec::read(

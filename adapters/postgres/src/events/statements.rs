@@ -3,8 +3,7 @@
 use std::sync::LazyLock;
 
 /// Settings of the connections: each statement has one good plan, which uses the indexes, and small tables must not change it.
-pub(super) const SETTINGS: &str =
-    "set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
+pub(super) const SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
 
 /// Locks the log, and returns the number of the transaction.
 pub(super) const LOCK: &str = "select pg_current_xact_id()::text::bigint from event_log where one for update";
@@ -107,7 +106,7 @@ oldest as materialized (
     order by last_position limit $3::bigint
 ),
 counted as materialized (
-    select seq, last_position, events, bytes,
+    select seq, last_position, events, oldest.bytes,
         latest_at >= $1::timestamptz and log.bytes - (sum(oldest.bytes) over (order by last_position) - oldest.bytes) <= $2::bigint
             as is_kept
     from oldest, log

@@ -74,11 +74,7 @@ async fn transaction(
     outcome
 }
 
-async fn pipeline(
-    line: &Line,
-    sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<(Row, Row), Error> {
+async fn pipeline(line: &Line, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<(Row, Row), Error> {
     let lock = line.session.prepared(statements::LOCK).await?;
     let statement = line.session.prepared(sql).await?;
     let client = line.session.client();
