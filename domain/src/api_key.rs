@@ -1,26 +1,23 @@
-//! API keys: their format, the record that is stored, and their scopes.
+//! API keys: their format, and the parts of the secret that are kept.
 
 use std::fmt;
 
-use crate::ban::TICK;
-use crate::text::{ShortText, TextError, parse_name};
-use crate::{AccountId, Ban, KeyId, Timestamp};
-
-/// Prefix of every key, by which a leaked one is recognised.
+/// The prefix of every key, so that a leaked key can be recognised.
 const PREFIX: &[u8] = b"pet_";
 const PREFIX_LEN: usize = PREFIX.len();
 
-/// Base62 digits of 256 random bits.
+/// The number of base62 digits for 256 random bits.
 const SECRET_LEN: usize = 43;
 
-/// Base62 digits of the CRC-32 of all before them.
+/// The number of base62 digits for the CRC-32 of all characters before them.
 const CHECK_LEN: usize = 6;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A well-formed API key: `pet_`, 43 base62 digits of 256 random bits, and 6 of the CRC-32 (IEEE) of all before them.
+/// A well-formed API key: `pet_`, then 43 base62 digits of 256 random bits, then 6 base62 digits of the CRC-32 (IEEE)
+/// of all characters before them.
 ///
-/// It is a secret: its `Debug` shows the display prefix alone.
+/// An API key is a secret, so its `Debug` shows only the display prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ApiKey([u8; ApiKey::LEN]);
 
@@ -30,10 +27,10 @@ pub struct ApiKey([u8; ApiKey::LEN]);
 pub struct ApiKeyError;
 
 impl ApiKey {
-    /// Characters of a key.
+    /// The number of characters of a key.
     pub const LEN: usize = PREFIX_LEN + SECRET_LEN + CHECK_LEN;
 
-    /// The key of 256 random bits.
+    /// Returns the key with these 256 random bits.
     pub fn from_entropy(entropy: [u8; 32]) -> Self {
         let mut key = [b'0'; Self::LEN];
         key[..PREFIX_LEN].copy_from_slice(PREFIX);
@@ -56,7 +53,7 @@ impl ApiKey {
         if well_formed { Ok(Self(key)) } else { Err(ApiKeyError) }
     }
 
-    /// Returns the secret itself. It is shown once, to the requester of the key.
+    /// Returns the secret itself. The secret is shown only once, to the requester of the key.
     pub fn reveal(&self) -> &str {
         std::str::from_utf8(&self.0).expect("base62 is ASCII")
     }
@@ -101,8 +98,8 @@ fn check_digits(body: &[u8]) -> [u8; CHECK_LEN] {
     digits
 }
 
-/// Computes the CRC-32 of IEEE 802.3, four bits a step: the table fits one cache line, and the input is only 47
-/// bytes.
+/// Computes the CRC-32 of IEEE 802.3, four bits a step. A table for four bits fits one cache line, and the input has
+/// only 47 bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
@@ -131,7 +128,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 pub struct KeyPrefix([u8; KeyPrefix::LEN]);
 
 impl KeyPrefix {
-    /// Characters of a display prefix: `pet_` and eight digits.
+    /// The number of characters of a display prefix: `pet_` and eight digits.
     pub const LEN: usize = 12;
 
     /// Parses a display prefix that a store kept.
@@ -163,187 +160,6 @@ impl fmt::Display for KeyPrefix {
 /// SHA-256 of a key: all that is stored of the secret. A key has 256 random bits, so a slow hash would add nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyDigest(pub [u8; 32]);
-
-/// The scopes that a key grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scopes {
-    /// Reading: GET and HEAD.
-    pub read: bool,
-    /// Writing: every other method.
-    pub write: bool,
-}
-
-impl Scopes {
-    /// Both scopes: the default.
-    pub const ALL: Self = Self { read: true, write: true };
-
-    /// Takes a list such as `read,write`; at least one word.
-    pub fn parse(list: &str) -> Option<Self> {
-        let mut scopes = Self { read: false, write: false };
-        for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
-            match word {
-                "read" => scopes.read = true,
-                "write" => scopes.write = true,
-                _ => return None,
-            }
-        }
-        (scopes.read || scopes.write).then_some(scopes)
-    }
-
-    /// The list, as [`Scopes::parse`] takes it.
-    pub const fn as_str(self) -> &'static str {
-        match (self.read, self.write) {
-            (true, true) => "read,write",
-            (true, false) => "read",
-            (false, true) => "write",
-            (false, false) => "",
-        }
-    }
-
-    /// Returns whether the key grants this scope.
-    pub const fn permits(self, scope: Scope) -> bool {
-        match scope {
-            Scope::Read => self.read,
-            Scope::Write => self.write,
-        }
-    }
-}
-
-/// One scope of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Reading.
-    Read,
-    /// Writing.
-    Write,
-}
-
-impl Scope {
-    /// The word in the list that [`Scopes::parse`] takes.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
-    }
-}
-
-/// An operator's label for a key: empty, or a text of at most 100 characters with a visible one and no control character.
-#[derive(Clone, PartialEq, Eq)]
-pub struct KeyLabel(ShortText);
-
-impl KeyLabel {
-    /// Takes the text, trimmed; it may be empty.
-    pub fn parse(text: &str) -> Result<Self, TextError> {
-        match parse_name(text) {
-            Ok(text) => Ok(Self(ShortText::new(text))),
-            Err(TextError::Empty) => Ok(Self(ShortText::new(""))),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Debug for KeyLabel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A key as a store keeps it: everything but the secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRecord {
-    /// Its id.
-    pub id: KeyId,
-    /// The account that owns it.
-    pub account: AccountId,
-    /// The digest of the secret.
-    pub digest: KeyDigest,
-    /// The first characters of the secret.
-    pub prefix: KeyPrefix,
-    /// The operator's label for it.
-    pub label: KeyLabel,
-    /// The scopes that it grants.
-    pub scopes: Scopes,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// Its expiry, if it has one. A successor gets a lifetime of the same length.
-    pub expires_at: Option<Timestamp>,
-    /// The end of its overlap with a successor, if it was rotated. Kept apart from `expires_at`: otherwise the
-    /// next successor's lifetime would be only as long as the overlap.
-    pub replaced_until: Option<Timestamp>,
-    /// When an operator revoked it.
-    pub revoked_at: Option<Timestamp>,
-    /// Its last ban, in force or over.
-    pub ban: Option<Ban>,
-    /// When an operator last lifted its ban. A ban that began no later is void, also if it is recorded only afterwards.
-    pub ban_lifted_at: Option<Timestamp>,
-}
-
-/// Why an existing key is not valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum KeyFault {
-    /// An operator revoked it.
-    #[error("the key has been revoked")]
-    Revoked,
-    /// It has expired.
-    #[error("the key has expired")]
-    Expired,
-}
-
-impl KeyFault {
-    /// Returns the fault of a key at a time, if it has one.
-    pub fn of(is_revoked: bool, valid_until: Option<Timestamp>, now: Timestamp) -> Option<Self> {
-        if is_revoked {
-            return Some(Self::Revoked);
-        }
-        valid_until.filter(|end| *end <= now).map(|_| Self::Expired)
-    }
-}
-
-impl KeyRecord {
-    /// Records a ban, unless the key was lifted or revoked at or after its start, or has a ban that outlasts it. So a ban may
-    /// be recorded late, and more than once.
-    pub fn record_ban(&mut self, ban: Ban) {
-        let is_revoked = self.revoked_at.is_some_and(|revoked| revoked >= ban.since);
-        if !is_revoked && !ban.is_ended_by_lift(self.ban_lifted_at) && ban.outlasts(self.ban) {
-            self.ban = Some(ban);
-        }
-    }
-
-    /// Lifts its ban, and voids every ban that has begun and is not recorded yet.
-    ///
-    /// The recorded time of the lift is later than that of the lift before, so that a quota store recognises a new
-    /// lift. It is not before the start of the ban, which may come from the clock of another node.
-    pub fn lift_ban(&mut self, now: Timestamp) {
-        let after_last = self.ban_lifted_at.map(|last| last.plus(TICK));
-        let start = self.ban.map(|ban| ban.since);
-        self.ban_lifted_at = [Some(now), after_last, start].into_iter().flatten().max();
-        self.ban = self.ban.map(|ban| ban.lifted(now));
-    }
-
-    /// Removes its last ban as if there had been none. Recording the removed ban again has no effect.
-    pub fn forget_ban(&mut self) {
-        if let Some(ban) = self.ban.take() {
-            self.ban_lifted_at = self.ban_lifted_at.max(Some(ban.since));
-        }
-    }
-
-    /// Returns the time from which it is not valid, if there is one: the earlier of its expiry and the end of
-    /// its overlap.
-    pub fn valid_until(&self) -> Option<Timestamp> {
-        [self.expires_at, self.replaced_until].into_iter().flatten().min()
-    }
-
-    /// Checks that the key is valid at a time.
-    pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
-        KeyFault::of(self.revoked_at.is_some(), self.valid_until(), now).map_or(Ok(()), Err)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -387,15 +203,5 @@ mod tests {
         let printed = format!("{key:?}");
         assert!(printed.contains(key.display_prefix().as_str()));
         assert!(!printed.contains(&key.reveal()[KeyPrefix::LEN..]));
-    }
-
-    #[test]
-    fn scopes_are_read_and_written_as_a_list() {
-        for list in ["read", "write", "read,write"] {
-            assert_eq!(Scopes::parse(list).map(Scopes::as_str), Some(list));
-        }
-        for list in ["", ",", "admin", "read,admin"] {
-            assert_eq!(Scopes::parse(list), None, "{list}");
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! The petstore's rules, and nothing else.
 //!
-//! Value types that parse ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a store keeps ([`PetRecord`],
-//! [`OrderRecord`]), and every change as a pure [`Operation`]: it names the records it looks at, and decides on them.
-//! Beside these the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
+//! The crate has value types that parse their input ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a
+//! store keeps ([`PetRecord`], [`OrderRecord`]), and every change as a pure [`Operation`], which names the records
+//! that it reads and decides on them. It also has the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
 //!
 //! There is no I/O here, no async, no serialisation, no clock and no randomness: time and ids are arguments.
 //!
@@ -36,6 +36,7 @@ mod folding;
 mod id;
 mod idempotency;
 mod inventory;
+mod key_record;
 mod namesakes;
 mod number;
 mod operation;
@@ -44,6 +45,7 @@ mod patch;
 mod pet;
 mod plan;
 mod quota;
+mod scopes;
 mod state;
 mod stored;
 mod text;
@@ -55,7 +57,7 @@ pub use account::{
     Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
     RevokeKey, RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
-pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyFault, KeyLabel, KeyPrefix, KeyRecord, Scope, Scopes};
+pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyPrefix};
 pub use ban::{Ban, BanPolicy, Strikes};
 pub use category::{
     Category, CategoryName, CategoryPatch, CategoryRecord, CreateCategory, CreateCategoryRejection,
@@ -76,6 +78,7 @@ pub use idempotency::{
 pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
 };
+pub use key_record::{KeyFault, KeyLabel, KeyRecord};
 pub use namesakes::{Namesakes, Renamed, UniqueName};
 pub use number::RangeError;
 pub use operation::Operation;
@@ -90,6 +93,7 @@ pub use pet::{
 };
 pub use plan::{Limit, Limits, Plan, PlanTable};
 pub use quota::{Usage, Window, WindowKind, WindowUsage, Windows};
+pub use scopes::{Scope, Scopes};
 pub use state::{Change, Changes, Footprint, RecordRef, View};
 pub use stored::{Stored, stored_name, stored_time};
 pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};

@@ -1,4 +1,4 @@
-//! Operations of an operator on accounts and their keys.
+//! Operations of an operator on keys.
 
 mod common;
 
@@ -6,50 +6,8 @@ use std::time::Duration;
 
 use petstore_domain::*;
 
-use common::{Shop, account_id, account_name, create_key, hours, key_id, limits, now};
-
-const KEY: KeyId = KeyId::FIRST;
-
-fn account(id: AccountId, name: &str, plan: Plan) -> Account {
-    Account { id, name: account_name(name), plan, created_at: hours(-9) }
-}
-
-/// A ban that began an hour ago and lasts until an hour from now.
-fn ban() -> Ban {
-    Ban { since: hours(-1), until: hours(1), length: Duration::from_hours(2) }
-}
-
-/// The key of [`shop`].
-fn key() -> KeyRecord {
-    KeyRecord {
-        id: KEY,
-        account: account_id(1),
-        digest: KeyDigest([7; 32]),
-        prefix: ApiKey::from_entropy([7; 32]).display_prefix(),
-        label: KeyLabel::parse("office").unwrap(),
-        scopes: Scopes { read: true, write: false },
-        created_at: hours(-9),
-        expires_at: Some(hours(9)),
-        replaced_until: None,
-        revoked_at: None,
-        ban: Some(ban()),
-        ban_lifted_at: None,
-    }
-}
-
-/// Two accounts, and a key of the first, changed by `change`.
-fn shop_with(change: impl FnOnce(&mut KeyRecord)) -> Shop {
-    let mut key = key();
-    change(&mut key);
-    Shop::default()
-        .with_account(account(account_id(1), "zoo", Plan::Pro))
-        .with_account(account(account_id(2), "farm", Plan::Enterprise(limits(7, 70))))
-        .with_key(key)
-}
-
-fn shop() -> Shop {
-    shop_with(|_| {})
-}
+use common::keys::{KEY, account, ban, key, shop, shop_with};
+use common::{account_id, account_name, create_key, hours, key_id, limits, now};
 
 fn named(name: &str, plan: Option<Plan>) -> KeyHolder {
     KeyHolder::Named { name: account_name(name), plan }
@@ -70,7 +28,7 @@ fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
         (named("shelter", Some(Plan::Pro)), made("shelter", Plan::Pro)),
         (named("shelter", None), made("shelter", KeyHolder::DEFAULT_PLAN)),
         (named("zoo", None), zoo.clone()),
-        // Names are compared after folding, and the account keeps its own.
+        // Names are compared after folding, and an existing account keeps the spelling of its name.
         (named("ZOO", None), zoo.clone()),
         (named("Cafe\u{301}", None), made("Cafe\u{301}", Plan::Free)),
         (named("zoo", Some(Plan::Pro)), zoo),
@@ -116,29 +74,13 @@ fn rejects_a_key_for_an_account_on_another_plan_than_the_one_named() {
         ("zoo", Plan::Free, "pro"),
         ("zoo", Plan::Enterprise(limits(300, 10_000)), "pro"),
         ("farm", Plan::Business, "enterprise"),
-        // The same plan by name, with other limits.
+        // The account is on a plan of this name, but with other limits.
         ("farm", Plan::Enterprise(limits(7, 71)), "enterprise"),
     ];
     for (name, plan, has) in cases {
         let rejected = Err(CreateKeyRejection::OtherPlan(has));
         assert_eq!(shop().decide(&create_key(named(name, Some(plan)))), rejected, "{name} {plan:?}");
     }
-}
-
-#[test]
-fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
-    // The third account would be account-3, but the second one has been renamed to that.
-    let mut shop = shop();
-    let rename = UpdateAccount { id: account_id(2), name: Some(account_name("account-3")), plan: None };
-    shop.run(&rename).unwrap();
-    let create = create_key(KeyHolder::New { plan: Plan::Free });
-    let made = shop.run(&create).map(|created| (created.account.id, created.account.name));
-    assert_eq!(made, Ok((account_id(3), account_name("account-3-2"))));
-    // Accounts 4 to 11 take all candidate names of the twelfth.
-    for name in AccountName::made_for(account_id(12)) {
-        shop.run(&create_key(KeyHolder::Named { name, plan: None })).unwrap();
-    }
-    assert_eq!(shop.run(&create), Err(CreateKeyRejection::NameTaken));
 }
 
 #[test]
@@ -150,9 +92,9 @@ fn a_rotated_key_has_a_successor_like_it_and_stays_valid_for_the_overlap() {
         digest: KeyDigest([8; 32]),
         prefix: ApiKey::from_entropy([8; 32]).display_prefix(),
         created_at: now(),
-        // The full lifetime of the old key, not the rest of it.
+        // The successor gets the full lifetime of the old key, not the rest of it.
         expires_at: key().expires_at.map(|end| now().plus(end.since(key().created_at))),
-        // The ban too: a rotation must not clear it.
+        // The successor inherits the ban, because a rotation must not clear it.
         ..key()
     };
     assert_eq!(fresh, expected);
@@ -236,97 +178,6 @@ fn a_second_revocation_keeps_the_time_of_the_first() {
 }
 
 #[test]
-fn a_lifted_ban_ends_now_and_is_remembered() {
-    let mut shop = shop();
-    let lifted = shop.run(&LiftBan { id: KEY, now: now() }).unwrap();
-    let ended = Some(Ban { until: now(), ..ban() });
-    assert_eq!(lifted, KeyRecord { ban: ended, ban_lifted_at: Some(now()), ..key() });
-    assert_eq!(shop.keys[&KEY], lifted);
-    assert!(!shop.keys[&KEY].ban.unwrap().in_force(now()));
-}
-
-#[test]
-fn a_lift_is_recorded_where_no_ban_is_in_force() {
-    let over = Ban { since: hours(-3), until: hours(-1), length: Duration::from_hours(2) };
-    for ban in [None, Some(over)] {
-        let mut shop = shop_with(|key| key.ban = ban);
-        let lifted = KeyRecord { ban, ban_lifted_at: Some(now()), ..key() };
-        assert_eq!(shop.run(&LiftBan { id: KEY, now: now() }), Ok(lifted));
-    }
-}
-
-#[test]
-fn the_time_of_a_lift_rises_and_is_not_before_the_ban() {
-    let tick = Duration::from_millis(1);
-    let mut shop = shop();
-    for (time, lifted_at) in [
-        // The clock that began the ban an hour ago was ahead of the operator's.
-        (hours(-2), hours(-1)),
-        (hours(-2), hours(-1).plus(tick)),
-        (now(), now()),
-        (now(), now().plus(tick)),
-        (hours(1), hours(1)),
-    ] {
-        let lifted = shop.run(&LiftBan { id: KEY, now: time }).unwrap();
-        assert_eq!(lifted.ban_lifted_at, Some(lifted_at), "at {time}");
-        assert_eq!(lifted.ban.map(|ban| ban.until), Some(hours(-2)), "at {time}");
-    }
-}
-
-#[test]
-fn a_decided_ban_is_recorded_once() {
-    let ban = Ban { since: now(), until: hours(2), length: Duration::from_hours(2) };
-    for before in [None, Some(Ban { until: now(), ..self::ban() })] {
-        let mut shop = shop_with(|key| key.ban = before);
-        let banned = KeyRecord { ban: Some(ban), ..key() };
-        assert_eq!(shop.run(&BanKey { id: KEY, ban }), Ok(banned.clone()));
-        assert_eq!(shop.decide(&BanKey { id: KEY, ban }), Ok((Changes::none(), banned)), "it is run again");
-    }
-}
-
-#[test]
-fn a_ban_is_not_recorded_over_one_that_outlasts_it() {
-    let shop = shop();
-    let shorter =
-        Ban { since: now(), until: now().plus(Duration::from_mins(2)), length: Duration::from_mins(2) };
-    assert_eq!(shop.decide(&BanKey { id: KEY, ban: shorter }), Ok((Changes::none(), key())));
-}
-
-#[test]
-fn a_ban_is_not_recorded_after_a_lift_or_a_revocation_at_or_after_its_start() {
-    let tick = Duration::from_millis(1);
-    let ban = Ban { since: now(), until: hours(2), length: Duration::from_hours(2) };
-    for (time, is_void) in [(hours(-1), false), (now(), true), (now().plus(tick), true)] {
-        type Change = fn(&mut KeyRecord, Timestamp);
-        let lift: Change = |key, time| key.ban_lifted_at = Some(time);
-        let revoke: Change = |key, time| key.revoked_at = Some(time);
-        for change in [lift, revoke] {
-            let mut shop = shop_with(|key| {
-                key.ban = None;
-                change(key, time);
-            });
-            let recorded = shop.run(&BanKey { id: KEY, ban }).unwrap().ban;
-            assert_eq!(recorded, (!is_void).then_some(ban), "at {time}");
-        }
-    }
-}
-
-#[test]
-fn a_forgotten_ban_does_not_come_back() {
-    let mut forgotten = key();
-    forgotten.forget_ban();
-    assert_eq!(forgotten, KeyRecord { ban: None, ban_lifted_at: Some(ban().since), ..key() });
-    forgotten.record_ban(ban());
-    assert_eq!(forgotten.ban, None, "it is recorded again");
-    let later = Ban { since: now(), ..ban() };
-    forgotten.record_ban(later);
-    assert_eq!(forgotten.ban, Some(later));
-    let mut lifted = KeyRecord { ban_lifted_at: Some(hours(5)), ..key() };
-    lifted.forget_ban();
-    assert_eq!(lifted.ban_lifted_at, Some(hours(5)));
-}
-
-#[test]
 fn a_key_is_changed_in_what_the_patch_names() {
     let label = KeyLabel::parse("kennel").unwrap();
     let patch = KeyPatch::default;
@@ -360,37 +211,6 @@ fn rejects_what_is_done_to_a_key_that_is_not_there() {
     assert_eq!(shop.decide(&LiftBan { id, now }), Err(UnknownKey));
     assert_eq!(shop.decide(&BanKey { id, ban: ban() }), Err(UnknownKey));
     assert_eq!(shop.decide(&UpdateKey { id, patch: KeyPatch::default() }), Err(UnknownKey));
-}
-
-#[test]
-fn an_account_is_changed_in_what_is_named() {
-    let zoo = |name: &str, plan| account(account_id(1), name, plan);
-    let cases = [
-        (Some("park"), None, zoo("park", Plan::Pro)),
-        (None, Some(Plan::Free), zoo("zoo", Plan::Free)),
-        (Some("ZOO"), Some(Plan::Business), zoo("ZOO", Plan::Business)),
-        (None, Some(Plan::Enterprise(limits(1, 2))), zoo("zoo", Plan::Enterprise(limits(1, 2)))),
-        (None, None, zoo("zoo", Plan::Pro)),
-        (Some("zoo"), Some(Plan::Pro), zoo("zoo", Plan::Pro)),
-    ];
-    for (name, plan, after) in cases {
-        let mut shop = shop();
-        let update = UpdateAccount { id: account_id(1), name: name.map(account_name), plan };
-        let written = !shop.decide(&update).unwrap().0.is_empty();
-        assert_eq!(written, after != shop.accounts[&account_id(1)], "{update:?}");
-        assert_eq!(shop.run(&update), Ok(after.clone()), "{update:?}");
-        assert_eq!(shop.accounts[&account_id(1)], after, "{update:?}");
-    }
-}
-
-#[test]
-fn rejects_an_account_that_is_not_there_or_a_name_that_is_taken() {
-    let update = |id, name| UpdateAccount { id, name: Some(account_name(name)), plan: Some(Plan::Free) };
-    let shop = shop();
-    assert_eq!(shop.decide(&update(account_id(8), "farm")), Err(UpdateAccountRejection::NotFound));
-    assert_eq!(shop.decide(&update(account_id(1), "farm")), Err(UpdateAccountRejection::NameTaken));
-    assert_eq!(shop.decide(&update(account_id(1), "FARM")), Err(UpdateAccountRejection::NameTaken));
-    assert!(shop.decide(&update(account_id(1), "farms")).is_ok());
 }
 
 #[test]

@@ -5,13 +5,16 @@ use petstore_domain::Timestamp;
 
 use crate::StoreError;
 
-/// Periodic work of a store. One call has three parts:
-/// - It **drops** idempotency records that have expired, a bounded number of them. Several nodes may do so at once: each record
-///   is dropped and counted by one of them, and a record that has not expired stays, whatever happens to its subject.
-/// - It **writes behind** the usage that this handle counted and that its storage does not have yet. Each node does so for
-///   itself, at the same time as others.
-/// - It **watches** the storage: a call that has not completed for some time makes [`StoreHealth::check`] fail on this handle.
-///   So each node calls it, about once a second, even if another node drops the records.
+/// Periodic work of a store. It has three parts, which run on different nodes if several nodes share one storage:
+///
+/// | Part | Runs on | When several nodes run it |
+/// |---|---|---|
+/// | [`drop_expired`](Self::drop_expired) | any node, and one is enough | each record is dropped and counted by one of them |
+/// | [`note_usage`](Self::note_usage) | every node, for the usage that it counted itself | they do not affect each other |
+/// | [`watch`](Self::watch) | every node, for its own connection to the storage | they do not affect each other |
+///
+/// Each part is called about once a second. `watch` is called concurrently with the other parts, so that a call of theirs
+/// that hangs does not delay it. Readers and quotas see no change by any part.
 ///
 /// A store without expired records and without storage:
 ///
@@ -24,8 +27,16 @@ use crate::StoreError;
 ///
 /// #[async_trait]
 /// impl Housekeeping for Transient {
-///     async fn prune(&self, _now: Timestamp) -> Result<usize, StoreError> {
+///     async fn drop_expired(&self, _now: Timestamp) -> Result<usize, StoreError> {
 ///         Ok(0)
+///     }
+///
+///     async fn note_usage(&self) -> Result<(), StoreError> {
+///         Ok(())
+///     }
+///
+///     async fn watch(&self, _now: Timestamp) -> Result<(), StoreError> {
+///         Ok(())
 ///     }
 /// }
 ///
@@ -39,9 +50,18 @@ use crate::StoreError;
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Housekeeping: Send + Sync {
-    /// Does a bounded part of the work that is due at this time. Returns the number of records that it dropped. Readers and
-    /// quotas see no other change.
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError>;
+    /// Drops a bounded number of idempotency records that have expired at this time, and of events that are no longer
+    /// kept. Returns the number of records that it dropped. A record that has not expired stays, even if its subject
+    /// is deleted. Several nodes may call this at once.
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError>;
+
+    /// Writes usage to the storage, for a bounded number of accounts: the usage that this handle has counted and that
+    /// the storage does not have yet. Drops nothing.
+    async fn note_usage(&self) -> Result<(), StoreError>;
+
+    /// Sends a request to the storage and waits for its answer. If a call does not complete for some time,
+    /// [`StoreHealth::check`] fails on this handle. The call drops and writes nothing.
+    async fn watch(&self, now: Timestamp) -> Result<(), StoreError>;
 }
 
 /// Reports whether a store can do its work.

@@ -1,5 +1,5 @@
-//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write
-//! survives, and any other one is present whole or absent.
+//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write survives. A
+//! write that was not acknowledged is present as a whole or absent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -92,7 +92,7 @@ struct Traffic {
 /// The initial units of each pet of the traffic.
 const UNITS: u64 = 10_000;
 
-/// The number of callers, and of orders by each.
+/// The number of callers, and the number of orders of each caller.
 const CALLERS: usize = 8;
 const ROUNDS: usize = 100;
 
@@ -139,8 +139,8 @@ impl Traffic {
     }
 }
 
-/// Power cuts during traffic: each keeps the writes that were acknowledged before it, and leaves no operation
-/// half applied.
+/// A power cut during traffic keeps all writes that were acknowledged before it, and leaves each operation applied as a
+/// whole or not at all.
 pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let category = store.add_category("Dogs").await;
@@ -188,8 +188,8 @@ pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     }
 }
 
-/// A retry after a power cut gets the first answer, or has the effect if the first request had none. The effect never
-/// happens twice.
+/// A retry after a power cut gets the first answer if the effect of the first request is on disk, and has the effect
+/// otherwise. The effect never happens twice.
 pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -207,7 +207,7 @@ pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn Dura
     }
 }
 
-/// Usage that housekeeping has noted and bans that were recorded survive a power cut.
+/// Usage that housekeeping has stored and bans that were recorded survive a power cut.
 pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
@@ -216,7 +216,7 @@ pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject)
     store.exhaust(&impatient(&banned, 0), 1).await;
     let verdict = store.take(&impatient(&banned, 0)).await;
     assert!(matches!(verdict, Verdict::Banned { .. }), "a strike too many: {verdict:?}");
-    store.housekeeping.prune(at(1)).await.expect("a healthy store runs housekeeping");
+    store.note_usage().await;
 
     let opened = subject.after_power_cut().await.open().await;
     assert_eq!(opened.take(&impatient(&banned, 0)).await, verdict, "a ban that was recorded is in force");
@@ -226,7 +226,8 @@ pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject)
     check_left(&opened, &request, (3, 93)).await;
 }
 
-/// The time of a lift survives: a ban that is recorded after a restart, and began before that lift, is void.
+/// The time at which a ban was lifted survives a restart. So a ban that began before that time and is recorded after
+/// the restart is void.
 pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let made = store.add_account(Plan::Free).await;
@@ -250,7 +251,7 @@ pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let request = |secs| ask(busy.key.id, busy.account.id, limits(10, 100), at(secs));
     for (secs, times) in [(0, 7), (60, 2)] {
         store.exhaust(&request(secs), times).await;
-        store.housekeeping.prune(at(secs + 1)).await.expect("a healthy store runs housekeeping");
+        store.note_usage().await;
     }
     let cut = subject.after_power_cut().await.open().await;
     check_left(&cut, &request(60), (8, 91)).await;
@@ -291,7 +292,7 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
         let answered = store.run(under_key(place_order(pet, 1), account, key, at(secs))).await;
         answered.expect("there is room for it").result.expect("a unit is left");
     }
-    while store.housekeeping.prune(at(EXPIRES_SECS)).await.expect("it prunes") > 0 {}
+    while store.drop_expired(at(EXPIRES_SECS)).await > 0 {}
     let opened = subject.after_power_cut().await.open().await;
     let records = opened.records_of(account).await;
     let full = |key, records_max| petstore_domain::Idempotent {
@@ -305,7 +306,7 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     answered.result.expect("a unit is left");
 }
 
-/// A power cut after any answer leaves the events of exactly the changes that it leaves.
+/// After a power cut, the log has the events of exactly those changes that are on disk.
 pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     write_all_kinds(&store, async |store| {
@@ -320,7 +321,7 @@ pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
     .await;
 }
 
-/// The event log of a store that was opened again has the same events, and goes on after the last one.
+/// The event log of a store that was opened again has the same events, and continues after the last one.
 pub async fn the_event_log_goes_on_after_a_restart(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     write_all_kinds(&store, async |_| {}).await;

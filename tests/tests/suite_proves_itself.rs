@@ -104,6 +104,7 @@ caught! {
     a_live_record_pruned: PrunesLive by idempotency_limits::pruning_drops_expired_records_only;
     too_much_pruned: PrunesTooMuch by idempotency_limits::pruning_drops_expired_records_only, quotas::verdicts_match_the_model_under_any_clock;
     nothing_pruned: PrunesNothing by idempotency_limits::pruning_drops_expired_records_only;
+    pruned_by_the_watch: WatchPrunes by idempotency_limits::pruning_drops_expired_records_only;
     a_network_counted_by_address: WideAddresses by addresses::a_network_of_ipv6_is_one_address;
     addresses_forgotten: AddressesForgotten by addresses::a_flood_of_addresses_grants_no_extra_requests;
     ids_that_go_on_after_a_reset: ResetKeepsIds by resets::a_reset_replaces_the_shop;

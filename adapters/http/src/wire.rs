@@ -10,6 +10,7 @@ pub(crate) mod builtin_routes;
 mod checksum;
 mod conditional;
 mod cursor;
+mod entity_tag;
 pub(crate) mod error;
 pub(crate) mod faults;
 pub(crate) mod fields;
@@ -29,7 +30,8 @@ pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
     pet_patch, pet_replacement, stock_adjustment,
 };
-pub(crate) use conditional::{EntityTag, IfNoneMatch, TagPrefix, if_match, if_none_match, unless_known};
+pub(crate) use conditional::{IfNoneMatch, if_match, if_none_match, unless_known};
+pub(crate) use entity_tag::{EntityTag, TagPrefix};
 pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};

@@ -15,12 +15,11 @@ use crate::oneshot::Sender;
 /// queue full should retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
-/// Time after which unfinished housekeeping shows that the journal hangs: as long as a service's clients wait for a
-/// write.
-const HOUSEKEEPING_MAX: Duration = Duration::from_secs(2);
+/// Time after which an unfinished watch shows that the journal hangs. It is as long as the service waits for a write.
+const WATCH_MAX: Duration = Duration::from_secs(2);
 
-/// Number of waits for a batch's target. If no request arrived during one of them, all current callers are waiting
-/// already.
+/// Number of parts in which the delay for a target is waited. If no request arrives during a part, the batch waits no
+/// longer, because all current callers are already waiting.
 const WAITS: u32 = 2;
 
 /// A request to the writer.
@@ -32,12 +31,30 @@ pub(crate) enum Request {
         /// Receives the outcome.
         sender: Sender<()>,
     },
-    /// Drop expired records, and write usage to the journal.
-    Prune {
+    /// Do a part of the housekeeping.
+    Housekeeping(HousekeepingPart),
+}
+
+/// A part of the housekeeping, with the channel for its outcome.
+pub(crate) enum HousekeepingPart {
+    /// Drop expired records and events.
+    DropExpired {
         /// The time.
         now: Timestamp,
-        /// Receives the number of records that were dropped.
+        /// Receives the number of records that the first pass dropped.
         sender: Sender<usize>,
+    },
+    /// Write usage to the journal.
+    NoteUsage {
+        /// Receives the outcome of the first pass.
+        sender: Sender<()>,
+    },
+    /// Check that the journal answers.
+    Watch {
+        /// The time.
+        now: Timestamp,
+        /// Receives the outcome.
+        sender: Sender<()>,
     },
 }
 
@@ -45,8 +62,11 @@ impl Request {
     /// Reports that the request was not run.
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
-            Self::Write { sender, .. } => sender.send(Err(error)),
-            Self::Prune { sender, .. } => sender.send(Err(error)),
+            Self::Housekeeping(HousekeepingPart::DropExpired { sender, .. }) => sender.send(Err(error)),
+            Self::Write { sender, .. }
+            | Self::Housekeeping(
+                HousekeepingPart::NoteUsage { sender } | HousekeepingPart::Watch { sender, .. },
+            ) => sender.send(Err(error)),
         }
     }
 }
@@ -62,15 +82,15 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Request>,
-    /// Number of requests of the last batch: their callers may soon write again.
+    /// Number of requests in the last batch. Their callers may soon write again.
     taken: usize,
-    /// The time of the oldest unfinished housekeeping. The store has no clock, so this shows how long the journal
-    /// hangs.
-    housekeeping_since: Option<Timestamp>,
+    /// The time of the first watch request that is not finished. The store has no clock, so it compares this time with
+    /// that of a later call to find how long the journal has hung.
+    watched_since: Option<Timestamp>,
     /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
     /// useless.
     wake_at: usize,
-    /// The journal's error while it fails: requests are refused.
+    /// The journal's error while the journal fails. Requests are then refused.
     failure: Option<StoreError>,
     closed: bool,
 }
@@ -114,15 +134,15 @@ impl Queue {
         self.state.lock().check()
     }
 
-    /// Returns the health of the journal. Damage is reported as such. It is an error, too, if housekeeping was
-    /// requested more than [`HOUSEKEEPING_MAX`] before `now` and has not finished.
+    /// Returns the health of the journal. Damage is reported as such. If a watch was requested more than [`WATCH_MAX`]
+    /// before `now` and has not finished, returns an error, too.
     pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = self.state.lock();
         state.health()?;
-        match state.housekeeping_since.map(|since| now.since(since)) {
-            Some(waited) if waited > HOUSEKEEPING_MAX => Err(StoreError::unavailable(format!(
+        match state.watched_since.map(|since| now.since(since)) {
+            Some(waited) if waited > WATCH_MAX => Err(StoreError::unavailable(format!(
                 "the journal's last write has not completed for {} s",
-                HOUSEKEEPING_MAX.as_secs()
+                WATCH_MAX.as_secs()
             ))),
             _ => Ok(()),
         }
@@ -138,9 +158,9 @@ impl Queue {
         self.state.lock().waiting.len()
     }
 
-    /// Reports that housekeeping has finished.
-    pub(crate) fn housekeeping_done(&self) {
-        self.state.lock().housekeeping_since = None;
+    /// Reports that a watch has finished.
+    pub(crate) fn watch_done(&self) {
+        self.state.lock().watched_since = None;
     }
 
     /// Adds a request, or refuses it at once.
@@ -150,8 +170,8 @@ impl Queue {
         if state.waiting.len() == QUEUE_MAX {
             return Err(StoreError::busy(format!("all {QUEUE_MAX} places of the write queue are taken")));
         }
-        if let Request::Prune { now, .. } = &request {
-            state.housekeeping_since.get_or_insert(*now);
+        if let Request::Housekeeping(HousekeepingPart::Watch { now, .. }) = &request {
+            state.watched_since.get_or_insert(*now);
         }
         state.waiting.push_back(request);
         let wakes_writer = state.wakes_writer();
@@ -174,10 +194,11 @@ impl Queue {
     pub(crate) fn fail(&self, error: &StoreError) {
         let mut state = self.state.lock();
         state.failure = Some(error.clone());
-        state.housekeeping_since = None;
+        state.watched_since = None;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        // Another thread may have found the failure while the writer sleeps. The writer asks the journal to recover.
+        // Wakes the writer, which may sleep if another thread has found the failure. The writer then asks the journal
+        // to recover.
         self.changed.notify_all();
         let refused = refusal(error.clone());
         for request in waiting {

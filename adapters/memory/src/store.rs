@@ -10,8 +10,8 @@ use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transiti
 
 use crate::addresses::Addresses;
 use crate::event_retention::EventRetention;
-use crate::oneshot::channel;
-use crate::queue::Request;
+use crate::oneshot::{Sender, channel};
+use crate::queue::{HousekeepingPart, Request};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 use crate::transact;
@@ -45,9 +45,9 @@ pub struct MemoryStore {
     pub(crate) tables: Arc<Tables>,
     pub(crate) stripes: Arc<Stripes>,
     pub(crate) addresses: Addresses,
-    /// The journal's queue and writer. None: the data is lost with the process.
+    /// The journal's queue and writer; none if the data is lost with the process.
     pub(crate) durable: Option<Durable>,
-    /// Held shared by a write while it is accepted, and exclusively by imports, exports and resets.
+    /// A write holds this lock shared while it is accepted. Imports, exports and resets hold it exclusively.
     pub(crate) writes: RwLock<()>,
 }
 
@@ -74,8 +74,8 @@ impl MemoryStore {
         self.tables.events.set_retention(retention);
     }
 
-    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
-    /// same. Blocks until the end.
+    /// Refuses further writes, commits the waiting ones, and writes changed usage to the journal. Dropping the store
+    /// does the same. Blocks until this is done.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();
@@ -135,7 +135,19 @@ impl MemoryStore {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 
-    /// The error of a journal that fails: nothing is written meanwhile.
+    /// Asks the writer to do a part of the housekeeping, and waits for the outcome. Does nothing without a journal.
+    async fn keep_house(&self, part: impl FnOnce(Sender<()>) -> HousekeepingPart) -> Result<(), StoreError> {
+        let answer = {
+            let _accepted = self.accept_write()?;
+            let Some(durable) = &self.durable else { return Ok(()) };
+            let (sender, answer) = channel();
+            durable.queue.push(Request::Housekeeping(part(sender)))?;
+            answer
+        };
+        answer.await
+    }
+
+    /// The journal's error while it fails. Nothing is written during that time.
     pub fn journal_fault(&self) -> Option<StoreError> {
         self.durable.as_ref().and_then(|durable| durable.queue.failure())
     }
@@ -143,7 +155,7 @@ impl MemoryStore {
 
 #[async_trait]
 impl Housekeeping for MemoryStore {
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else {
@@ -151,10 +163,18 @@ impl Housekeeping for MemoryStore {
                 return Ok(self.tables.idempotency_records.prune(&self.stripes, now));
             };
             let (sender, answer) = channel();
-            durable.queue.push(Request::Prune { now, sender })?;
+            durable.queue.push(Request::Housekeeping(HousekeepingPart::DropExpired { now, sender }))?;
             answer
         };
         answer.await
+    }
+
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        self.keep_house(|sender| HousekeepingPart::NoteUsage { sender }).await
+    }
+
+    async fn watch(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.keep_house(|sender| HousekeepingPart::Watch { now, sender }).await
     }
 }
 

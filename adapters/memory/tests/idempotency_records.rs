@@ -1,4 +1,4 @@
-//! Idempotency records: they are counted exactly, and dropped once they have expired.
+//! Idempotency records. They are counted exactly, and dropped once they have expired.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn records(store: &MemoryStore) -> u32 {
 }
 
 fn prune(store: &MemoryStore, now: i64) -> usize {
-    ready(store.prune(at(now))).unwrap()
+    ready(store.drop_expired(at(now))).unwrap()
 }
 
 #[test]

@@ -7,16 +7,30 @@
 //! Layers, from the bottom up:
 //! - Connections (`connection`): opened with the settings that the store relies on, and discarded after any failure.
 //! - The schema (`schema`) and the conversion between rows and records (`records`).
+//! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
+//!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
 //! - Writes (`writes`): transitions in batches that share a commit.
 
 mod background;
 mod connection;
+mod directory;
 mod error;
+mod events;
+mod examine;
+mod health;
+mod housekeeping;
+mod idempotency_counts;
+mod keys;
 mod random;
+mod reads;
 mod records;
 mod schema;
+mod stats;
 mod store;
 mod writes;
 
+pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
+pub use events::EventRetention;
+pub use examine::{Examined, SchemaState, examine};
 pub use store::{Options, PostgresStore};

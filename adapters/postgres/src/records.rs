@@ -26,7 +26,7 @@ pub(crate) trait Record: Sized {
 
     /// Parses a row that begins with these columns.
     fn parse(row: &Row) -> Result<Self, StoreError> {
-        Self::read(&mut Fields { table: Self::TABLE, row, next: 0 })
+        Self::read(&mut Fields::of(Self::TABLE, row))
     }
 
     /// Reads the columns in their order.
@@ -43,7 +43,12 @@ pub(crate) struct Fields<'r> {
 impl<'r> Fields<'r> {
     /// The fields of a row of this table.
     pub(crate) fn of(table: &'static str, row: &'r Row) -> Self {
-        Self { table, row, next: 0 }
+        Self::after(0, table, row)
+    }
+
+    /// The fields of a row of this table, after a number of columns.
+    pub(crate) fn after(columns: usize, table: &'static str, row: &'r Row) -> Self {
+        Self { table, row, next: columns }
     }
 
     /// The next column as the driver reads it.

@@ -4,14 +4,22 @@ use std::fmt;
 use std::sync::Arc;
 
 use petstore_ports::StoreError;
-use tokio_postgres::Config;
+use tokio::time::Instant;
 
 use crate::background::Background;
-use crate::connection::{Connector, Role};
+use crate::connection::{Connector, Role, Target};
 use crate::error::{OpenError, failed};
+use crate::events::EventLog;
+use crate::health::Pulse;
+use crate::keys::{KeyCache, poll};
 use crate::random::Random;
-use crate::schema;
+use crate::reads::{Link, Loaders, Pool};
+use crate::schema::{self, NewShop};
+use crate::stats::Stats;
 use crate::writes::{AfterCommit, Writes};
+
+/// The number of connections for pages.
+const PAGE_CONNECTIONS: usize = 4;
 
 /// The options of a store.
 #[derive(Debug, Clone)]
@@ -25,9 +33,22 @@ pub struct Options {
 /// A store on PostgreSQL. Several handles on one schema, in one process or in several, are one store.
 pub struct PostgresStore {
     pub(crate) connector: Arc<Connector>,
+    pub(crate) loaders: Loaders,
+    /// The connections for pages, and for other reads that may take longer.
+    pub(crate) pages: Pool,
+    /// The connection for housekeeping.
+    pub(crate) chores: Pool,
+    pub(crate) keys: Arc<KeyCache>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) stats: Stats,
+    /// The slot of this handle in the counts of idempotency records.
+    pub(crate) slot: i16,
+    pub(crate) events: Arc<EventLog>,
     pub(crate) writes: Writes,
-    pub(crate) background: Background,
     epoch: u64,
+    is_sandbox: bool,
+    // The last field: its tasks use the others.
+    pub(crate) background: Background,
 }
 
 impl PostgresStore {
@@ -35,38 +56,106 @@ impl PostgresStore {
     ///
     /// # Errors
     /// The database cannot be reached, or does not suit.
-    pub fn open(config: Config, options: Options) -> Result<Self, OpenError> {
+    pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), &options, false)
+    }
+
+    /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
+    ///
+    /// # Errors
+    /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
+    pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), &options, true)
+    }
+
+    fn open_as(target: Target, options: &Options, as_sandbox: bool) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
-        let connector = Arc::new(Connector::new(config, options.schema));
-        let epoch = background.handle().block_on(prepare(&connector, options.seed))?;
-        let random = Random::of_handle(options.seed);
-        let writes = Writes::start(background.handle(), Arc::clone(&connector), random, Arc::new(Hooks));
-        Ok(Self { connector, writes, background, epoch })
+        let seed = options.seed;
+        let connector = Arc::new(Connector::new(target.with_schema(&options.schema), seed));
+        let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
+        let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        if as_sandbox && !is_sandbox {
+            return Err(OpenError::NotASandbox { schema: options.schema.clone() });
+        }
+        let handle = background.handle();
+        let events = EventLog::start(handle, &connector, seed);
+        handle.block_on(events.bounds())?;
+        let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
+        let link = Link::new(Arc::clone(&connector), Role::Reader);
+        handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
+        let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
+        let random = Random::of_handle(seed);
+        let writes = Writes::start(handle, Arc::clone(&connector), random, slot(seed), after);
+        Ok(Self {
+            loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
+            pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
+            chores: Pool::new(&connector, Role::Writer, 1, handle.clone()),
+            keys,
+            pulse,
+            stats: Stats::default(),
+            slot: slot(seed),
+            events,
+            writes,
+            epoch,
+            is_sandbox,
+            connector,
+            background,
+        })
     }
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+
+    /// Returns whether only sandboxes had used the schema when the store was opened.
+    pub fn is_sandbox(&self) -> bool {
+        self.is_sandbox
+    }
+
+    /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
+    ///
+    /// # Errors
+    /// The database cannot be reached.
+    pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect(Role::Writer).await?;
+            schema::disclaim(&session).await
+        })
+    }
 }
 
 /// The parts of a handle that hear of its commits.
-struct Hooks;
-
-impl AfterCommit for Hooks {
-    fn events_committed(&self) {}
-
-    fn keys_changed(&self) {}
+struct Hooks {
+    events: Arc<EventLog>,
+    keys: Arc<KeyCache>,
 }
 
-/// Creates the schema if it does not exist. Returns the epoch of the shop.
-async fn prepare(connector: &Connector, seed: u64) -> Result<u64, StoreError> {
-    let session = connector.connect(Role::Writer).await?;
-    schema::create(&session, connector.schema(), seed).await?;
-    let row = session.client().query_one("select epoch from shop", &[]).await;
+impl AfterCommit for Hooks {
+    fn events_committed(&self) {
+        self.events.committed();
+    }
+
+    fn keys_changed(&self) {
+        self.keys.forget();
+    }
+}
+
+/// Creates or migrates the schema. Returns the epoch of the shop, and whether a sandbox may reset it.
+async fn prepare(connector: &Connector, new: NewShop) -> Result<(u64, bool), OpenError> {
+    let session = schema::prepare(connector, schema::STEPS, new).await?;
+    let row = session.client().query_one("select epoch, is_sandbox from shop", &[]).await;
     let row = row.map_err(|error| failed("read the epoch", error))?;
-    u64::from_str_radix(row.get(0), 16)
-        .map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))
+    let epoch = u64::from_str_radix(row.get(0), 16);
+    let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
+    Ok((epoch, row.get(1)))
+}
+
+/// The number of slots in the counts of idempotency records.
+const SLOTS: u64 = 16;
+
+fn slot(seed: u64) -> i16 {
+    i16::try_from(seed % SLOTS).unwrap_or(0)
 }
 
 impl fmt::Debug for PostgresStore {

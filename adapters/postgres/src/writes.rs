@@ -60,15 +60,16 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// Starts the lane on a runtime.
+    /// Starts the lane on a runtime. `slot`: the slot of the handle in the counts of idempotency records.
     pub(crate) fn start(
         runtime: &Handle,
         connector: Arc<Connector>,
         random: Random,
+        slot: i16,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
-        runtime.spawn(Lane::new(waiting, connector, random, after).run());
+        runtime.spawn(Lane::new(waiting, connector, random, slot, after).run());
         Self { queue }
     }
 

@@ -1,8 +1,8 @@
-//! Checkpoints: they copy the write-ahead log into the database, beside the writer.
+//! Checkpoints copy the write-ahead log into the database, while the writer goes on.
 //!
-//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never pauses
-//! would make the log grow without bound. So a round copies most of the log beside the writer, and the short rest under the
-//! [`LogState`]'s lock, which the writer holds for each of its transactions.
+//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never
+//! pauses would make the log grow without bound. So a round copies most of the log while the writer goes on, and then
+//! the short rest under the [`LogState`]'s lock, which the writer holds for each of its transactions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,22 +18,24 @@ use rusqlite::hooks::Wal;
 use crate::error::EngineError;
 use crate::{OpenError, connection};
 
-/// Pages in the log from which a round is due: 32 MiB. Longer rounds are rarer and cheaper, because a longer log holds the
-/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "SQLite").
+/// Number of pages in the log from which a round is due: 32 MiB. A larger number makes rounds rarer and cheaper,
+/// because a longer log contains the same pages more often. But a start after a crash reads the whole log
+/// (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
-/// Pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds that by the pages of one round
-/// at most, unless a reader needs an old state for long.
+/// Number of pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds this by the
+/// pages of one round at most, unless a reader needs an old state for a long time.
 const LOG_PAGES_MAX: u32 = 131_072;
 
-/// Pages that may be left for the copy that the writer waits for: 128 KiB.
+/// Maximum number of pages in the copy that the writer waits for: 128 KiB.
 const BLOCKING_COPY_PAGES: u32 = 256;
 
-/// Copies beside the writer in one round. Each leaves less than the one before.
+/// Maximum number of copies in one round during which the writer goes on. Each copy leaves fewer pages than the
+/// previous one.
 const COPIES_MAX: usize = 4;
 
-/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault
-/// is reported until a round succeeds.
+/// The delay after which a failed round is repeated although nothing was written. The cause of the failure may go away
+/// while there are few writes, but the fault is reported until a round succeeds.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The state of the log, shared by the writer, the checkpoints and the scrubber.
@@ -50,7 +52,7 @@ pub(crate) struct LogState {
 }
 
 impl LogState {
-    /// Blocks other writes. The writer holds this lock for each of its transactions.
+    /// Blocks other writes until the guard is dropped. The writer holds this lock for each of its transactions.
     pub(crate) fn lock_writes(&self) -> MutexGuard<'_, ()> {
         self.writes.lock()
     }
@@ -119,7 +121,7 @@ fn count_commits(writer: &mut Connection, log: &Arc<LogState>) -> rusqlite::Resu
     let on_commit = move |_: &mut Wal, pages: i32| {
         log.pages.store(pages.unsigned_abs(), Ordering::Relaxed);
         if log.is_due() {
-            // A full channel holds a wake-up already.
+            // If the channel is full, it already contains a wake-up.
             let _ = wake.try_send(());
         }
         Ok(())
@@ -132,7 +134,7 @@ fn count_commits(writer: &mut Connection, log: &Arc<LogState>) -> rusqlite::Resu
 pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
     let none = None::<fn(&mut Wal, i32) -> rusqlite::Result<()>>;
     if writer.wal_hook(none).is_ok() {
-        // An error is a panic of the thread, which has been reported already.
+        // An error means that the thread has panicked, which has been reported already.
         let _ = thread.join();
     }
 }
@@ -148,7 +150,7 @@ fn run(connection: &Connection, log: &LogState, woken: &Receiver<()>, retry_dela
     }
 }
 
-/// Waits for a wake-up, at most for this long. Returns false when the writer has gone.
+/// Waits for a wake-up, but not longer than `at_most`. Returns false if the writer has gone.
 fn wait(woken: &Receiver<()>, at_most: Option<Duration>) -> bool {
     match at_most {
         None => woken.recv().is_ok(),
@@ -181,7 +183,7 @@ fn round(connection: &Connection, log: &LogState) -> Result<(), String> {
 pub(crate) enum LogCopy {
     /// The log is empty.
     Emptied,
-    /// All committed pages are in the database, but a reader keeps the log.
+    /// All committed pages are in the database, but the log is not empty, because a reader needs it.
     Complete,
     /// Some committed pages are only in the log.
     Partial,
@@ -197,19 +199,20 @@ pub(crate) fn copy_and_empty(connection: &Connection) -> rusqlite::Result<LogCop
     })
 }
 
-/// Returns the number of pages in the log, written by any process.
+/// Returns the number of pages in the log, whichever process has written them.
 pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
     checkpoint(connection, "NOOP").map(|found| found.pages)
 }
 
-/// Returns the number of frames in the log; none if it cannot be determined, which must not count as an empty log.
+/// Returns the number of frames in the log; none if it cannot be determined. The caller must not take none for an
+/// empty log.
 pub(crate) fn frame_count(connection: &Connection) -> Option<u32> {
     checkpoint(connection, "NOOP").ok().filter(|found| !found.is_busy).map(|found| found.pages)
 }
 
-/// Invalidates the frames behind the last commit of a log that could not be emptied. They may be those of a failed
-/// transaction, with its commit mark, which crash recovery would take for committed. A commit without changes overwrites the
-/// first of them, so that the others no longer continue the checksum chain.
+/// Invalidates the frames after the last commit of a log that could not be emptied. They may be the frames of a failed
+/// transaction with its commit mark, and crash recovery would take that transaction for committed. A commit without
+/// changes overwrites the first of these frames, so that the others no longer continue the checksum chain.
 pub(crate) fn invalidate_tail(connection: &Connection, version: u32) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT"))
 }
@@ -242,160 +245,4 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Checkpoin
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::SyncSender;
-
-    use super::*;
-    use crate::NameCollisions;
-
-    /// A database with the connections of the writer and of the checkpoints.
-    struct TestDatabase {
-        writer: Connection,
-        checkpoints: Connection,
-        log: Arc<LogState>,
-        woken: Receiver<()>,
-    }
-
-    impl TestDatabase {
-        fn new(name: &str) -> Self {
-            let path =
-                std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_file(&path);
-            crate::files::create(&path).unwrap();
-            let (mut writer, _) = connection::writer(&path, Some(1), NameCollisions::Refuse).unwrap();
-            let checkpoints = connection::checkpointer(&path).unwrap();
-            let log = Arc::default();
-            let woken = count_commits(&mut writer, &log).unwrap();
-            writer.execute_batch("CREATE TABLE filler (bytes)").unwrap();
-            Self { writer, checkpoints, log, woken }
-        }
-
-        /// Writes at least so many pages, in one commit.
-        fn write(&self, pages: u32) {
-            self.writer.execute("INSERT INTO filler VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
-        }
-
-        /// Starts a checkpoint thread that retries without a delay. Returns its waker, without which it ends.
-        fn rounds(&self) -> (SyncSender<()>, JoinHandle<()>) {
-            let (wake, woken) = sync_channel(1);
-            let connection = connection::checkpointer(Path::new(self.writer.path().unwrap())).unwrap();
-            let log = Arc::clone(&self.log);
-            (wake, std::thread::spawn(move || run(&connection, &log, &woken, Duration::ZERO)))
-        }
-    }
-
-    impl Drop for TestDatabase {
-        fn drop(&mut self) {
-            let path = self.writer.path().map(std::path::PathBuf::from);
-            if let Some(path) = path {
-                for end in ["", "-wal", "-shm"] {
-                    let _ = std::fs::remove_file(format!("{}{end}", path.display()));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_round_is_due_when_the_log_has_grown_and_restarts_the_log() {
-        let database = TestDatabase::new("due");
-        database.write(ROUND_PAGES / 2);
-        assert!(database.woken.try_recv().is_err());
-        database.write(ROUND_PAGES / 2);
-        assert!(database.woken.try_recv().is_ok() && database.log.is_due());
-
-        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
-        database.write(1);
-        assert!(database.log.pages() < 10, "{}", database.log.pages());
-        assert!(!database.log.is_due());
-    }
-
-    #[test]
-    fn a_reader_keeps_the_log_and_no_round_is_due_before_it_has_grown_again() {
-        let database = TestDatabase::new("reader");
-        let path = database.writer.path().unwrap().to_owned();
-        let reader = Connection::open(path).unwrap();
-        let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
-
-        database.write(ROUND_PAGES);
-        assert!(database.log.is_due());
-        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
-        database.write(1);
-        assert!(database.log.pages() > ROUND_PAGES && !database.log.is_due(), "{}", database.log.pages());
-        database.write(LOG_PAGES_MAX);
-        assert!(database.log.is_due());
-        let fault = round(&database.checkpoints, &database.log).unwrap_err();
-        assert!(fault.starts_with("a reader of the data file keeps"), "{fault}");
-
-        drop(old);
-        database.write(ROUND_PAGES);
-        assert_eq!(round(&database.checkpoints, &database.log), Ok(()));
-        database.write(1);
-        assert!(database.log.pages() < 10, "{}", database.log.pages());
-    }
-
-    #[test]
-    fn a_failed_round_is_retried_without_writes() {
-        let database = TestDatabase::new("again");
-        let path = database.writer.path().unwrap().to_owned();
-        let reader = Connection::open(&path).unwrap();
-        let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
-        database.write(LOG_PAGES_MAX + ROUND_PAGES);
-
-        let health = CheckpointHealth::of(&database.log);
-        let (wake, thread) = database.rounds();
-        wake.send(()).unwrap();
-        while health.fault().is_none() {
-            std::thread::yield_now();
-        }
-        drop(old);
-        while health.fault().is_some() {
-            std::thread::yield_now();
-        }
-        drop(wake);
-        thread.join().unwrap();
-    }
-
-    #[test]
-    fn a_failed_round_is_retried_after_a_reopen() {
-        let database = TestDatabase::new("anew");
-        let health = CheckpointHealth::of(&database.log);
-        *database.log.fault.lock() = Some("left by the previous thread".to_owned());
-        let (wake, thread) = database.rounds();
-        while health.fault().is_some() {
-            std::thread::yield_now();
-        }
-        drop(wake);
-        thread.join().unwrap();
-    }
-
-    #[test]
-    fn a_log_in_the_checkpoint_of_another_connection_is_not_copied() {
-        static WAITS: AtomicBool = AtomicBool::new(false);
-        static GIVES_UP: AtomicBool = AtomicBool::new(false);
-        let database = TestDatabase::new("copied");
-        let path = database.writer.path().unwrap().to_owned();
-        let reader = Connection::open(&path).unwrap();
-        let old = reader.unchecked_transaction().unwrap();
-        let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
-        database.write(10);
-        // It holds the checkpoint lock and waits for the reader.
-        let mut tool = Connection::open(&path).unwrap();
-        let wait = |_| {
-            WAITS.store(true, Ordering::Relaxed);
-            !GIVES_UP.load(Ordering::Relaxed)
-        };
-        tool.busy_handler(Some(wait)).unwrap();
-        let tool = std::thread::spawn(move || checkpoint(&tool, "FULL").map(drop));
-        while !WAITS.load(Ordering::Relaxed) {
-            std::thread::yield_now();
-        }
-        let copied = copy_and_empty(&database.checkpoints);
-        GIVES_UP.store(true, Ordering::Relaxed);
-        tool.join().unwrap().unwrap();
-        assert_eq!(copied, Ok(LogCopy::Partial));
-        drop(old);
-        assert_eq!(copy_and_empty(&database.checkpoints), Ok(LogCopy::Emptied));
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use petstore_sqlite::{SqliteJournal, backup};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// Reads beside a writer. Among some hundreds, one coincides with each moment of a commit.
+/// Number of reads while the journal is written. It is so high that a read coincides with every phase of a commit.
 const READS: usize = 2_000;
 
 /// A change to the files, and the expected error.
@@ -62,13 +62,13 @@ fn remove_all(room: &Room) {
     }
 }
 
-/// Opens a journal whose log contains changes that the data file lacks, with a backup beside it.
+/// Opens a journal whose log contains changes that the data file lacks. A backup of the journal is in the same folder.
 fn in_use(room: &Room) -> SqliteJournal {
     let mut journal = room.open();
     fill(&mut journal);
     backup(&room.database(), &copy(room)).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the files are intact");
+    assert_eq!(journal.check(), Ok(()), "the files are intact");
     journal
 }
 
@@ -91,7 +91,8 @@ fn found(room: &Room) -> [Option<Vec<u8>>; 2] {
     [room.database(), log(room)].map(|path| fs::read(path).ok())
 }
 
-/// Checks the error after a change. A file that is overwritten here is empty for a moment, which the scrubber may see first.
+/// Checks the error after a change. A file that this test overwrites is empty for a moment, and the scrubber may find
+/// that first.
 #[track_caller]
 fn check_lost(told: &StoreError, what: &str) {
     let lost = |what: &str| {
@@ -113,7 +114,7 @@ fn a_changed_file_is_reported_until_the_journal_is_opened_again() {
         let room = Room::new();
         let mut journal = in_use(&room);
         act(&room);
-        let told = journal.prune(Timestamp::EPOCH).unwrap_err();
+        let told = journal.check().unwrap_err();
         check_lost(&told, what);
         for _ in 0..2 {
             assert_eq!(journal.recover(), Err(told.clone()));
@@ -130,7 +131,7 @@ fn a_file_that_has_replaced_another_is_left_unchanged() {
             let mut journal = in_use(&room);
             act(&room);
             let before = found(&room);
-            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            assert!(!is_noticed || journal.check().is_err());
             drop(journal);
             assert!(found(&room) == before, "{what}; noticed before: {is_noticed}");
         }
@@ -145,7 +146,7 @@ fn a_log_that_has_lost_its_path_is_copied_into_the_data_file_and_its_replacement
             let mut journal = in_use(&room);
             act(&room);
             let [_, before] = found(&room);
-            assert!(!is_noticed || journal.prune(Timestamp::EPOCH).is_err());
+            assert!(!is_noticed || journal.check().is_err());
             drop(journal);
             assert_eq!(found(&room)[1], before, "{what}; noticed before: {is_noticed}");
             assert_eq!(room.open().recover(), Ok(BatchNumber(2)), "{what}; noticed before: {is_noticed}");
@@ -171,10 +172,10 @@ fn a_tool_that_empties_the_log_is_no_damage() {
     let mut journal = in_use(&room);
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!((busy, fs::metadata(log(&room)).unwrap().len()), (Ok(false), 0));
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0));
+    assert_eq!(journal.check(), Ok(()));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
     assert_eq!(journal.recover(), Ok(BatchNumber(3)));
-    assert_eq!(journal.prune(Timestamp::EPOCH), Ok(0), "the recovery has opened another log");
+    assert_eq!(journal.check(), Ok(()), "the recovery has opened another log");
 }
 
 #[test]
@@ -188,13 +189,13 @@ fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
         assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
         act(&room);
         let before = found(&room);
-        // Only the writer checks the content of the log.
+        // The content of the log is checked only by the writer.
         let is_seen = !what.ends_with("-wal has been overwritten");
         if is_seen {
             assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
         }
         assert!(found(&room) == before, "{what}");
-        assert!(journal.prune(Timestamp::EPOCH).is_err());
+        assert!(journal.check().is_err());
         assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
     }
 }
@@ -218,7 +219,7 @@ fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
     let _tool = locked(&room, &mut journal);
     let open_files = journal.open_files();
     remove_log(&room);
-    // The missing log shows only in the missing batch.
+    // The loss of the log is found only because a batch is missing.
     assert_eq!(open_files.check(), Ok(()));
     assert!(open_files.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
 }
@@ -227,7 +228,7 @@ fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
 fn a_file_that_lacks_an_acknowledged_batch_is_not_read() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    // The data file has the batches so far, and the log the later ones.
+    // The data file gets the batches so far, and the log will get the later ones.
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!(busy, Ok(false));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();

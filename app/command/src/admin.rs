@@ -1,19 +1,21 @@
 //! Administration over a Unix socket: each request and each answer is one line of JSON.
 //!
-//! The public listener does not offer it. Only the server's user and root may use the socket.
+//! The public listener offers no administration. Only the server's user and root may use the socket.
 
 mod client;
+mod handler;
 mod protocol;
 mod server;
 mod socket_staging;
 mod transfers;
 
 pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
+pub(crate) use handler::AdminHandler;
 pub(crate) use protocol::{
     AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, PlanChoice, PlanName, Replaced, account_name,
     key_label,
 };
-pub(crate) use server::{AdminHandler, AdminSocket};
+pub(crate) use server::AdminSocket;
 pub(crate) use transfers::BulkTransfers;
 
 /// The maximum length of a line, in bytes.

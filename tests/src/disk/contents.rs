@@ -46,9 +46,9 @@ impl Contents {
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
             Entry::EventsPruned(limits) => drop(self.events.prune(limits)),
-            Entry::Bulk { number, anew, event_epoch, rows, last_ids } => {
-                if anew.is_some() {
-                    self.clear(*anew);
+            Entry::Bulk { number, new_epoch, event_epoch, rows, last_ids } => {
+                if new_epoch.is_some() {
+                    self.clear(*new_epoch);
                 }
                 self.events = EventLog::new(*event_epoch);
                 for row in rows {
@@ -123,7 +123,7 @@ impl Contents {
         self.retries.values().filter(|record| record.expires_at <= now).count()
     }
 
-    /// The highest existing ids, which are not the last ones assigned.
+    /// The highest ids of existing records, which may be lower than the last assigned ids.
     pub(super) fn highest_ids(&self) -> LastIds {
         LastIds {
             pet: self.pets.keys().next_back().map_or(0, |id| id.get()),

@@ -45,7 +45,7 @@ impl ReferenceStore {
 
 #[async_trait]
 impl StoreHealth for ReferenceStore {
-    /// It can always write.
+    /// Always succeeds, because a store in memory can always write.
     async fn check(&self, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }
@@ -163,7 +163,7 @@ impl AccountDirectory for ReferenceStore {
 
 #[async_trait]
 impl Housekeeping for ReferenceStore {
-    async fn prune(&self, now: Timestamp) -> Result<usize, StoreError> {
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         if self.has(Bug::PrunesNothing) {
             return Ok(0);
         }
@@ -175,5 +175,16 @@ impl Housekeeping for ReferenceStore {
         let before = retries.len();
         retries.retain(|_, record| record.expires_at > now && !live_too);
         Ok(before - retries.len())
+    }
+
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn watch(&self, now: Timestamp) -> Result<(), StoreError> {
+        if self.has(Bug::WatchPrunes) {
+            self.drop_expired(now).await?;
+        }
+        Ok(())
     }
 }

@@ -27,7 +27,7 @@ fn the_rows_during_a_pause_are_those_of_the_journal() {
     let made = stepped.done(create_key(1, new_account()));
     stepped.done(under_key(place_order(1, 1), made.account.id, "k"));
     ready(async { stepped.store.take(&one_a_day(&made.key)).await });
-    stepped.finish(Box::pin(petstore_ports::Housekeeping::prune(&stepped.store, at(0)))).unwrap();
+    stepped.finish(Box::pin(petstore_ports::Housekeeping::note_usage(&stepped.store))).unwrap();
 
     let (header, rows) = kept(&stepped.disk);
     let pause = stepped.store.pause_commits().unwrap();

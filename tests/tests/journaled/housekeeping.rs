@@ -11,10 +11,10 @@ use petstore_tests::Disk;
 use crate::shop::*;
 use crate::stepped_store::{Answer, Call, SteppedStore, poll, ready};
 
-/// More accounts, and more records, than one step of housekeeping processes.
+/// A number of accounts and of records that exceeds what one step of housekeeping processes.
 const MANY: u32 = 2_500;
 
-/// Makes all calls at once and takes steps until they are answered.
+/// Starts all calls, and takes steps of the writer until all are answered.
 fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     for call in &mut calls {
         assert!(poll(call).is_pending());
@@ -27,7 +27,7 @@ fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     calls.into_iter().map(answer).collect()
 }
 
-/// Returns whether the one request of the day was left.
+/// Takes the one request of the day, and returns whether it was admitted.
 fn take_daily_request(store: &MemoryStore, key: &KeyRecord) -> bool {
     matches!(ready(async { store.take(&one_a_day(key)).await }), Verdict::Admitted(_))
 }
@@ -43,7 +43,7 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
     let calls = (0..MANY).map(|number| stepped.call(account(number)));
     let made: Vec<_> = calls.map(|call| stepped.finish(call).unwrap().unwrap().key).collect();
     assert!(made.iter().all(|key| take_daily_request(&stepped.store, key)));
-    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
+    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.note_usage());
     assert!(poll(&mut housekeeping).is_pending());
     stepped.writer.step();
     assert!(poll(&mut housekeeping).is_ready(), "the caller does not wait for all pieces");
@@ -57,8 +57,8 @@ fn housekeeping_notes_the_usage_of_every_account_and_does_not_block_writes() {
 #[test]
 fn a_health_check_reports_a_journal_write_that_does_not_complete() {
     let stepped = SteppedStore::on(&Disk::new());
-    let mut housekeeping: Call<'_, _> = Box::pin(stepped.store.prune(at(0)));
-    assert!(poll(&mut housekeeping).is_pending());
+    let mut watch: Call<'_, _> = Box::pin(stepped.store.watch(at(0)));
+    assert!(poll(&mut watch).is_pending());
     assert_eq!(stepped.store.check_at(at(2)), Ok(()));
     let report = stepped.store.check_at(at(3)).unwrap_err().report();
     assert_eq!(report, "the store is unavailable: the journal's last write has not completed for 2 s");
@@ -88,7 +88,7 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     };
     let answers = all(&writer, (0..MANY).map(call).collect());
     assert!(answers.into_iter().all(|answer| answer.unwrap().is_ok()));
-    let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.prune(at(100)));
+    let housekeeping: Call<'_, Result<usize, StoreError>> = Box::pin(store.drop_expired(at(100)));
     all(&writer, vec![housekeeping]).remove(0).unwrap();
     drop((store, writer));
     let (store, writer) = open();
@@ -97,7 +97,7 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Usage that was stored before a clock was set back is overwritten: otherwise a restart would load it again.
+/// Usage that was stored before a clock was set back is overwritten, because a restart would otherwise load it again.
 #[test]
 fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());
@@ -113,7 +113,7 @@ fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
         panic!("a strike too many")
     };
     stepped.done(BanKey { id: made.id, ban });
-    stepped.finish(Box::pin(stepped.store.prune(at(0)))).unwrap();
+    stepped.finish(Box::pin(stepped.store.note_usage())).unwrap();
     let noted = SteppedStore::on(&stepped.disk.after_power_cut());
     assert!(matches!(take(&noted.store), Verdict::Banned { .. }));
 

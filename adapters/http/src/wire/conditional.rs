@@ -1,107 +1,12 @@
-//! Entity tags and the conditional headers (RFC 9110, sections 8.8.3 and 13.1).
-//!
-//! A strong tag is `"epoch-version"`. The epoch of the store makes tags from before a reset or a fresh start differ
-//! from later tags with the same version.
-
-use std::num::NonZeroU8;
+//! The conditional headers (RFC 9110, section 13.1).
 
 use hyper::HeaderMap;
 use hyper::header::{GetAll, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use petstore_domain::{Precondition, Version};
 
+use super::entity_tag::{EntityTag, WEAK};
 use super::hex;
 use crate::wire::error::{ApiError, Code};
-
-/// The maximum bytes of a tag: quotes, two numbers and a hyphen.
-const TAG_MAX: usize = 2 * hex::FULL_LEN + 3;
-
-/// The prefix of a weak tag.
-const WEAK: &[u8] = b"W/";
-
-/// An entity tag of this server, as in the `ETag` header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EntityTag {
-    bytes: [u8; TAG_MAX],
-    /// The length plus one: a non-zero type makes `Option<EntityTag>` no larger than the tag.
-    end: NonZeroU8,
-}
-
-impl EntityTag {
-    const EMPTY: Self = Self { bytes: [0; TAG_MAX], end: NonZeroU8::MIN };
-
-    /// The strong tag of a version of a resource.
-    pub(crate) fn strong(epoch: u64, version: Version) -> Self {
-        TagPrefix::new(epoch).tag(version)
-    }
-
-    /// The weak tag of a page with this checksum.
-    pub(crate) fn weak(checksum: u64) -> Self {
-        let mut tag = Self::EMPTY;
-        tag.push(WEAK);
-        tag.push(b"\"");
-        tag.push(&hex::full(checksum));
-        tag.push(b"\"");
-        tag
-    }
-
-    /// The strong tag of a file with this checksum, with or without a content coding.
-    pub(crate) fn of_file(checksum: u64, is_coded: bool) -> Self {
-        let mut tag = Self::EMPTY;
-        tag.push(b"\"");
-        tag.push(&hex::full(checksum));
-        tag.push(if is_coded { b"-gzip\"" } else { b"\"" });
-        tag
-    }
-
-    /// The tag in visible ASCII.
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len()]
-    }
-
-    /// The quoted part, which is all that a weak comparison uses.
-    fn opaque(&self) -> &[u8] {
-        self.as_bytes().strip_prefix(WEAK).unwrap_or(self.as_bytes())
-    }
-
-    fn push(&mut self, part: &[u8]) {
-        let before = self.len();
-        self.bytes[before..][..part.len()].copy_from_slice(part);
-        #[expect(clippy::cast_possible_truncation, reason = "it has been found to be within TAG_MAX")]
-        let len = part.len() as u8;
-        self.end = self.end.saturating_add(len);
-    }
-
-    fn len(&self) -> usize {
-        usize::from(self.end.get()) - 1
-    }
-}
-
-/// The common beginning of all strong tags of a store, formatted once.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TagPrefix(EntityTag);
-
-impl TagPrefix {
-    /// The prefix for the store with this epoch.
-    pub(crate) fn new(epoch: u64) -> Self {
-        let mut prefix = EntityTag::EMPTY;
-        prefix.push(b"\"");
-        prefix.push(&hex::full(epoch)[hex::leading_zeros(epoch)..]);
-        prefix.push(b"-");
-        Self(prefix)
-    }
-
-    /// The strong tag of a version of a resource.
-    pub(crate) fn tag(&self, version: Version) -> EntityTag {
-        let mut tag = self.0;
-        // Nearly every version has one digit.
-        match u8::try_from(version.get()) {
-            Ok(digit @ 0..=9) => tag.push(&[b'0' + digit]),
-            _ => tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]),
-        }
-        tag.push(b"\"");
-        tag
-    }
-}
 
 /// Returns the precondition of `If-Match`, if the header is present. Tags of another epoch, malformed tags and weak
 /// tags match no version.
@@ -115,7 +20,7 @@ pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precond
     }))
 }
 
-/// Returns the precondition of a change under `If-None-Match` (RFC 9110, section 13.1.2), combined with the one of
+/// Returns the precondition of `If-None-Match` on a change (RFC 9110, section 13.1.2), combined with that of
 /// `If-Match`. `*` excludes every existing resource.
 pub(crate) fn unless_known(
     headers: &HeaderMap,
@@ -154,8 +59,8 @@ impl IfNoneMatch<'_> {
     /// The value for a request without the header.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Returns whether the client has this representation, so that the response is 304. The comparison is weak for
-    /// resources and lists.
+    /// Returns whether the client has this representation, so that the response is 304. Weak and strong tags are
+    /// compared alike (the weak comparison).
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {
             None => false,
@@ -177,7 +82,7 @@ enum Tags<'h> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag<'h> {
     weak: bool,
-    /// Including its quotes.
+    /// The tag with its quotes.
     opaque: &'h [u8],
 }
 
@@ -216,7 +121,7 @@ fn parse<'h>(values: &GetAll<'h, HeaderValue>) -> Option<Tags<'h>> {
     if tags.is_empty() { None } else { Some(Tags::Listed(tags)) }
 }
 
-/// Parses a list of tags, which may have empty elements like every list in HTTP (RFC 9110, section 5.6.1.2).
+/// Parses a list of tags. Like every list in HTTP, it may have empty elements (RFC 9110, section 5.6.1.2).
 fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     let mut rest = list;
     loop {
@@ -238,7 +143,7 @@ fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     }
 }
 
-/// Returns whether a byte may stand between the quotes. A comma may, so the list cannot be split at commas.
+/// Returns whether a byte may be between the quotes. A comma may, so the list cannot be split at commas.
 const fn is_tag_character(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7E | 0x80..)
 }
@@ -252,161 +157,4 @@ fn skip<'h>(text: &'h [u8], characters: &[u8]) -> &'h [u8] {
 mod fuzz;
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const EPOCH: u64 = 0x1f;
-
-    fn versions(numbers: &[u64]) -> Precondition {
-        Precondition::AnyOf(numbers.iter().map(|number| Version::new(*number).unwrap()).collect())
-    }
-
-    fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(name, HeaderValue::from_bytes(value).unwrap());
-        }
-        headers
-    }
-
-    #[test]
-    fn tags_have_the_form_of_the_specification() {
-        assert_eq!(EntityTag::strong(EPOCH, Version::FIRST).as_bytes(), b"\"1f-1\"");
-        assert_eq!(EntityTag::strong(0, Version::FIRST).as_bytes(), b"\"0-1\"");
-        let longest = EntityTag::strong(u64::MAX, Version::new(u64::MAX).unwrap());
-        assert_eq!(longest.as_bytes(), b"\"ffffffffffffffff-ffffffffffffffff\"");
-        assert_eq!(EntityTag::weak(0xabc).as_bytes(), b"W/\"0000000000000abc\"");
-    }
-
-    #[test]
-    fn if_match_selects_versions_of_this_epoch() {
-        assert_eq!(if_match(&HeaderMap::new(), EPOCH), Ok(None));
-        let cases: &[(&[&[u8]], Precondition)] = &[
-            (&[b"*"], Precondition::Exists),
-            (&[b" * "], Precondition::Exists),
-            (&[b"\"1f-1\""], versions(&[1])),
-            (&[b"\"1f-1\",\"1f-a\" ,\t\"1f-ffffffffffffffff\""], versions(&[1, 10, u64::MAX])),
-            (&[b", ,\"1f-1\",,\"1f-2\", "], versions(&[1, 2])),
-            (&[b"\"1f-1\"", b"\"1f-2\", \"1f-3\""], versions(&[1, 2, 3])),
-            (&[b"\"1f-1\"", b""], versions(&[1])),
-            // Weak, of another epoch, malformed.
-            (&[b"W/\"1f-1\""], versions(&[])),
-            (
-                &[b"\"1e-1\", \"01f-1\", \"1F-1\", \"1f-0\", \"1f-01\", \"1f-\", \"-1\", \"1f1\", \"\""],
-                versions(&[]),
-            ),
-            (&[b"\"1f-1-1\", \"1f-11111111111111111\", \"1f,1\", \"\\\", \"\xC3\xA9\""], versions(&[])),
-            (&[b"\"*\""], versions(&[])),
-        ];
-        for (values, expected) in cases {
-            assert_eq!(
-                if_match(&headers(&IF_MATCH, values), EPOCH),
-                Ok(Some(expected.clone())),
-                "{values:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn if_match_and_if_none_match_of_a_change_are_combined() {
-        let none_of = |versions| match versions {
-            Precondition::AnyOf(versions) => Precondition::NoneOf(versions),
-            other => other,
-        };
-        let cases = [
-            (Precondition::None, &b"\"1f-1\", W/\"1f-2\", \"1e-3\""[..], none_of(versions(&[1, 2]))),
-            (Precondition::Exists, b"\"1f-1\"", none_of(versions(&[1]))),
-            (Precondition::Exists, b"\"other\"", none_of(versions(&[]))),
-            (versions(&[1, 2]), b"\"1f-2\"", versions(&[1])),
-            (Precondition::Required, b"\"1f-2\"", Precondition::Required),
-            (Precondition::None, b"*", Precondition::Absent),
-            (versions(&[1]), b"*", Precondition::Absent),
-            (Precondition::Required, b"*", Precondition::Required),
-        ];
-        for (stated, value, expected) in cases {
-            let headers = headers(&IF_NONE_MATCH, &[value]);
-            assert_eq!(unless_known(&headers, EPOCH, stated.clone()), Ok(expected), "{stated:?} {value:?}");
-        }
-        assert_eq!(unless_known(&HeaderMap::new(), EPOCH, versions(&[1])), Ok(versions(&[1])));
-        assert!(unless_known(&headers(&IF_NONE_MATCH, &[b"1f-1"]), EPOCH, Precondition::None).is_err());
-    }
-
-    #[test]
-    fn a_malformed_list_of_tags_is_refused() {
-        let cases: &[&[&[u8]]] = &[
-            &[b""],
-            &[b","],
-            &[b"1f-1"],
-            &[b"\"1f-1"],
-            &[b"1f-1\""],
-            &[b"\""],
-            &[b"w/\"1f-1\""],
-            &[b"W/ \"1f-1\""],
-            &[b"W/"],
-            &[b"W/*"],
-            &[b"\"a b\""],
-            &[b"\"a\tb\""],
-            &[b"\"a\" \"b\""],
-            &[b"\"a\"\"b\""],
-            &[b"\"a\";\"b\""],
-            &[b"*, \"a\""],
-            &[b"\"a\", *"],
-            &[b"**"],
-            &[b"*", b"*"],
-            &[b"*", b"\"a\""],
-            &[b"*", b""],
-            &[b"\"a", b"b\""],
-        ];
-        for values in cases {
-            let error = if_match(&headers(&IF_MATCH, values), EPOCH).unwrap_err();
-            assert_eq!(error.message, "If-Match must be a list of entity tags or an asterisk.", "{values:?}");
-            let error = if_none_match(&headers(&IF_NONE_MATCH, values)).unwrap_err();
-            assert_eq!(error.code, Code::InvalidHeader);
-            assert_eq!(error.message, "If-None-Match must be a list of entity tags or an asterisk.");
-        }
-    }
-
-    #[test]
-    fn if_none_match_compares_weakly() {
-        let resource = EntityTag::strong(EPOCH, Version::FIRST);
-        let list = EntityTag::weak(0xabc);
-        assert!(!if_none_match(&HeaderMap::new()).unwrap().matches(&resource));
-        let cases: &[(&[&[u8]], bool, bool)] = &[
-            (&[b"*"], true, true),
-            (&[b"\"1f-1\""], true, false),
-            (&[b"W/\"1f-1\""], true, false),
-            (&[b"\"x\", \"1f-1\""], true, false),
-            (&[b"\"x\"", b"W/\"0000000000000abc\""], false, true),
-            (&[b"\"0000000000000abc\""], false, true),
-            (&[b"\"1f-2\", \"1f-11\", \"1e-1\", \"\""], false, false),
-        ];
-        for (values, matches_resource, matches_list) in cases {
-            let headers = headers(&IF_NONE_MATCH, values);
-            let condition = if_none_match(&headers).unwrap();
-            assert_eq!(condition.matches(&resource), *matches_resource, "{values:?}");
-            assert_eq!(condition.matches(&list), *matches_list, "{values:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_tag_matches_its_own_version_alone(epoch: u64, other: u64, number in 1..=u64::MAX) {
-            let version = Version::new(number).unwrap();
-            let tag = EntityTag::strong(epoch, version);
-            let headers = headers(&IF_MATCH, &[tag.as_bytes()]);
-            prop_assert_eq!(if_match(&headers, epoch), Ok(Some(Precondition::AnyOf(vec![version]))));
-            let expected = if other == epoch { vec![version] } else { vec![] };
-            prop_assert_eq!(if_match(&headers, other), Ok(Some(Precondition::AnyOf(expected))));
-        }
-
-        #[test]
-        fn no_value_makes_it_panic(value in proptest::collection::vec(
-            proptest::sample::select(b"W/\"*, \t1f-a\x80~".to_vec()), 0..20,
-        )) {
-            let headers = headers(&IF_MATCH, &[&value]);
-            let _either = if_match(&headers, EPOCH);
-        }
-    }
-}
+mod tests;

@@ -3,14 +3,18 @@
 use std::time::Duration;
 
 use petstore_ports::StoreError;
-use tokio::time::timeout;
-use tokio_postgres::{Config, NoTls};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_postgres::NoTls;
 
-use super::Session;
-use crate::error::failed;
+use super::backoff::Backoff;
+use super::server_check::Server;
+use super::session::Session;
+use super::target::{ATTEMPT_TIME, Target};
+use super::tls::Encryption;
 
-/// The time limit for opening a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(2);
+/// The time limit for waiting until an attempt to connect is allowed.
+const TURN_TIME: Duration = Duration::from_millis(500);
 
 /// The use of a connection, which decides its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,51 +25,100 @@ pub(crate) enum Role {
     Writer,
 }
 
-/// Opens connections to one database.
-#[derive(Debug, Clone)]
+/// Opens the connections of a store, one after the other. After a failed attempt the next one waits.
 pub(crate) struct Connector {
-    config: Config,
-    schema: String,
+    target: Target,
+    turns: Semaphore,
+    backoff: Backoff,
 }
 
 impl Connector {
-    pub(crate) fn new(config: Config, schema: String) -> Self {
-        Self { config, schema }
+    pub(crate) fn new(target: Target, seed: u64) -> Self {
+        Self { target, turns: Semaphore::new(1), backoff: Backoff::new(seed) }
     }
 
     /// The schema of the tables.
     pub(crate) fn schema(&self) -> &str {
-        &self.schema
+        self.target.schema()
     }
 
-    /// Opens a connection, whose task runs on the current runtime until the session is dropped.
+    /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within 2 s.
     pub(crate) async fn connect(&self, role: Role) -> Result<Session, StoreError> {
-        let opened = timeout(CONNECT_TIME, self.open(role)).await;
-        opened.map_err(|_| StoreError::unavailable("no connection to PostgreSQL in time"))?
+        self.connect_to_server(role).await.map(|(session, _)| session)
     }
 
-    async fn open(&self, role: Role) -> Result<Session, StoreError> {
-        let connected = self.config.connect(NoTls).await;
-        let (client, connection) = connected.map_err(|error| failed("connect to PostgreSQL", error))?;
-        // Its errors reach the client's callers.
-        tokio::spawn(connection);
-        let session = Session::new(client);
-        session.batch(&self.settings(role)).await.map_err(|error| failed("set up the connection", error))?;
-        Ok(session)
+    /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
+    pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
+        let busy =
+            || StoreError::unavailable("PostgreSQL cannot be reached; the next attempt to connect waits");
+        let until = Instant::now() + TURN_TIME;
+        // It is never closed.
+        let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| busy())?;
+        if let Some(next) = self.backoff.next() {
+            timeout_at(until, sleep_until(next)).await.map_err(|_| busy())?;
+        }
+        let opened = timeout(ATTEMPT_TIME, self.open(role)).await;
+        let opened =
+            opened.unwrap_or_else(|_| Err(StoreError::unavailable("PostgreSQL does not answer in time")));
+        match &opened {
+            Ok(_) => self.backoff.succeeded(),
+            Err(_) => self.backoff.failed(Instant::now()),
+        }
+        drop(turn);
+        opened
     }
 
-    /// Sets what the statements rely on: plans that use indexes whatever the statistics say.
+    async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {
+        let Target { config, encryption, tls, .. } = &self.target;
+        // The errors of a connection's task reach the client's callers.
+        let connected = match (encryption, tls) {
+            (Encryption::Never, _) => config.connect(NoTls).await.map(|(client, task)| {
+                tokio::spawn(task);
+                client
+            }),
+            (_, Some(tls)) => config.connect(tls.clone()).await.map(|(client, task)| {
+                tokio::spawn(task);
+                client
+            }),
+            (_, None) => return Err(StoreError::unavailable("no TLS client was given for the connection")),
+        };
+        let client = connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
+        let set_up = async {
+            let server = Server::of(&client).await?;
+            client.batch_execute(&self.settings(role)).await?;
+            Ok(server)
+        };
+        let server =
+            set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
+        server.check()?;
+        Ok((Session::new(client), server))
+    }
+
+    /// Sets what the statements rely on: plans that use indexes whatever the statistics say, and for writers a commit that
+    /// is on disk, and at the synchronous standbys, before it is answered.
     fn settings(&self, role: Role) -> String {
         let common = format!(
-            "set search_path = {}; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
-            self.schema
+            "set search_path = \"{}\"; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
+            self.schema()
         );
         match role {
-            Role::Reader => common,
+            // Only an index in the order of the rows is ever the right plan of a read, also while the statistics are those of an
+            // empty table.
+            Role::Reader => format!(
+                "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
+                 set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
+            ),
             Role::Writer => format!(
-                "{common}; set synchronous_commit = on; set enable_hashjoin = off; set enable_mergejoin = off; \
-                 set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'"
+                "{common}; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; \
+                 set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'; \
+                 select set_config('synchronous_commit', \
+                 case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"
             ),
         }
     }
+}
+
+/// The failure of an attempt. Whatever its reason, a later attempt or another host may succeed.
+fn unavailable(what: &'static str, error: tokio_postgres::Error) -> StoreError {
+    StoreError::unavailable(what).with_source(error)
 }

@@ -4,6 +4,19 @@
 -- CHECKs repeat the rules for a single row that the program enforces. Texts are compared by code point, whatever the
 -- database's locale is: folded names are computed by the program.
 
+-- The version of the tables, in one row.
+create table schema_version (
+    one           boolean primary key default true check (one),
+    -- The number of migrations.
+    version       integer not null check (version >= 1),
+    -- The oldest program, by the number of migrations that it knows, that may use the tables.
+    oldest_reader integer not null check (oldest_reader between 1 and version),
+    -- The version of the rule that folds names.
+    folding       integer not null check (folding >= 0),
+    -- The newest form of the events.
+    event_form    integer not null check (event_form >= 1)
+);
+
 -- The properties of the whole shop, in one row.
 create table shop (
     one        boolean primary key default true check (one),
@@ -43,11 +56,14 @@ create table pets (
     constraint pending_means_held check (status <> 'pending' or stock > 0 or open_orders > 0)
 ) with (fillfactor = 70);
 
+-- Each filter of a listing has an index whose entries are sorted by id for each combination of its values, so that a page
+-- costs the same however rare its pets are. A filter without a status is read as one branch for each status.
+--
 -- No index has stock, version, item_version or open_orders, so that an order updates a pet within its page.
 create index pets_by_status on pets (status, id);
-create index pets_by_category on pets (category_id, id);
-create index pets_by_category_and_status on pets (category_id, status, id);
-create index pets_by_name on pets (folded_name, id);
+create index pets_by_category on pets (category_id, status, id);
+create index pets_by_name on pets (folded_name, status, id);
+create index pets_by_category_and_name on pets (category_id, folded_name, status, id);
 
 create table orders (
     id        bigint  primary key check (id between 1 and 9007199254740991),
@@ -59,9 +75,9 @@ create table orders (
     version   bigint  not null check (version >= 1)
 ) with (fillfactor = 90);
 
-create index orders_by_pet on orders (pet_id, id);
--- Few orders are open for long.
-create index open_orders on orders (id) where not complete;
+-- Sorted by id for each combination of a filter's values, as the indexes of pets.
+create index orders_by_complete on orders (complete, id);
+create index orders_by_pet on orders (pet_id, complete, id);
 
 create table accounts (
     id           bigint primary key check (id between 1 and 9007199254740991),
@@ -136,11 +152,15 @@ create table idempotency_counts (
     primary key (account_id, slot)
 ) with (fillfactor = 50);
 
+create sequence event_seqs as bigint cache 1;
+
 -- The events of one commit, in the compact form of the program, except their positions: these are given later, in the
 -- order of `seq` (see event_log).
 create table event_batches (
-    -- Drawn while the commit holds the locks of all records that it changes.
-    seq       bigint  generated always as identity (cache 1) primary key,
+    -- Drawn while the commit holds the locks of all records that it changes. The transaction has its number before it draws:
+    -- a transaction with a later number cannot commit an earlier `seq` (see settled_seq).
+    seq       bigint  primary key
+              default (case when pg_current_xact_id() is not null then nextval('event_seqs') end),
     -- The number of events.
     events    integer not null check (events >= 1),
     -- The times of the earliest and the latest event.
@@ -151,6 +171,9 @@ create table event_batches (
     last_position bigint check (last_position between 1 and 9007199254740991)
 );
 
+-- Bodies are compact, and compressing them costs more than it saves.
+alter table event_batches alter column body set storage external;
+
 create unique index event_batches_by_position on event_batches (last_position);
 create index event_batches_without_position on event_batches (seq) where last_position is null;
 
@@ -159,12 +182,17 @@ create table event_log (
     one             boolean primary key default true check (one),
     -- A random number, as 16 hexadecimal digits. Ids of events are valid for this epoch only.
     epoch           text    not null check (epoch ~ '^[0-9a-f]{16}$'),
+    -- 1 for the first epoch, and one more for each further one.
+    epoch_number    bigint  not null default 1 check (epoch_number >= 1),
     -- The last position that was given.
     last_position   bigint  not null default 0 check (last_position >= 0),
     -- The position before the oldest event that is kept.
     pruned_position bigint  not null default 0 check (pruned_position >= 0),
     -- The bytes of the bodies that have positions.
-    bytes           bigint  not null default 0 check (bytes >= 0)
+    bytes           bigint  not null default 0 check (bytes >= 0),
+    -- No batch with this `seq` or a lower one is without a position, and none will appear. Bounds the search for batches
+    -- without positions while old row versions cannot be removed.
+    settled_seq     bigint  not null default 0 check (settled_seq >= 0)
 ) with (fillfactor = 10);
 
 -- One row for each commit of the last minutes. A node that lost its connection during a commit inserts the token itself: it

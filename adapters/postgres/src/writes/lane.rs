@@ -26,9 +26,6 @@ const BATCH_TIME: Duration = Duration::from_secs(2);
 /// The longest pause before the second attempt of a single transition. It doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The slots of a handle in the counts of idempotency records.
-const SLOTS: u64 = 16;
-
 /// Called after a commit and before its callers are answered.
 pub(crate) trait AfterCommit: Send + Sync {
     /// Events were committed.
@@ -55,10 +52,10 @@ impl Lane {
         queue: Receiver<Pending>,
         connector: Arc<Connector>,
         mut random: Random,
+        slot: i16,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let tokens = Tokens::new(random.next());
-        let slot = i16::try_from(random.below(SLOTS)).unwrap_or(0);
         let connection = Reconnecting::new(connector);
         Self { queue, connection, random, tokens, slot, after, later: Vec::new() }
     }
@@ -133,7 +130,7 @@ impl Lane {
 
     /// Runs a batch once. After a success it is empty, and its callers are answered.
     async fn attempt(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<(), Failure> {
-        let open = self.connection.take(&mut self.random).await.map_err(Failure::Lost)?;
+        let open = self.connection.take().await.map_err(Failure::Lost)?;
         let token = self.tokens.next();
         let done = match attempt(open, batch, Commit { token, slot: self.slot, begin }).await {
             End::Done(done, open) => {
@@ -144,7 +141,7 @@ impl Lane {
                 open.into_iter().for_each(|open| self.connection.keep(open));
                 return Err(failure);
             }
-            End::Unknown(done) => match settle(&mut self.connection, &mut self.random, token).await {
+            End::Unknown(done) => match settle(&mut self.connection, token).await {
                 Ok(Outcome::Committed) => done,
                 Ok(Outcome::NotCommitted) => {
                     return Err(Failure::Conflict(StoreError::unavailable(

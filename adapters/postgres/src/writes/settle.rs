@@ -6,7 +6,6 @@ use petstore_ports::StoreError;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::reconnect::Reconnecting;
-use crate::random::Random;
 
 /// The time in which the outcome of a commit must be found out. Beyond it the callers are told that it is unknown.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -29,15 +28,11 @@ pub(super) enum Outcome {
 /// Inserts the token of the commit on another connection. While the old transaction runs, the insertion waits for it. If it
 /// was committed, its row is found. If the token can be inserted, the old transaction was undone; should its statements still
 /// arrive, they fail on the token.
-pub(super) async fn settle(
-    connection: &mut Reconnecting,
-    random: &mut Random,
-    token: [u8; 16],
-) -> Result<Outcome, StoreError> {
+pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
     let end = Instant::now() + SETTLE_TIME;
     let mut last = StoreError::indeterminate("the commit was not answered in time");
     while Instant::now() < end {
-        match timeout_at(end, insert(connection, random, token)).await {
+        match timeout_at(end, insert(connection, token)).await {
             Ok(Ok(outcome)) => return Ok(outcome),
             Ok(Err(error)) => last = error,
             Err(_) => break,
@@ -47,12 +42,8 @@ pub(super) async fn settle(
     Err(StoreError::indeterminate("it is unknown whether the changes were committed").with_source(last))
 }
 
-async fn insert(
-    connection: &mut Reconnecting,
-    random: &mut Random,
-    token: [u8; 16],
-) -> Result<Outcome, StoreError> {
-    let open = connection.take(random).await?;
+async fn insert(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
+    let open = connection.take().await?;
     let failed = |error| StoreError::indeterminate("look for the commit").with_source(error);
     let statement = open.session.prepared(SQL).await.map_err(failed)?;
     let row = open.session.client().query_one(&statement, &[&token.as_slice()]).await.map_err(failed)?;

@@ -105,6 +105,10 @@ impl<J: Journal> Journal for TimedJournal<J> {
         self.journal.recover()
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        self.journal.check()
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.journal.note_usage(counts)
     }

@@ -50,6 +50,10 @@ impl Journal for Wrong {
         Ok(if self.bug == Bug::IgnoresBatchInDoubt { self.acknowledged } else { last })
     }
 
+    fn check(&mut self) -> Result<(), StoreError> {
+        self.inner.check()
+    }
+
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.inner.note_usage(counts)
     }

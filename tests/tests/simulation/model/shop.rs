@@ -1,4 +1,8 @@
-//! The shop as the contract describes it, on plain values: written from its tables, not from the domain's code.
+//! The shop as the contract describes it, on plain values. It is written from the tables of the contract, and shares no
+//! code with the domain.
+
+mod catalogue;
+mod orders;
 
 use std::collections::BTreeMap;
 
@@ -6,9 +10,6 @@ use serde_json::{Value, json};
 
 use crate::expected::Expected;
 use crate::request::{Member, Of, Op, Status, date, tag};
-
-/// The highest stock that a rise may reach.
-const STOCK_MAX: i64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Category {
@@ -37,7 +38,7 @@ pub(crate) struct Order {
     pub(crate) version: u64,
 }
 
-/// Ids that the store assigned for an operation. The model accepts any, as long as they increase.
+/// The ids that the store has assigned for an operation. The model accepts any ids that increase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
     pub(crate) category: Option<u64>,
@@ -113,228 +114,6 @@ impl Shop {
         Ok(done.unwrap_or_else(|refusal| refusal))
     }
 
-    fn create_category(
-        &mut self,
-        name: &str,
-        description: Option<String>,
-        given: Given,
-    ) -> Result<Expected, String> {
-        if self.category_named(name).is_some() {
-            return Ok(conflict("category_exists"));
-        }
-        let id = rises(&mut self.last[0], given.category)?;
-        self.categories.insert(id, Category { name: name.to_owned(), description, version: 1 });
-        let (body, tag) = self.show(Of::Categories, id).expect("it was just put there");
-        Ok(Expected::made(body, tag, format!("/v1/categories/{id}")))
-    }
-
-    fn create_pet(
-        &mut self,
-        name: &str,
-        category: u64,
-        status: Option<Status>,
-        given: Given,
-    ) -> Result<Expected, String> {
-        if !self.categories.contains_key(&category) {
-            return Ok(unknown_reference());
-        }
-        let id = rises(&mut self.last[1], given.pet)?;
-        let status = status.unwrap_or(Status::Available);
-        let stock = u64::from(status != Status::Sold);
-        let name = name.to_owned();
-        self.pets.insert(id, Pet { name, category, status, version: 1, stock, item_version: 1, open: 0 });
-        let (body, tag) = self.show(Of::Pets, id).expect("it was just put there");
-        Ok(Expected::made(body, tag, format!("/v1/pets/{id}")))
-    }
-
-    fn place_order(
-        &mut self,
-        id: u64,
-        quantity: u64,
-        ship: Option<i64>,
-        given: Given,
-    ) -> Result<Expected, String> {
-        let Some(pet) = self.pets.get(&id) else { return Ok(unknown_reference()) };
-        if pet.status != Status::Available {
-            return Ok(conflict("pet_not_available"));
-        }
-        if quantity > pet.stock {
-            return Ok(conflict("insufficient_stock"));
-        }
-        self.change(id, |pet| {
-            pet.stock -= quantity;
-            pet.open += 1;
-            if pet.stock == 0 {
-                pet.status = Status::Pending;
-            }
-        });
-        let order = rises(&mut self.last[2], given.order)?;
-        self.orders.insert(order, Order { pet: id, quantity, ship, complete: false, version: 1 });
-        let (body, tag) = self.show(Of::Orders, order).expect("it was just put there");
-        Ok(Expected::made(body, tag, format!("/v1/store/orders/{order}")))
-    }
-
-    fn change_category(
-        &mut self,
-        id: u64,
-        name: Option<&String>,
-        description: &Member<String>,
-        if_match: Option<&[u64]>,
-    ) -> Result<Expected, Refusal> {
-        let before = self.categories.get(&id).ok_or_else(not_found)?.clone();
-        self.demand(if_match, before.version)?;
-        let mut after = before.clone();
-        if let Some(name) = name {
-            if self.category_named(name).is_some_and(|other| other != id) {
-                return Err(conflict("category_exists"));
-            }
-            after.name.clone_from(name);
-        }
-        match description {
-            Member::Absent => {}
-            Member::Null => after.description = None,
-            Member::Is(text) => after.description = Some(text.clone()),
-        }
-        after.version += u64::from(after != before);
-        self.categories.insert(id, after);
-        Ok(self.shown(Of::Categories, id))
-    }
-
-    fn delete_category(&mut self, id: u64, if_match: Option<&[u64]>) -> Result<Expected, Refusal> {
-        let version = self.categories.get(&id).ok_or_else(not_found)?.version;
-        self.demand(if_match, version)?;
-        if self.pets.values().any(|pet| pet.category == id) {
-            return Err(conflict("category_in_use"));
-        }
-        self.categories.remove(&id);
-        Ok(Expected::empty(204))
-    }
-
-    fn change_pet(
-        &mut self,
-        id: u64,
-        name: Option<&String>,
-        category: Option<u64>,
-        status: Option<Status>,
-        if_match: Option<&[u64]>,
-    ) -> Result<Expected, Refusal> {
-        let pet = self.pets.get(&id).ok_or_else(not_found)?;
-        self.demand(if_match, pet.version)?;
-        if category.is_some_and(|to| !self.categories.contains_key(&to)) {
-            return Err(unknown_reference());
-        }
-        let to = status.unwrap_or(pet.status);
-        let stock = match (pet.status, to) {
-            (from, to) if from == to => pet.stock,
-            (Status::Available, Status::Pending) => pet.stock,
-            (Status::Pending, Status::Available) if pet.stock > 0 => pet.stock,
-            (_, Status::Sold) if pet.open == 0 => 0,
-            (Status::Sold, _) => 1,
-            _ => return Err(conflict("invalid_status_transition")),
-        };
-        self.change(id, |pet| {
-            if let Some(name) = name {
-                pet.name.clone_from(name);
-            }
-            pet.category = category.unwrap_or(pet.category);
-            (pet.status, pet.stock) = (to, stock);
-        });
-        Ok(self.shown(Of::Pets, id))
-    }
-
-    fn delete_pet(&mut self, id: u64, if_match: Option<&[u64]>) -> Result<Expected, Refusal> {
-        let pet = self.pets.get(&id).ok_or_else(not_found)?;
-        self.demand(if_match, pet.version)?;
-        if pet.open > 0 {
-            return Err(conflict("pet_has_open_orders"));
-        }
-        self.pets.remove(&id);
-        Ok(Expected::empty(204))
-    }
-
-    fn change_order(
-        &mut self,
-        id: u64,
-        ship: &Member<i64>,
-        complete: Option<bool>,
-        if_match: Option<&[u64]>,
-        now: i64,
-    ) -> Result<Expected, Refusal> {
-        let before = self.orders.get(&id).ok_or_else(not_found)?.clone();
-        self.demand(if_match, before.version)?;
-        let mut after = before.clone();
-        match ship {
-            Member::Absent => {}
-            Member::Null => after.ship = None,
-            Member::Is(at) => after.ship = Some(*at),
-        }
-        after.complete = complete.unwrap_or(before.complete);
-        if before.complete {
-            if after != before {
-                return Err(conflict("order_already_complete"));
-            }
-            return Ok(self.shown(Of::Orders, id));
-        }
-        if after.complete {
-            after.ship = after.ship.or(Some(now));
-            self.change(after.pet, |pet| {
-                pet.open -= 1;
-                if pet.stock == 0 && pet.open == 0 {
-                    pet.status = Status::Sold;
-                }
-            });
-        }
-        after.version += u64::from(after != before);
-        self.orders.insert(id, after);
-        Ok(self.shown(Of::Orders, id))
-    }
-
-    fn cancel(&mut self, id: u64, if_match: Option<&[u64]>) -> Result<Expected, Refusal> {
-        let order = self.orders.get(&id).ok_or_else(not_found)?.clone();
-        self.demand(if_match, order.version)?;
-        if order.complete {
-            return Err(conflict("order_already_complete"));
-        }
-        self.orders.remove(&id);
-        self.change(order.pet, |pet| {
-            if pet.stock == 0 {
-                pet.status = Status::Available;
-            }
-            pet.stock += order.quantity;
-            pet.open -= 1;
-        });
-        Ok(Expected::empty(204))
-    }
-
-    fn set_stock(&mut self, id: u64, level: u64, if_match: Option<&[u64]>) -> Result<Expected, Refusal> {
-        let pet = self.pets.get(&id).ok_or_else(not_found)?;
-        self.demand(if_match, pet.item_version)?;
-        self.restock(id, level);
-        Ok(self.shown(Of::Inventory, id))
-    }
-
-    fn adjust(&mut self, id: u64, delta: i64) -> Result<Expected, Refusal> {
-        let pet = self.pets.get(&id).ok_or_else(not_found)?;
-        let stock = i64::try_from(pet.stock).expect("a stock") + delta;
-        if delta > 0 && stock > STOCK_MAX {
-            return Err(Expected::refused(400, "validation_failed"));
-        }
-        let stock = u64::try_from(stock).map_err(|_| conflict("insufficient_stock"))?;
-        self.restock(id, stock);
-        Ok(self.shown(Of::Inventory, id))
-    }
-
-    fn restock(&mut self, id: u64, level: u64) {
-        self.change(id, |pet| {
-            if level == 0 {
-                pet.status = if pet.open > 0 { Status::Pending } else { Status::Sold };
-            } else if pet.stock == 0 {
-                pet.status = Status::Available;
-            }
-            pet.stock = level;
-        });
-    }
-
     /// Changes an existing pet. Pet and item each get a new version if their representation has changed.
     fn change(&mut self, id: u64, change: impl FnOnce(&mut Pet)) {
         let Some(pet) = self.pets.get_mut(&id) else { return };
@@ -350,12 +129,6 @@ impl Shop {
     fn demand(&self, if_match: Option<&[u64]>, version: u64) -> Result<(), Refusal> {
         let holds = if_match.is_none_or(|versions| versions.contains(&version));
         if holds { Ok(()) } else { Err(Expected::outdated(tag(self.epoch, version))) }
-    }
-
-    /// The category that has this name, in any case.
-    fn category_named(&self, name: &str) -> Option<u64> {
-        let same = |other: &Category| other.name.eq_ignore_ascii_case(name);
-        self.categories.iter().find(|(_, category)| same(category)).map(|(id, _)| *id)
     }
 
     fn shown(&self, of: Of, id: u64) -> Expected {
