@@ -1,8 +1,8 @@
-//! A bulk load into an empty store: all of it or nothing.
+//! A bulk load into an empty store: all rows or none.
 //!
-//! Rows go straight into the store's hidden tables, so no row is kept twice, and they become visible in one step.
-//! Writes are refused meanwhile. With a journal, all rows are written to it in one commit, after they were checked
-//! against each other.
+//! Rows are written directly into the store's tables, which are hidden meanwhile. So no row is kept twice, and all
+//! rows become visible in one step. Writes are refused during the import. With a journal, all rows are written to the
+//! journal in one commit, after they were checked against each other.
 
 use petstore_bulk_checks::ImportChecks;
 use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
@@ -48,7 +48,7 @@ impl MemoryStore {
 }
 
 impl Import<'_> {
-    /// The last ids that the store has issued, also to records that are gone. Rows without an id get one above them.
+    /// The last ids that the store has issued, including those of deleted records. Rows without an id get higher ones.
     pub fn last_ids(&self) -> LastIds {
         self.before
     }
@@ -85,7 +85,8 @@ impl Import<'_> {
         self.checks.tables_mut().index_names();
         let Some(block) = self.block.take() else { return Ok(renamed) };
         if let Some(mut committer) = block.committer {
-            // From here on the committer makes the rows visible or drops them, as the journal has them or not.
+            // From here on the committer decides: it makes the rows visible if the journal has them, and drops them
+            // otherwise.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }

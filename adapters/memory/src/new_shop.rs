@@ -19,8 +19,8 @@ pub(crate) struct NewShop {
 }
 
 impl NewShop {
-    /// Checks the rows in scratch tables, since an error after the commit would come too late. `before`: the last ids
-    /// issued; accounts and keys stay, and so do their ids.
+    /// Checks the rows in scratch tables, because an error after the commit would come too late. `before` has the last
+    /// ids issued. The ids of accounts and keys stay, because a reset keeps accounts and keys.
     pub(crate) fn check(rows: Arc<[Row]>, before: LastIds, epoch: u64) -> Result<Self, StoreError> {
         let scratch = Tables::new();
         let loaded = load(&scratch, &rows).and_then(BulkLoader::finish);
@@ -48,8 +48,8 @@ fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradi
 }
 
 impl Tables {
-    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes; readers find an
-    /// empty shop meanwhile.
+    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes. Readers find an
+    /// empty shop while this runs.
     pub(crate) fn replace_shop(&self, shop: &NewShop) {
         self.visibility.hide();
         self.clear_shop(shop.last_ids);
@@ -64,7 +64,7 @@ impl Tables {
         self.visibility.show();
     }
 
-    /// Forgets usage and strikes. The journal gets the change of the usage write-behind.
+    /// Forgets usage and strikes. Housekeeping later writes the changed usage to the journal.
     pub(crate) fn forget_usage(&self) {
         self.accounts.forget_usage(|_| true);
         self.keys.forget_strikes();

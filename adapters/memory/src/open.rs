@@ -34,11 +34,12 @@ impl MemoryStore {
         Self::open_with_cpu_probe(journal, || false)
     }
 
-    /// As [`MemoryStore::open`], with a probe that is called before each batch and returns true if the CPU has had no
-    /// idle time lately. A write then waits up to eight milliseconds for others, which share the cost of a batch.
+    /// Opens the store like [`MemoryStore::open`], with a probe that is called before each batch and returns true if
+    /// the CPU has had no idle time lately. A write then waits up to eight milliseconds for other writes, which share
+    /// the cost of a batch.
     ///
     /// # Errors
-    /// As [`MemoryStore::open`].
+    /// Those of [`MemoryStore::open`].
     pub fn open_with_cpu_probe(
         journal: Box<dyn Journal>,
         is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
@@ -50,10 +51,10 @@ impl MemoryStore {
         Ok(opened)
     }
 
-    /// As [`MemoryStore::open`], without a thread: only [`Writer::step`] commits.
+    /// Opens the store like [`MemoryStore::open`], but without a thread: only [`Writer::step`] commits.
     ///
     /// # Errors
-    /// As [`MemoryStore::open`].
+    /// Those of [`MemoryStore::open`].
     pub fn open_inline(mut journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
         let tables = Arc::new(Tables::new());
         let header = load(&tables, &mut *journal)?;
