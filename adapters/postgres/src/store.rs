@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_ports::StoreError;
 use tokio::time::Instant;
@@ -45,7 +46,7 @@ pub struct PostgresStore {
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
     pub(crate) writes: Writes,
-    epoch: u64,
+    epoch: AtomicU64,
     is_sandbox: bool,
     // The last field: its tasks use the others.
     pub(crate) background: Background,
@@ -96,7 +97,7 @@ impl PostgresStore {
             slot: slot(seed),
             events,
             writes,
-            epoch,
+            epoch: AtomicU64::new(epoch),
             is_sandbox,
             connector,
             background,
@@ -105,7 +106,12 @@ impl PostgresStore {
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of the epoch that began with a reset.
+    pub(crate) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     /// Returns whether only sandboxes had used the schema when the store was opened.
