@@ -23,6 +23,7 @@ mod keys;
 mod reads;
 mod records;
 mod schema;
+mod start_lock;
 mod stats;
 mod store;
 
@@ -30,4 +31,5 @@ pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;
 pub use examine::{Examined, SchemaState, examine};
+pub use start_lock::StartLock;
 pub use store::{Options, PostgresStore};

@@ -86,6 +86,9 @@ impl TailArgs {
             Some(Db::Memory) => {
                 Err(Failure::usage("a store in memory has no file: name its server with --server"))
             }
+            Some(Db::Postgres(_)) => Err(Failure::usage(
+                "a database is read through a server: name one with --server, and its key in PETSTORE_KEY",
+            )),
             Some(Db::File(file)) => {
                 single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))
             }

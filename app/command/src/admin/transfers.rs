@@ -82,11 +82,14 @@ impl BulkTransfers {
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &AdminAnswer::Refused { why: "a store in memory has no data file".to_owned() },
+                &AdminAnswer::Refused { why: "this store has no data file".to_owned() },
             );
         };
-        let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
-        let made = match self.backend.pause_commits() {
+        let is_well = file.check().is_ok() && self.backend.fault().is_none();
+        let Some(paused) = self.backend.pause_commits() else {
+            return say(&mut &*stream, &AdminAnswer::CopyFile);
+        };
+        let made = match paused {
             Err(_) if is_well => return say(&mut &*stream, &AdminAnswer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
@@ -118,18 +121,19 @@ impl BulkTransfers {
 
     /// A copy of the store's rows, if the store is small enough.
     fn copied(&self) -> Option<Vec<Row>> {
-        let still = self.backend.pause_commits().ok()?;
+        let still = self.backend.pause_commits()?.ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
     /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits; a
-    /// large store without a file blocks writes meanwhile.
+    /// large store in memory blocks writes meanwhile.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
         // A store with a lost file accepts no writes anyway.
-        let held = self.backend.file().is_none().then(Stopwatch::start);
+        let blocks = self.backend.file().is_none() && self.backend.export_blocks_writes();
+        let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
         // The client waits for this answer with a time limit; the first line may take longer.
@@ -156,7 +160,7 @@ impl BulkTransfers {
         let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
         let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.backend.disk_fault().is_some() => None,
+            Err(_) if !begun && self.backend.fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }

@@ -1,6 +1,6 @@
 //! Warnings about environment variables that no setting reads.
 
-use crate::settings::{INITIAL_KEY_VARIABLE, meant};
+use crate::settings::{DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, meant};
 
 /// Variables of clients that are no settings: the contract's examples use both, and `petstore events` reads the key.
 const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
@@ -12,6 +12,7 @@ const PREFIX: &str = "PETSTORE_";
 /// may also set such variables, so it does not end the command.
 pub(super) fn unknown(command: &clap::Command) -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
+    known.extend(DB_PASSWORD_VARIABLES.map(str::to_owned));
     collect(command, &mut known);
     // Without the prefix, which would make all of them similar.
     let known: Vec<_> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
