@@ -10,6 +10,8 @@ mod orders;
 mod page_text;
 mod pages;
 mod pets;
+#[cfg(test)]
+mod plans;
 mod pool;
 
 pub(crate) use by_id::stored as stored_id;

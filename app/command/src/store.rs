@@ -32,7 +32,7 @@ use crate::migration_report;
 use crate::settings::Db;
 use crate::terminal::notify;
 
-/// The advice for a command that finds no server, and the data file in use.
+/// The advice for a command that finds no server although another process uses the data file.
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that process is a server, name its --admin-socket, else wait until it ends";
 
@@ -74,9 +74,9 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice if another process holds it; the
-    /// server of the store reports its idle time to `idle`. Corrected values are reported on standard error. Blocks: it
-    /// must not be called on a runtime's thread.
+    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
+    /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
+    /// error. Blocks: it must not be called on a runtime's thread.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
         for line in migration_report::lines(&opened.mended) {
@@ -117,7 +117,8 @@ impl Backend {
         }
     }
 
-    /// Sets how long events are kept, and how many bytes of them; by default those of this kind of store.
+    /// Sets for how long events are kept, and the maximum of their bytes; without `bytes`, the default for this kind of
+    /// store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
         match &self.kind {
             Kind::Local(store) => {
@@ -200,7 +201,7 @@ impl Backend {
         matches!(self.kind, Kind::Local(_))
     }
 
-    /// Forgets usage and bans later than this time. Returns the number of accounts.
+    /// Forgets usage and bans later than this time. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         match &self.kind {
             Kind::Local(store) => store.forget_usage_after(now),
@@ -268,7 +269,7 @@ impl Backend {
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
-    /// Its path.
+    /// The path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().to_path_buf()
     }
@@ -286,7 +287,8 @@ impl DataFile<'_> {
         self.0.read_snapshot(into)
     }
 
-    /// Creates another data file with these rows in the same folder. Its name is removed before it is returned.
+    /// Creates another data file with these rows in the same folder, and returns it open. The new file's name is
+    /// already removed from the folder.
     pub(crate) fn copy_of(
         &self,
         header: &Header,

@@ -69,11 +69,14 @@ fn text(column: &str) -> String {
     let list = |table: &str, columns: &str| {
         columns.split(", ").map(|name| format!("{table}.{}", name.trim())).collect::<Vec<_>>().join(", ")
     };
+    // The account is read in a subquery with a limit, which has no plan but its primary key.
     format!(
         "select keys.{column}, (select number from key_changes where one), {}, {} from keys \
-         join accounts on accounts.id = keys.account_id where keys.{column} = any($1) order by keys.{column}",
+         cross join lateral (select {} from accounts where id = keys.account_id limit 1) as accounts \
+         where keys.{column} = any($1) order by keys.{column}",
         list("keys", KeyRecord::COLUMNS),
         list("accounts", Account::COLUMNS),
+        Account::COLUMNS,
     )
 }
 

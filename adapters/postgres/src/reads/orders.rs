@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use petstore_domain::{OrderId, OrderRecord};
 use petstore_ports::{OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, Reply, StoreError};
 
-use super::by_id;
 use super::page_text::{Direction, Prefix, keyset};
 use super::pages::bounds;
+use super::{Parameters, by_id};
 use crate::PostgresStore;
 use crate::records::Record;
 
@@ -22,13 +22,19 @@ impl OrderReader for PostgresStore {
         page: &PageRequest,
         sink: OrderSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        let mut parameters = bounds(page);
-        if let Some(id) = filter.pet_id {
-            parameters.push(Box::new(by_id::stored(id.get())));
-        }
-        let sql = keyset(OrderRecord::COLUMNS, OrderRecord::TABLE, &parts(filter), Direction::of(page.order));
+        let (sql, parameters) = filtered(filter, page);
         self.page(sql, parameters, page.limit, |record| filter.admits(record), sink).await
     }
+}
+
+/// The statement for a page by the index of its filter.
+pub(super) fn filtered(filter: &OrderFilter, page: &PageRequest) -> (String, Parameters) {
+    let mut parameters = bounds(page);
+    if let Some(id) = filter.pet_id {
+        parameters.push(Box::new(by_id::stored(id.get())));
+    }
+    let direction = Direction::of(page.order);
+    (keyset(OrderRecord::COLUMNS, OrderRecord::TABLE, &parts(filter), direction), parameters)
 }
 
 /// The parts of the index for a filter.

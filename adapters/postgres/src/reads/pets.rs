@@ -38,7 +38,7 @@ fn statuses(filter: &PetFilter) -> Vec<PetStatus> {
 }
 
 /// The statement for a page by the index of its filter. The number of texts is at most 58.
-fn filtered(filter: &PetFilter, page: &PageRequest) -> (String, Parameters) {
+pub(super) fn filtered(filter: &PetFilter, page: &PageRequest) -> (String, Parameters) {
     let mut parameters = bounds(page);
     let mut prefix: Prefix = Vec::new();
     if let Some(id) = filter.category_id {

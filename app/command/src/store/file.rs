@@ -23,7 +23,7 @@ pub(super) fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file copies its log into it.
+    // Opening a file may copy its log into it, so the log is looked for before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
@@ -97,7 +97,7 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 /// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
-/// The message for a folder in place of a data file: it names the file in that folder.
+/// The message if the path of a data file is a folder. It suggests the file in that folder.
 pub(crate) fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",
