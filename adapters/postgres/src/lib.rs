@@ -9,6 +9,7 @@
 //! - The schema (`schema`) and the conversion between rows and records (`records`).
 //! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
 //!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
+//! - Writes (`writes`): transitions in batches that share a commit.
 
 mod background;
 mod connection;
@@ -20,11 +21,13 @@ mod health;
 mod housekeeping;
 mod idempotency_counts;
 mod keys;
+mod random;
 mod reads;
 mod records;
 mod schema;
 mod stats;
 mod store;
+mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod categories;
+mod idempotency;
 mod keys;
 mod orders;
 mod pets;
