@@ -2,6 +2,7 @@
 
 mod accounts;
 mod categories;
+mod ids;
 mod keys;
 mod orders;
 mod pets;
@@ -14,6 +15,7 @@ use petstore_ports::StoreError;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
+pub(crate) use ids::stored_id;
 pub(crate) use times::{stored, stored_option};
 
 /// A record that is one row of a table.

@@ -12,7 +12,8 @@ use crate::error::{OpenError, failed};
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
-use crate::reads::{Link, Loaders, Pool};
+use crate::queries::{Link, Pool};
+use crate::reads::Loaders;
 use crate::schema;
 use crate::stats::Stats;
 
