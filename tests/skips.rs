@@ -1,6 +1,7 @@
 //! Skipped tests: each prints a line on standard error with a running number.
 //!
-//! A file, not a crate, so that the tests of every crate can include it with `#[path]` without a dependency.
+//! This is a file and not a crate, so that the tests of every crate can include it with `#[path]` and need no
+//! dependency.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -27,7 +28,8 @@ pub fn skip_even_under_ci(why: &str) {
     let (number, test) = (next_number(), thread.name().unwrap_or("a test"));
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!("SKIPPED {number}: {test}: {why}; {INSTALL} brings what the tests need\n");
-    // Not a macro, because libtest captures those. A single write, because other tests write, too.
+    // No print macro is used, because libtest captures its output. The line is one write, because other tests write
+    // too.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
@@ -38,7 +40,7 @@ fn next_number() -> u64 {
     let own = format!("{PREFIX}{}", run_of(parent_id()));
     forget_ended_runs(&folder);
     let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(folder.join(own));
-    // Without the file the line is printed with number 0.
+    // If the file cannot be used, the line is printed with number 0.
     file.and_then(|file| count(&file)).unwrap_or(0)
 }
 
@@ -65,7 +67,8 @@ fn folder() -> PathBuf {
 /// Returns a process's id and start time, because ids are reused.
 fn run_of(process: u32) -> String {
     let told = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // After the name, which may contain spaces, the start time is the 20th field (proc_pid_stat(5)).
+    // The start time is the 20th field after the name, which is in parentheses and may contain spaces
+    // (proc_pid_stat(5)).
     let start = told.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
     format!("{process}-{}", start.unwrap_or("0"))
 }

@@ -1,7 +1,7 @@
 //! Extracts the files of Swagger UI from its archive, and compresses our files.
 //!
-//! The archive contains the whole upstream repository. Its entries are raw deflate, so that a gzip header and trailer
-//! make them gzip members without compressing them again.
+//! The archive contains the whole upstream repository. Its entries are raw deflate data. With a gzip header and
+//! trailer they become gzip members, without being compressed again.
 
 #[path = "build/archive.rs"]
 mod archive;
@@ -17,7 +17,7 @@ use flate2::write::GzEncoder;
 /// The folder in the archive that contains all files.
 const UPSTREAM: &str = "swagger-ui-5.32.6/";
 
-/// Files of the archive: the name there, and the name on the page.
+/// The files taken from the archive: the name in the archive, and the name on the page.
 const TAKEN: [(&str, &str); 3] = [
     ("dist/swagger-ui-bundle.js", "swagger-ui-bundle.js"),
     ("dist/swagger-ui.css", "swagger-ui.css"),

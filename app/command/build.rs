@@ -17,8 +17,8 @@ fn main() {
     fs::write(Path::new(&folder).join("openapi.json"), plain(&json)).expect("OUT_DIR can be written");
 }
 
-/// Escapes the characters that YAML does not allow, so that the JSON is also valid YAML. They occur only in strings, where an
-/// escape has the same meaning.
+/// Escapes the characters that YAML does not allow, so that the JSON is also valid YAML. These characters occur only in
+/// strings, where an escape has the same meaning.
 fn plain(json: &str) -> String {
     let escaped = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
@@ -29,14 +29,14 @@ fn plain(json: &str) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// Sets the commit, from the environment of a build from an archive, or from the repository.
+/// Passes the commit to the compiler: from the environment if the source is an archive, else from the repository.
 fn commit() {
     const VARIABLE: &str = "BUILD_COMMIT";
     println!("cargo::rerun-if-env-changed={VARIABLE}");
     let given = env::var(VARIABLE).ok();
     let commit = given.or_else(|| git(&["rev-parse", "--short=12", "HEAD"])).unwrap_or("unknown".to_owned());
     println!("cargo::rustc-env={VARIABLE}={commit}");
-    // Written at each commit, in a linked work tree too.
+    // Git appends to this log at each commit, in a linked work tree too.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }

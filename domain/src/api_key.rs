@@ -2,21 +2,22 @@
 
 use std::fmt;
 
-/// Prefix of every key, by which a leaked one is recognised.
+/// The prefix of every key, so that a leaked key can be recognised.
 const PREFIX: &[u8] = b"pet_";
 const PREFIX_LEN: usize = PREFIX.len();
 
-/// Base62 digits of 256 random bits.
+/// The number of base62 digits for 256 random bits.
 const SECRET_LEN: usize = 43;
 
-/// Base62 digits of the CRC-32 of all before them.
+/// The number of base62 digits for the CRC-32 of all characters before them.
 const CHECK_LEN: usize = 6;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A well-formed API key: `pet_`, 43 base62 digits of 256 random bits, and 6 of the CRC-32 (IEEE) of all before them.
+/// A well-formed API key: `pet_`, then 43 base62 digits of 256 random bits, then 6 base62 digits of the CRC-32 (IEEE)
+/// of all characters before them.
 ///
-/// It is a secret: its `Debug` shows the display prefix alone.
+/// An API key is a secret, so its `Debug` shows only the display prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ApiKey([u8; ApiKey::LEN]);
 
@@ -26,10 +27,10 @@ pub struct ApiKey([u8; ApiKey::LEN]);
 pub struct ApiKeyError;
 
 impl ApiKey {
-    /// Characters of a key.
+    /// The number of characters of a key.
     pub const LEN: usize = PREFIX_LEN + SECRET_LEN + CHECK_LEN;
 
-    /// The key of 256 random bits.
+    /// Returns the key with these 256 random bits.
     pub fn from_entropy(entropy: [u8; 32]) -> Self {
         let mut key = [b'0'; Self::LEN];
         key[..PREFIX_LEN].copy_from_slice(PREFIX);
@@ -52,7 +53,7 @@ impl ApiKey {
         if well_formed { Ok(Self(key)) } else { Err(ApiKeyError) }
     }
 
-    /// Returns the secret itself. It is shown once, to the requester of the key.
+    /// Returns the secret itself. The secret is shown only once, to the requester of the key.
     pub fn reveal(&self) -> &str {
         std::str::from_utf8(&self.0).expect("base62 is ASCII")
     }
@@ -97,8 +98,8 @@ fn check_digits(body: &[u8]) -> [u8; CHECK_LEN] {
     digits
 }
 
-/// Computes the CRC-32 of IEEE 802.3, four bits a step: the table fits one cache line, and the input is only 47
-/// bytes.
+/// Computes the CRC-32 of IEEE 802.3, four bits a step. A table for four bits fits one cache line, and the input has
+/// only 47 bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];
@@ -127,7 +128,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 pub struct KeyPrefix([u8; KeyPrefix::LEN]);
 
 impl KeyPrefix {
-    /// Characters of a display prefix: `pet_` and eight digits.
+    /// The number of characters of a display prefix: `pet_` and eight digits.
     pub const LEN: usize = 12;
 
     /// Parses a display prefix that a store kept.

@@ -1,4 +1,4 @@
-//! Bans: a key that goes on sending requests after refusals is locked out for a time.
+//! Bans: a key that goes on sending requests after refusals is locked out for a time. Each such refusal is a strike.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 /// The parameters of the ban rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BanPolicy {
-    /// Strikes that a key may have in one window. None: as many as the plan has requests a minute, and at least
-    /// [`BanPolicy::STRIKES_MIN`].
+    /// The number of strikes that a key may have in one window. If none is given, it is the number of requests that
+    /// the plan allows in a minute, but at least [`BanPolicy::STRIKES_MIN`].
     pub strikes: Option<u32>,
     /// The length of the first ban.
     pub length: Duration,
-    /// The time after the start of a ban within which the next one counts as a repetition and lasts twice as
-    /// long. It is at least twice the length of the ban: otherwise the longest ban would be forgotten the
+    /// The time after the start of a ban in which a further ban counts as a repetition and lasts twice as long. The
+    /// time is at least twice the length of the ban: otherwise a ban of the maximum length would be forgotten at the
     /// moment it ends.
     pub memory: Duration,
     /// The maximum length of a ban.
@@ -27,7 +27,7 @@ impl BanPolicy {
     /// The number of strikes that even the smallest plan allows.
     pub const STRIKES_MIN: u32 = 10;
 
-    /// Two minutes, doubled within a day, at most a day.
+    /// Two minutes at first. Each further ban within a day of the last one is twice as long, up to one day.
     pub const DEFAULT: Self = Self {
         strikes: None,
         length: Duration::from_mins(2),
@@ -43,8 +43,8 @@ impl BanPolicy {
     /// Returns the ban that a strike at `now` leads to. `before` is the key's last ban, and `lifted_at` the last time
     /// that an operator lifted one.
     ///
-    /// It begins after `lifted_at` even if the clock stands still or has stepped back: otherwise the lift, which ends
-    /// every earlier ban, would end this one too.
+    /// The ban begins after `lifted_at` even if the clock stands still or has stepped back: otherwise the lift, which
+    /// ends every earlier ban, would end this one too.
     pub fn next_ban(&self, before: Option<Ban>, lifted_at: Option<Timestamp>, now: Timestamp) -> Ban {
         let further =
             before.filter(|ban| now.since(ban.since) < self.memory.max(ban.length.saturating_mul(2)));
@@ -54,34 +54,35 @@ impl BanPolicy {
     }
 }
 
-/// A key's ban, in force or over. The last one is kept: the next one's length depends on it.
+/// A key's ban, in force or over. A key keeps its last ban, because the length of the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ban {
     /// When it began.
     pub since: Timestamp,
-    /// The end. If an operator has lifted the ban, it is earlier than `since` plus `length`.
+    /// The end of the ban. If an operator has lifted the ban, the end is earlier than `since` plus `length`.
     pub until: Timestamp,
     /// The length that was imposed.
     pub length: Duration,
 }
 
 impl Ban {
-    /// Returns whether it is in force.
+    /// Returns whether the ban is in force at `now`.
     pub fn in_force(&self, now: Timestamp) -> bool {
         now < self.until
     }
 
-    /// Returns whether it begins after `now`. Such a ban was recorded by a clock that was ahead.
+    /// Returns whether the ban begins after `now`. Such a ban was recorded by a clock that was ahead.
     pub fn is_ahead_of(&self, now: Timestamp) -> bool {
         self.since > now
     }
 
-    /// Returns whether a lift at this time ends it: one at or after its start does.
+    /// Returns whether a lift at this time ends the ban. A lift at or after the start of the ban does.
     pub fn is_ended_by_lift(&self, lifted_at: Option<Timestamp>) -> bool {
         lifted_at.is_some_and(|lift| lift >= self.since)
     }
 
-    /// Returns whether it outlasts another one. Of two bans that end together, the later one does.
+    /// Returns whether the ban outlasts another one. If both end at the same time, the one that began later outlasts
+    /// the other.
     pub fn outlasts(&self, other: Option<Self>) -> bool {
         other.is_none_or(|other| (other.until, other.since) < (self.until, self.since))
     }
@@ -93,17 +94,19 @@ impl Ban {
     }
 }
 
-/// The refusals that a key has collected in one window, named by the second in which the window ends.
+/// The number of a key's requests that one window has refused. The window is identified by the second in which it
+/// ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Strikes {
-    /// When the window ends, in seconds since the epoch.
+    /// The end of the window, in seconds since the epoch.
     pub reset_secs: u64,
-    /// Refusals of this key by that window.
+    /// The number of requests of the key that the window has refused.
     pub count: u32,
 }
 
 impl Strikes {
-    /// Counts one more refusal by the window that ends at `reset_secs`. Returns none if that exceeds `allowed`.
+    /// Counts one more refusal by the window that ends at `reset_secs`. Returns none if the count then exceeds
+    /// `allowed`.
     pub fn strike(self, reset_secs: u64, allowed: u32) -> Option<Self> {
         let count = if self.reset_secs == reset_secs { self.count } else { 0 };
         (count < allowed).then_some(Self { reset_secs, count: count.saturating_add(1) })

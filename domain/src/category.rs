@@ -78,7 +78,7 @@ pub struct CategoryPatch {
 }
 
 impl From<NewCategory> for CategoryPatch {
-    /// Replacing a category sets every field; a replacement without a description has none.
+    /// Returns a patch that sets every field. A replacement without a description clears the description.
     fn from(new: NewCategory) -> Self {
         Self { name: Some(new.name), description: new.description.map_or(Patch::Clear, Patch::Set) }
     }

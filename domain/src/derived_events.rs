@@ -4,11 +4,11 @@ use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore};
 use crate::state::{Change, View};
 use crate::{CategoryRecord, KeyRecord, OrderRecord, PetRecord, Timestamp};
 
-/// Returns the events of changes that were decided on these records, in the order in which the log has them: of orders,
-/// pets, categories, inventory items, keys.
+/// Returns the events of changes that were decided on these records, in the order of the log: events of orders, then
+/// of pets, categories, inventory items and keys.
 ///
 /// `before` holds each existing record that `changes` replaces or removes: an operation changes no record that it has
-/// not read. A record that is written as it was emits nothing.
+/// not read. A record that is written unchanged causes no event.
 ///
 /// ```
 /// use petstore_domain::*;
@@ -40,7 +40,7 @@ pub fn happenings(before: &View, changes: &[Change]) -> Vec<Happening> {
             Change::Account(_) | Change::Idempotency(_) => {}
         }
     }
-    // Stable: a pet's change of status stays before its other changes.
+    // The sort is stable, so a pet's change of status stays before its other changes.
     found.sort_by_key(|happening| happening.kind().rank());
     found
 }
@@ -82,7 +82,8 @@ fn pet(before: Option<&PetRecord>, after: &PetRecord, found: &mut Vec<Happening>
     }
 }
 
-/// The number of its pets is no member of the resource.
+/// Returns the event of a category. A change of its number of pets causes none, because clients do not see that
+/// number.
 fn category(before: Option<&CategoryRecord>, after: &CategoryRecord) -> Option<Happening> {
     let category = &after.category;
     let Some(before) = before.map(|record| &record.category) else {
@@ -96,7 +97,7 @@ fn category(before: Option<&CategoryRecord>, after: &CategoryRecord) -> Option<H
         .then(|| Happening::CategoryUpdated { category: category.clone(), previous: Box::new(previous) })
 }
 
-/// A new key may inherit a ban, which is no separate event.
+/// Returns the event of a key whose ban began or was lifted. A new key that inherits a ban causes none.
 fn key(before: Option<&KeyRecord>, after: &KeyRecord) -> Option<Happening> {
     let before = before?.ban;
     let ban = after.ban?;

@@ -27,8 +27,8 @@ pub struct Event {
     pub happening: Happening,
 }
 
-/// The content of an event: the resource after the change, or its last state if it is gone, and the old values of the
-/// members that changed where the kind of event has them.
+/// The content of an event: the resource after the change, or its last state if it was deleted. Some kinds of events
+/// also have the old values of the members that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happening {
     /// An order was placed.
@@ -57,7 +57,7 @@ pub enum Happening {
     PetUpdated {
         /// The pet after the change.
         pet: Pet,
-        /// The old values of the members that changed, its status left out.
+        /// The old values of the members that changed, except the status.
         previous: PetBefore,
     },
     /// A pet was deleted.
@@ -73,8 +73,8 @@ pub enum Happening {
     },
     /// A category was deleted.
     CategoryDeleted(Category),
-    /// The units or the status of an inventory item changed. The creation and the deletion of an item are those of its
-    /// pet.
+    /// The units or the status of an inventory item changed. The item is created and deleted with its pet, and the
+    /// events of the pet report that.
     InventoryUpdated {
         /// The item after the change.
         item: InventoryItem,
@@ -119,11 +119,11 @@ pub struct ItemBefore {
 pub struct KeyBan {
     /// The key.
     pub key: KeyId,
-    /// The account of the key: no other one sees the event.
+    /// The account of the key. No other account sees the event.
     pub account: AccountId,
     /// The label of the key.
     pub label: KeyLabel,
-    /// The end of the ban; of a lifted ban the time at which it was lifted.
+    /// The end of the ban. If the ban was lifted, this is the time of the lift.
     pub until: Timestamp,
 }
 

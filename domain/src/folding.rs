@@ -1,4 +1,4 @@
-//! The form in which names are compared: two names that read the same have the same one.
+//! The form in which names are compared. Names that read the same have the same form.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 /// each change of the rule, including a new version of Unicode's tables: a test compares the rule with the digest of
 /// this version.
 ///
-/// 0 was the lower case of the standard library, without normalisation.
+/// Version 0 was the lower case of the standard library, without normalisation.
 pub const FOLDING: u32 = 1;
 
 /// A name in the form in which names are compared.
@@ -46,7 +46,7 @@ fn fold(name: &str) -> String {
     }
     let decomposed = DecomposingNormalizer::new_nfd().normalize(name);
     let folded = CaseMapper::new().fold_string(&decomposed);
-    // Folding can produce decomposed text, and marks in another order.
+    // Folding can leave decomposed text and marks in another order, so the result is normalised again.
     match ComposingNormalizer::new_nfc().normalize(&folded) {
         Cow::Borrowed(text) => text.to_owned(),
         Cow::Owned(text) => text,

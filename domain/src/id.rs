@@ -5,13 +5,14 @@ use std::num::NonZeroU64;
 /// The largest id: 2^53 - 1, the last integer that every JSON client holds exactly.
 pub const ID_MAX: u64 = (1 << 53) - 1;
 
-/// Why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Not a plain decimal number: a sign, a leading zero, a fraction, anything that is not a digit.
+    /// The text is not a plain decimal number. It has a sign, a leading zero, a fraction or another character that is
+    /// not a digit.
     #[error("must be a decimal number without sign or leading zeros")]
     NotDecimal,
-    /// A plain number, but not one between 1 and [`ID_MAX`].
+    /// The text is a plain decimal number, but not one between 1 and [`ID_MAX`].
     #[error("must be between 1 and {ID_MAX}")]
     OutOfRange,
 }

@@ -1,7 +1,7 @@
-//! Retries: a request that is sent again under the same `Idempotency-Key` has one effect.
+//! Retries: a request that is sent again under the same `Idempotency-Key` takes effect only once.
 //!
-//! [`Idempotent`] wraps an operation. It looks for the record of an earlier answer first, and commits its own record
-//! together with the effect, so that no crash can come between the two.
+//! [`Idempotent`] wraps an operation. It first looks for the record of an earlier answer. It commits its own record
+//! together with the effect, so that a crash cannot leave one without the other.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ impl IdempotencyKey {
     /// Parses the key, bare or in double quotes that are not part of it.
     pub fn parse(text: &[u8]) -> Result<Self, IdempotencyKeyError> {
         let key = match text {
-            // Escapes are not supported. A quoted backslash is refused: the client would mean another key than
-            // the one read.
+            // Escapes are not supported. A quoted key with a backslash is refused, because the client may mean the
+            // backslash as an escape, and its key would then differ from the one read here.
             [b'"', key @ .., b'"'] if !key.iter().any(|byte| matches!(byte, b'"' | b'\\')) => key,
             [b'"', ..] => return Err(IdempotencyKeyError),
             bare => bare,
@@ -69,7 +69,7 @@ pub struct IdempotencyId {
     pub key: IdempotencyKey,
 }
 
-/// SHA-256 of a request's body: the same key with another body is a mistake of the client's.
+/// SHA-256 of a request's body. It shows when a client has used the same key with another body by mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
@@ -84,11 +84,11 @@ pub enum Outcome {
     Order(Versioned<Order>),
     /// A stock was adjusted.
     Item(Versioned<InventoryItem>),
-    /// The category's name is taken by this one.
+    /// The category's name is taken by the category with this id.
     CategoryNameTaken(CategoryId),
     /// The pet to be ordered has this status.
     PetNotAvailable(PetStatus),
-    /// This many units were left, too few.
+    /// The stock was insufficient. This many units were left.
     InsufficientStock(u64),
 }
 
@@ -130,14 +130,15 @@ pub struct Idempotent<O> {
     pub now: Timestamp,
     /// The expiry of its record.
     pub expires_at: Timestamp,
-    /// The number of records of the account when the request came. Counted beforehand, so that requests of one account
-    /// do not wait for each other: those in flight together may exceed the limit by their number.
+    /// The number of records of the account when the request arrived. It is counted before the operation runs, so that
+    /// requests of one account do not wait for each other. So requests in flight at the same time may exceed the limit
+    /// by their number.
     pub records: u32,
     /// The maximum number of records of one account. Expired records count until the store drops them.
     pub records_max: u32,
 }
 
-/// An answer, with a mark on a replayed one.
+/// An answer, marked if it is a replayed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered<T, R> {
     /// The answer: a success, or a rejection that is recorded like one.
@@ -146,7 +147,7 @@ pub struct Answered<T, R> {
     pub replayed: bool,
 }
 
-/// Why a request under an idempotency key got no answer that could be kept.
+/// The reason why a request under an idempotency key got no answer that could be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdempotencyRejection<R> {
     /// The operation was rejected for a reason that may be gone at the next try.
@@ -169,7 +170,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
             self.operation.footprint(seen)
         } else {
-            // A recorded answer is replayed: that reads no other record and, in particular, draws no id.
+            // A recorded answer is replayed, which reads no other record and, in particular, draws no id.
             Footprint::default()
         };
         footprint.add(record);
@@ -184,7 +185,7 @@ impl<O: Repeatable> Operation for Idempotent<O> {
             let result = O::replay(&record.outcome).ok_or(IdempotencyRejection::KeyReused)?;
             return Ok((Changes::none(), Answered { result, replayed: true }));
         }
-        // An expired record is overwritten, which does not raise their number.
+        // An expired record is overwritten, so the number of records does not rise.
         let is_another = view.idempotency(&self.id).is_none();
         if is_another && self.records >= self.records_max {
             return Err(IdempotencyRejection::TooManyRecords);
@@ -222,7 +223,7 @@ impl Repeatable for CreatePet {
     }
 
     fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
-        // An unknown category is a 400: it may be created before the next try.
+        // A rejection is not recorded: its reason, an unknown category, may be gone before the next try.
         decided.ok().cloned().map(Outcome::Pet)
     }
 

@@ -1,4 +1,4 @@
-//! The inventory: one item for each pet, created and deleted with it.
+//! The inventory: one item for each pet. An item is created and deleted with its pet.
 
 mod operations;
 

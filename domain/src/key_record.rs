@@ -6,7 +6,8 @@ use crate::ban::TICK;
 use crate::text::{ShortText, TextError, parse_name};
 use crate::{AccountId, Ban, KeyDigest, KeyId, KeyPrefix, Scopes, Timestamp};
 
-/// An operator's label for a key: empty, or a text of at most 100 characters with a visible one and no control character.
+/// An operator's label for a key: empty, or a text of at most 100 characters, at least one of them visible and none a
+/// control character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyLabel(ShortText);
 
@@ -43,26 +44,28 @@ pub struct KeyRecord {
     pub digest: KeyDigest,
     /// The first characters of the secret.
     pub prefix: KeyPrefix,
-    /// The operator's label for it.
+    /// The operator's label for the key.
     pub label: KeyLabel,
-    /// The scopes that it grants.
+    /// The scopes that the key grants.
     pub scopes: Scopes,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Its expiry, if it has one. A successor gets a lifetime of the same length.
+    /// The expiry of the key, if it has one. A successor gets a lifetime of the same length.
     pub expires_at: Option<Timestamp>,
-    /// The end of its overlap with a successor, if it was rotated. Kept apart from `expires_at`: otherwise the
-    /// next successor's lifetime would be only as long as the overlap.
+    /// The end of the key's overlap with a successor, if the key was rotated. It is kept apart from `expires_at`,
+    /// because a further successor gets the lifetime that `expires_at` gives, and that must not be the length of the
+    /// overlap.
     pub replaced_until: Option<Timestamp>,
     /// When an operator revoked it.
     pub revoked_at: Option<Timestamp>,
     /// Its last ban, in force or over.
     pub ban: Option<Ban>,
-    /// When an operator last lifted its ban. A ban that began no later is void, also if it is recorded only afterwards.
+    /// The time at which an operator last lifted the key's ban. A ban that began at or before this time is void, even
+    /// if it is recorded after the lift.
     pub ban_lifted_at: Option<Timestamp>,
 }
 
-/// Why an existing key is not valid.
+/// The reason why an existing key is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     /// An operator revoked it.
@@ -84,8 +87,8 @@ impl KeyFault {
 }
 
 impl KeyRecord {
-    /// Records a ban, unless the key was lifted or revoked at or after its start, or has a ban that outlasts it. So a ban may
-    /// be recorded late, and more than once.
+    /// Records a ban. Has no effect if the key's ban was lifted or the key was revoked at or after the start of `ban`,
+    /// or if the recorded ban outlasts `ban`. So a ban may be recorded late, and more than once.
     pub fn record_ban(&mut self, ban: Ban) {
         let is_revoked = self.revoked_at.is_some_and(|revoked| revoked >= ban.since);
         if !is_revoked && !ban.is_ended_by_lift(self.ban_lifted_at) && ban.outlasts(self.ban) {
@@ -93,10 +96,11 @@ impl KeyRecord {
         }
     }
 
-    /// Lifts its ban, and voids every ban that has begun and is not recorded yet.
+    /// Lifts the key's ban, and voids every ban that has begun and is not recorded yet.
     ///
-    /// The recorded time of the lift is later than that of the lift before, so that a quota store recognises a new
-    /// lift. It is not before the start of the ban, which may come from the clock of another node.
+    /// The recorded time of the lift is later than that of the previous lift, so that a quota store recognises a new
+    /// lift. It is never before the start of the recorded ban, which may come from the clock of another node that is
+    /// ahead.
     pub fn lift_ban(&mut self, now: Timestamp) {
         let after_last = self.ban_lifted_at.map(|last| last.plus(TICK));
         let start = self.ban.map(|ban| ban.since);
@@ -104,15 +108,15 @@ impl KeyRecord {
         self.ban = self.ban.map(|ban| ban.lifted(now));
     }
 
-    /// Removes its last ban as if there had been none. Recording the removed ban again has no effect.
+    /// Removes the key's last ban, as if the key had never been banned. Recording the removed ban again has no effect.
     pub fn forget_ban(&mut self) {
         if let Some(ban) = self.ban.take() {
             self.ban_lifted_at = self.ban_lifted_at.max(Some(ban.since));
         }
     }
 
-    /// Returns the time from which it is not valid, if there is one: the earlier of its expiry and the end of
-    /// its overlap.
+    /// Returns the time from which the key is not valid, if it has one: the earlier of its expiry and the end of its
+    /// overlap with a successor.
     pub fn valid_until(&self) -> Option<Timestamp> {
         [self.expires_at, self.replaced_until].into_iter().flatten().min()
     }

@@ -1,8 +1,8 @@
 //! The petstore's rules, and nothing else.
 //!
-//! Value types that parse ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a store keeps ([`PetRecord`],
-//! [`OrderRecord`]), and every change as a pure [`Operation`]: it names the records it looks at, and decides on them.
-//! Beside these the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
+//! The crate has value types that parse their input ([`PetName`], [`OrderQuantity`], [`ApiKey`]), the records that a
+//! store keeps ([`PetRecord`], [`OrderRecord`]), and every change as a pure [`Operation`], which names the records
+//! that it reads and decides on them. It also has the arithmetic of quotas ([`Windows`]) and bans ([`BanPolicy`]).
 //!
 //! There is no I/O here, no async, no serialisation, no clock and no randomness: time and ids are arguments.
 //!

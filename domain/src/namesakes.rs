@@ -54,9 +54,9 @@ pub struct Renamed<Id = CategoryId, Name = CategoryName> {
 /// The names of all records of a kind, with the collisions among them.
 #[derive(Debug)]
 pub struct Namesakes<Id = CategoryId, Name = CategoryName> {
-    /// The oldest record of each name, and that name.
+    /// The oldest record of each name, with the name as that record has it.
     bearers: HashMap<FoldedName, (Id, Name)>,
-    /// The others, each with the name that it shares.
+    /// The other records, each with the name that it shares with an older one.
     others: BTreeMap<Id, Name>,
 }
 
@@ -77,7 +77,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.insert(id, name);
     }
 
-    /// Adds a record with a generated name. Every other record keeps its name in preference to this one.
+    /// Adds a record whose name was generated, and returns its name. If another record has the generated name, this
+    /// record gets another one.
     pub fn add_made(&mut self, id: Id, name: Name) -> Name {
         let made = std::iter::once(name.clone()).chain(self.made_of(&name, id));
         let name = self.free_of(made).unwrap_or(name);
@@ -85,7 +86,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         name
     }
 
-    /// The number of records that have the name of an older one.
+    /// The number of records whose name is that of an older record.
     pub fn len(&self) -> usize {
         self.others.len()
     }
@@ -95,12 +96,13 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.is_empty()
     }
 
-    /// The records that have the name of an older one, by id, each with that older one.
+    /// Pairs of a record and the older record whose name it has, by the id of the first.
     pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }
 
-    /// Renames each record that has the name of an older one: its id is appended to the name, as in `Rex (7)`.
+    /// Renames each record that has the name of an older one. The record's id is appended to its name, as in `Rex
+    /// (7)`.
     pub fn rename(mut self) -> Vec<Renamed<Id, Name>> {
         let mut renamed = Vec::with_capacity(self.others.len());
         for (id, from) in std::mem::take(&mut self.others) {
@@ -112,7 +114,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         renamed
     }
 
-    /// Candidate names with the id appended: one more than there are records that could have one of them.
+    /// Candidate names with the id appended. Their number is one more than that of the names in use, so that one is
+    /// free.
     fn made_of(&self, name: &Name, id: Id) -> impl Iterator<Item = Name> + use<Id, Name> {
         let attempts = u64::try_from(self.bearers.len()).unwrap_or(u64::MAX).saturating_add(1);
         let name = name.clone();

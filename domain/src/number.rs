@@ -7,7 +7,7 @@ pub struct RangeError {
     pub min: i64,
     /// The largest accepted number.
     pub max: i64,
-    /// `true` if 0, though between the two, is refused.
+    /// `true` if 0 is refused although it is between `min` and `max`.
     pub but_not_zero: bool,
 }
 

@@ -4,9 +4,9 @@ use crate::state::{Changes, Footprint, View};
 
 /// One change of the petstore, as a pure function of the records it names.
 ///
-/// A store loads the records that the operation names, lets it decide, and applies the changes under its own
-/// lock or transaction. It may call the operation any number of times, on any thread; the last decision counts.
-/// So an operation has no mutable state and reads no clock and no randomness: it carries the values that it
+/// A store loads the records that the operation names, lets it decide, and applies the changes under its own lock or
+/// transaction. The store may call the operation any number of times, on any thread, and only the last decision
+/// counts. So an operation has no mutable state and reads no clock and no randomness. It contains the values that it
 /// needs.
 ///
 /// ```
@@ -21,15 +21,16 @@ use crate::state::{Changes, Footprint, View};
 pub trait Operation: Send + Sync + 'static {
     /// The caller's result when the change is made.
     type Output: Send;
-    /// Why the change was not made.
+    /// The reason why the change was not made.
     type Rejection: Send;
 
     /// Returns every record that [`Operation::decide`] may read, given the records that are loaded so far.
     ///
-    /// A store calls it again after loading, until it names no new record: an order, once loaded, names its
-    /// pet. With more records loaded it must still name every record that it named before.
+    /// A store loads these records and calls the method again, until it returns no new record. For example, the pet of
+    /// an order is known only once the order is loaded. With more records loaded, the method must still return every
+    /// record that it returned before.
     fn footprint(&self, seen: &View) -> Footprint;
 
-    /// Decides on the records of the footprint. It sees nothing else.
+    /// Decides on the records of the footprint. The operation sees no other record.
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection>;
 }

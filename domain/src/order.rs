@@ -13,7 +13,7 @@ use crate::{OrderId, Patch, PetId, RangeError, Timestamp, Version, Versioned};
 pub struct OrderQuantity(u32);
 
 impl OrderQuantity {
-    /// One unit: the quantity of an order that states none.
+    /// One unit: the quantity of an order that does not state a quantity.
     pub const ONE: Self = Self(1);
 
     /// The maximum number of units of one order.
@@ -37,7 +37,7 @@ pub struct NewOrder {
     pub pet_id: PetId,
     /// The number of units.
     pub quantity: OrderQuantity,
-    /// When they are expected to ship.
+    /// The time at which the units are expected to ship.
     pub ship_date: Option<Timestamp>,
 }
 
@@ -50,7 +50,7 @@ pub struct Order {
     pub pet_id: PetId,
     /// The number of units.
     pub quantity: OrderQuantity,
-    /// When they are expected to ship, or did.
+    /// The time at which the units are expected to ship, or did.
     pub ship_date: Option<Timestamp>,
     /// `true` once the order has been fulfilled.
     pub complete: bool,
@@ -61,7 +61,7 @@ pub struct Order {
 pub struct OrderPatch {
     /// The new ship date.
     pub ship_date: Patch<Timestamp>,
-    /// The new completeness; absent, it stays as it is.
+    /// The new value of `complete`; if absent, the value stays.
     pub complete: Option<bool>,
 }
 

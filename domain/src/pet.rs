@@ -87,7 +87,7 @@ pub struct PetPatch {
 }
 
 impl From<NewPet> for PetPatch {
-    /// Replacing a pet sets every field; a replacement without a status keeps it.
+    /// Returns a patch that sets every field, except that a replacement without a status keeps the status.
     fn from(new: NewPet) -> Self {
         Self { name: Some(new.name), category_id: Some(new.category_id), status: new.status }
     }
@@ -143,7 +143,7 @@ impl PetRecord {
         InventoryItem { pet_id: self.pet.id, quantity: self.stock, status: self.pet.status }
     }
 
-    /// Returns whether status, stock and open orders agree, as they must after every change.
+    /// Returns whether status, stock and open orders agree. They must agree after every change.
     pub fn is_sound(&self) -> bool {
         match self.pet.status {
             PetStatus::Available => self.stock > 0,
@@ -167,13 +167,13 @@ impl PetRecord {
         let from = self.pet.status;
         let refused = InvalidTransition { from, to, open_orders: self.open_orders, stock: self.stock };
         self.stock = match (from, to) {
-            // No change, or a hold: the units stay.
+            // The status stays, or a hold begins or goes on. The units stay.
             (PetStatus::Available, PetStatus::Available | PetStatus::Pending)
             | (PetStatus::Pending, PetStatus::Pending)
             | (PetStatus::Sold, PetStatus::Sold) => self.stock,
             (PetStatus::Pending, PetStatus::Available) if self.stock > 0 => self.stock,
             (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) if self.open_orders == 0 => 0,
-            // A unit is returned, and may be kept on hold.
+            // The pet was returned to the shop: it has one unit again, free or on hold.
             (PetStatus::Sold, PetStatus::Available | PetStatus::Pending) => 1,
             (PetStatus::Pending, PetStatus::Available)
             | (PetStatus::Available | PetStatus::Pending, PetStatus::Sold) => return Err(refused),

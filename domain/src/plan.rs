@@ -29,7 +29,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Packs the limits into one word: the minute's in the upper half, the day's in the lower. Neither half is 0.
+    /// Packs the limits into one word: the minute's limit in the upper half, the day's in the lower half. Neither half
+    /// is 0.
     pub const fn to_word(self) -> u64 {
         ((self.minute.get() as u64) << 32) | self.day.get() as u64
     }
@@ -55,13 +56,13 @@ impl Limits {
 /// The plan of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
-    /// For trying things out.
+    /// A plan for trials.
     Free,
-    /// For one application.
+    /// A plan for one application.
     Pro,
-    /// For many.
+    /// A plan for several applications.
     Business,
-    /// Limits agreed with this account alone.
+    /// A plan with limits that were agreed with this account.
     Enterprise(Limits),
 }
 
@@ -80,11 +81,11 @@ impl Plan {
 /// The limits of the plans that have a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanTable {
-    /// Of [`Plan::Free`].
+    /// The limits of [`Plan::Free`].
     pub free: Limits,
-    /// Of [`Plan::Pro`].
+    /// The limits of [`Plan::Pro`].
     pub pro: Limits,
-    /// Of [`Plan::Business`].
+    /// The limits of [`Plan::Business`].
     pub business: Limits,
 }
 

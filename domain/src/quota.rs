@@ -1,4 +1,4 @@
-//! Quotas: two fixed windows an account, on the UTC minute and the UTC day.
+//! Quotas: the requests of an account are counted in two fixed windows, the UTC minute and the UTC day.
 //!
 //! Pure arithmetic. A store keeps an account's [`Windows`] and changes both in one atomic step with these functions.
 
@@ -29,9 +29,9 @@ impl WindowKind {
     }
 }
 
-/// The use of one window: its number and how many requests it has admitted.
+/// A window, and the number of requests that it has admitted. Windows are numbered.
 ///
-/// The number never decreases: after a clock step backwards the later window stays in force, with its use.
+/// The number never decreases: after the clock has stepped back, the later window stays in force and keeps its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     number: u32,
@@ -39,7 +39,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window with this number and use, as a store kept them.
+    /// A window with this number and this many admitted requests, as a store saved them.
     pub const fn new(number: u32, used: u32) -> Self {
         Self { number, used }
     }
@@ -54,13 +54,13 @@ impl Window {
         self.used
     }
 
-    /// The window in force when the clock shows `number`: a fresh one if that is later, else this one.
+    /// The window in force when the clock is in window `number`: a new one if `number` is higher, otherwise this one.
     #[must_use]
     pub const fn at(self, number: u32) -> Self {
         if number > self.number { Self { number, used: 0 } } else { self }
     }
 
-    /// The window after one more request, or none if it admits no more.
+    /// The window after one more request; none if the window admits no more.
     pub const fn take(self, limit: Limit) -> Option<Self> {
         if self.used < limit.get() { Some(Self { number: self.number, used: self.used + 1 }) } else { None }
     }
@@ -96,8 +96,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The window that binds the caller: an exhausted one if there is one (the day before the minute), else the one
-    /// with fewer requests left, and of two that are equal the minute.
+    /// The window that limits the caller. An exhausted window comes first, the day before the minute. Otherwise it is
+    /// the window with fewer requests left, and the minute if both have equally many left.
     pub const fn binding(&self) -> (WindowKind, WindowUsage) {
         let day_binds = self.day.remaining == 0
             || (self.minute.remaining != 0 && self.day.remaining < self.minute.remaining);
@@ -124,7 +124,7 @@ impl Windows {
         }
     }
 
-    /// Returns whether either window begins after `now`. Such a window was counted by a clock that was ahead.
+    /// Returns whether either window begins after `now`. Such a window was begun by a clock that was ahead.
     pub fn are_ahead_of(self, now: Timestamp) -> bool {
         self.minute.number() > WindowKind::Minute.number_at(now)
             || self.day.number() > WindowKind::Day.number_at(now)

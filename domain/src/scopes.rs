@@ -13,7 +13,7 @@ impl Scopes {
     /// Both scopes: the default.
     pub const ALL: Self = Self { read: true, write: true };
 
-    /// Takes a list such as `read,write`; at least one word.
+    /// Parses a list such as `read,write`, with at least one scope.
     pub fn parse(list: &str) -> Option<Self> {
         let mut scopes = Self { read: false, write: false };
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {

@@ -6,7 +6,7 @@ use crate::{
     KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 
-/// A reference to one record that an operation may read. Stores lock them in their order.
+/// A reference to one record that an operation may read. Stores lock records in the order of their references.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RecordRef {
     /// A pet with its stock.
@@ -65,7 +65,7 @@ impl<const N: usize> From<[RecordRef; N]> for Footprint {
     }
 }
 
-/// A few records, found by a linear scan: an operation reads two or three.
+/// Records in a vector, which are found by a linear scan, because an operation reads only two or three.
 #[derive(Debug, Clone)]
 struct Loaded<K, V>(Vec<(K, Option<V>)>);
 
@@ -198,7 +198,7 @@ macro_rules! next_ids {
             #[doc = concat!("The id for a new ", $name, ".")]
             ///
             /// # Panics
-            /// If it was not loaded. The footprint names it, and the caller of `decide` loads the whole footprint.
+            /// If no id was loaded. The footprint names it, and the caller of `decide` loads the whole footprint.
             pub fn $field(&self) -> $id {
                 self.$field.expect(concat!("an id for a new ", $name, " was loaded, as the footprint demands"))
             }
@@ -288,7 +288,7 @@ impl Changes {
         &self.happenings
     }
 
-    /// The time of the events: that of the operation.
+    /// The time of the events, which is the time of the operation.
     pub const fn at(&self) -> Timestamp {
         self.at
     }

@@ -1,4 +1,4 @@
-//! Values that older versions have stored and that are no longer accepted, and their replacements.
+//! Values that older versions have stored but that are no longer valid, and their replacements.
 
 use crate::text::parse_name;
 use crate::{TextError, Timestamp, TimestampError};

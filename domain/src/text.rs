@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use crate::visible::has_visible;
 
-/// Bytes that are stored inline. With length and tag a [`ShortText`] then has 32 bytes. Nearly every name fits,
-/// so that reading a record touches no second cache line.
+/// The number of bytes that are stored inline. With its length and its tag a [`ShortText`] then has 32 bytes. Nearly
+/// every name fits, so that reading a record touches no second cache line.
 const INLINE_MAX: usize = 27;
 
 /// A string that lives inside its record when it is short, on the heap otherwise.
@@ -28,8 +28,8 @@ impl Clone for ShortText {
     }
 }
 
-/// Inline text. The tag has four bytes so that a copy is four aligned moves. A tag of one byte would leave an odd
-/// remainder, which is copied in overlapping parts that wait for each other.
+/// An inline text. The tag has four bytes, so that a copy takes four aligned moves. With a tag of one byte, the last
+/// move would overlap the one before it and wait for it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Inline {
@@ -38,7 +38,8 @@ struct Inline {
     tag: Tag,
 }
 
-/// The tag of an inline text. [`Repr`] stores its discriminant in the values that this type does not have.
+/// The tag of an inline text. [`Repr`] needs no separate discriminant, because the compiler encodes it in the unused
+/// values of this type.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Tag {
@@ -112,13 +113,13 @@ impl fmt::Debug for ShortText {
     }
 }
 
-/// Why a text is not valid for its field.
+/// The reason why a text is not valid for its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Nothing is left after trimming.
     #[error("must not be empty")]
     Empty,
-    /// More characters (Unicode scalar values) than the field takes.
+    /// The text has more characters (Unicode scalar values) than the field takes.
     #[error("must have at most {max} characters")]
     TooLong {
         /// The maximum number of characters that the field takes.
@@ -127,19 +128,19 @@ pub enum TextError {
     /// A control character, U+0000 among them.
     #[error("must not contain control characters")]
     ControlCharacter,
-    /// Only characters that leave no mark, such as U+200B ZERO WIDTH SPACE.
+    /// The text has only characters that are not visible, such as U+200B ZERO WIDTH SPACE.
     #[error("must contain a visible character")]
     Invisible,
 }
 
-/// Characters of a name, after trimming.
+/// The maximum number of characters of a name, after trimming.
 pub const NAME_MAX: usize = 100;
 
-/// Characters of a description.
+/// The maximum number of characters of a description.
 pub const DESCRIPTION_MAX: usize = 1_000;
 
-/// A name as it is stored: trimmed of white space, then 1 to [`NAME_MAX`] characters, none of them a control character and
-/// at least one of them visible.
+/// Returns the text as it is stored as a name: trimmed of white space, then 1 to [`NAME_MAX`] characters, none of them
+/// a control character and at least one of them visible.
 pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
     let name = text.trim();
     if name.chars().any(char::is_control) {
@@ -148,7 +149,7 @@ pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
     if name.is_empty() {
         return Err(TextError::Empty);
     }
-    // Bytes first: counting characters is needed only where they could be too many.
+    // A text has at most as many characters as bytes, so they are counted only if the bytes exceed the limit.
     if name.len() > NAME_MAX && name.chars().count() > NAME_MAX {
         return Err(TextError::TooLong { max: NAME_MAX });
     }
@@ -158,7 +159,7 @@ pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
     Ok(name)
 }
 
-/// Defines a name: one newtype for each thing that is named, so that they cannot be mixed up.
+/// Defines the type of a name. Each kind of name has a separate newtype, so that they cannot be mixed up.
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -7,18 +7,18 @@ use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z, in the years 0001 to 9999.
 ///
-/// The range is what common languages can hold: RFC 3339 could write the year 0000, and clients that read an answer with it
-/// fail on all of that answer.
+/// The range is what the time types of common languages can hold. RFC 3339 also allows the year 0000, but clients in
+/// those languages cannot parse an answer that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// Why a text or number is not a point in time.
+/// The reason why a text or number is not a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampError {
-    /// Not RFC 3339 with an offset.
+    /// The text is not an RFC 3339 date and time with an offset.
     #[error("must be an RFC 3339 date and time with an offset, such as 2030-12-05T14:30:00Z")]
     NotRfc3339,
-    /// In UTC outside the years 0001 to 9999.
+    /// The time in UTC is outside the years 0001 to 9999.
     #[error("must be from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z in UTC")]
     OutOfRange,
 }

@@ -43,20 +43,20 @@ pub enum Precondition {
     None,
     /// No condition was stated, but the service requires one.
     Required,
-    /// That it exists (`If-Match: *`).
+    /// The resource exists (`If-Match: *`).
     Exists,
-    /// That its version is one of these. An empty list: the caller named only versions of other resources.
+    /// The resource has one of these versions. The list is empty if the caller named only versions of other resources.
     AnyOf(Vec<Version>),
-    /// That its version is none of these (`If-None-Match`).
+    /// The resource has none of these versions (`If-None-Match`).
     NoneOf(Vec<Version>),
-    /// That it does not exist (`If-None-Match: *`).
+    /// The resource does not exist (`If-None-Match: *`).
     Absent,
 }
 
-/// Why a precondition does not hold, with the current version.
+/// The reason why a precondition does not hold, with the current version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PreconditionError {
-    /// The resource has another version than the ones named.
+    /// The resource has none of the versions that the caller named.
     #[error("the resource has changed since it was read")]
     Failed {
         /// The version that it has.

@@ -1,16 +1,16 @@
-//! Which characters leave a mark on a page.
+//! The rule for which characters are visible.
 
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, WhiteSpace};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// BRAILLE PATTERN BLANK: its category is symbol, and no Unicode property states that its glyph is empty.
+/// BRAILLE PATTERN BLANK. Its general category is symbol, and no Unicode property states that its glyph is empty.
 const BLANK_PATTERN: char = '\u{2800}';
 
 /// Returns whether a text has a visible character.
 ///
-/// A character is visible unless Unicode gives it the property White_Space or Default_Ignorable_Code_Point, or the general
-/// category Control, Format or Surrogate; U+2800 BRAILLE PATTERN BLANK is not visible either. What is not assigned yet is
-/// visible: a later Unicode version may give it a glyph, and until then it is shown as a box.
+/// A character is visible unless Unicode gives it the property White_Space or Default_Ignorable_Code_Point, or the
+/// general category Control, Format or Surrogate; U+2800 BRAILLE PATTERN BLANK is not visible either. An unassigned
+/// character is visible: a later Unicode version may give it a glyph, and until then it is shown as a box.
 pub(crate) fn has_visible(text: &str) -> bool {
     // A fast path: nearly every name has a visible ASCII character.
     text.bytes().any(|byte| byte.is_ascii_graphic()) || text.chars().any(is_visible)

@@ -9,7 +9,7 @@ use common::{account_id, account_name, create_key, limits};
 
 #[test]
 fn an_account_is_called_after_its_id_as_far_as_that_is_free() {
-    // The third account would be account-3, but the second one has been renamed to that.
+    // The name of the third account would be account-3, but the second account has been renamed to account-3.
     let mut shop = shop();
     let rename = UpdateAccount { id: account_id(2), name: Some(account_name("account-3")), plan: None };
     shop.run(&rename).unwrap();

@@ -1,6 +1,7 @@
-//! The events of each row of the contract's tables: which ones, in which order, with which old values.
+//! The events of each row in the tables of the API contract: their kinds, their order, and their old values.
 //!
-//! Beside these, every test that runs an operation in a shop folds its events and compares the result with the records.
+//! In addition, every test that runs an operation in a shop applies its events to a snapshot and compares the result
+//! with the records.
 
 mod common;
 

@@ -1,6 +1,8 @@
-//! Footprints: a store locks exactly the records that an operation names, so they must be sufficient and no more.
+//! Footprints. A store locks exactly the records in a footprint, so the footprint must contain every record that the
+//! operation needs and no other.
 //!
-//! Sufficiency is checked in every test, since the shop hides all other records and refuses changes to them.
+//! Every test checks that footprints are sufficient, because the shop of the tests hides all other records and refuses
+//! changes to them.
 
 mod common;
 

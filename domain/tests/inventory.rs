@@ -52,7 +52,7 @@ fn check(
     let mut after = shop.rex().clone();
     after.stock = stock;
     after.pet.status = status;
-    // The units are part of the item only, the status is part of the pet too.
+    // The units are a member of the item only; the status is a member of the item and of the pet.
     after.version = version(PET_VERSION + u64::from(status != from));
     after.item_version = version(ITEM_VERSION + u64::from(stock != units || status != from));
     assert_eq!(run(&mut shop), after.versioned_item(), "{state:?} to {stock}");

@@ -28,7 +28,7 @@ fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
         (named("shelter", Some(Plan::Pro)), made("shelter", Plan::Pro)),
         (named("shelter", None), made("shelter", KeyHolder::DEFAULT_PLAN)),
         (named("zoo", None), zoo.clone()),
-        // Names are compared after folding, and the account keeps its own.
+        // Names are compared after folding, and an existing account keeps the spelling of its name.
         (named("ZOO", None), zoo.clone()),
         (named("Cafe\u{301}", None), made("Cafe\u{301}", Plan::Free)),
         (named("zoo", Some(Plan::Pro)), zoo),
@@ -74,7 +74,7 @@ fn rejects_a_key_for_an_account_on_another_plan_than_the_one_named() {
         ("zoo", Plan::Free, "pro"),
         ("zoo", Plan::Enterprise(limits(300, 10_000)), "pro"),
         ("farm", Plan::Business, "enterprise"),
-        // The same plan by name, with other limits.
+        // The account is on a plan of this name, but with other limits.
         ("farm", Plan::Enterprise(limits(7, 71)), "enterprise"),
     ];
     for (name, plan, has) in cases {
@@ -92,9 +92,9 @@ fn a_rotated_key_has_a_successor_like_it_and_stays_valid_for_the_overlap() {
         digest: KeyDigest([8; 32]),
         prefix: ApiKey::from_entropy([8; 32]).display_prefix(),
         created_at: now(),
-        // The full lifetime of the old key, not the rest of it.
+        // The successor gets the full lifetime of the old key, not the rest of it.
         expires_at: key().expires_at.map(|end| now().plus(end.since(key().created_at))),
-        // The ban too: a rotation must not clear it.
+        // The successor inherits the ban, because a rotation must not clear it.
         ..key()
     };
     assert_eq!(fresh, expected);

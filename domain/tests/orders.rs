@@ -133,7 +133,7 @@ fn a_patch_that_changes_nothing_writes_nothing() {
         (&open, update(Patch::Keep, None)),
         (&open, update(Patch::Keep, Some(false))),
         (&open, update(Patch::Clear, None)),
-        // To complete a complete order changes nothing either: not even its ship date.
+        // Completing a complete order changes nothing either, not even its ship date.
         (&fulfilled, complete()),
         (&fulfilled, update(Patch::Keep, None)),
         (&fulfilled, update(Patch::Set(hours(-2)), None)),
@@ -201,7 +201,7 @@ fn a_cancelled_order_gives_its_units_back() {
     for (status, stock, open_orders, after) in [
         (Available, 3, 0, Available),
         (Available, 3, 2, Available),
-        // A caller put it on hold while units were free. A cancelled order does not end that hold.
+        // A caller put the pet on hold while units were free. Cancelling an order does not end that hold.
         (Pending, 3, 0, Pending),
         (Pending, 3, 2, Pending),
         (Pending, 0, 0, Available),

@@ -1,4 +1,4 @@
-//! Creating, changing and deleting pets; the status table has a file of its own.
+//! Creating, changing and deleting pets. The tests of the status table are in `status_table.rs`.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn delete(precondition: Precondition) -> DeletePet {
     DeletePet { id: REX, precondition }
 }
 
-/// Pets in Dogs and in Cats.
+/// The numbers of pets in Dogs and in Cats.
 fn counts(shop: &Shop) -> (u64, u64) {
     (shop.categories[&DOGS].pets, shop.categories[&cats()].pets)
 }

@@ -1,7 +1,7 @@
 //! Random sequences of all operations, checked against the invariants after each of them.
 //!
-//! The shop of these tests checks its invariants, its versions and the footprints at every step by itself; here are
-//! the claims that span steps: units are conserved, ids are not given twice, and retries have one effect.
+//! The shop of these tests checks its invariants, its versions and the footprints at every step. These tests add the
+//! claims about several steps: units are conserved, no id is assigned twice, and retries have one effect.
 
 mod common;
 // A file beside this one would be compiled as a test binary.
@@ -16,7 +16,8 @@ use proptest::prelude::*;
 use common::{Shop, cases, hours, idempotent, shop};
 use steps::{Act, Step, any_repeatable, steps};
 
-/// Units put into the shop and taken out of it, counted from the operations and not from the records they write.
+/// The units that were put into the shop and taken out of it. They are counted from the operations, not from the
+/// records.
 #[derive(Debug)]
 struct Ledger {
     put_in: u64,
@@ -58,7 +59,7 @@ impl Ledger {
                 self.put_in += adjust.delta.get().unsigned_abs();
             }
             Act::AdjustStock(adjust) => self.taken_out += adjust.delta.get().unsigned_abs(),
-            // Orders move units between free, open and complete; the others have none.
+            // Orders move units between free, open and complete; the other operations move no units.
             Act::PlaceOrder(_)
             | Act::UpdateOrder(_)
             | Act::CancelOrder(_)
@@ -81,7 +82,7 @@ impl Ledger {
     }
 }
 
-/// Free units, and those in orders, open or complete.
+/// Returns the free units, and the units in open and complete orders.
 fn units(shop: &Shop) -> (u64, u64) {
     let free = shop.pets.values().map(|record| record.stock).sum();
     let ordered = shop.orders.values().map(|record| u64::from(record.order.quantity.get())).sum();
@@ -125,7 +126,7 @@ proptest! {
             if act.run(&mut shop, *retry) {
                 ledger.book(act, &before);
             } else {
-                // Rejected or answered from a record: at most a record is new.
+                // The operation was rejected or replayed, so it may have added an idempotency record and nothing else.
                 let mut after = shop.clone();
                 after.retries.clone_from(&before.retries);
                 prop_assert_eq!(&after, &before, "{:?}", act);
@@ -172,7 +173,7 @@ where
             assert_eq!(second, Ok(Answered { replayed: true, ..first }));
             assert_eq!(*shop, after);
         }
-        // Nothing was kept, so the second try may well be the first that succeeds.
+        // The first try was rejected and stored nothing, so the second one may succeed, but must not be a replay.
         Err(_) => assert!(!second.is_ok_and(|second| second.replayed)),
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use common::{cases, limits, now};
 
-/// More requests than any of these tests sends, so that the other window is the binding one.
+/// A limit of more requests than any of these tests sends, so that the other window is the binding one.
 const PLENTY: u32 = Limit::MAX;
 
 /// Clock readings that go forward, stay, and step back; mostly by seconds, sometimes by hours.
@@ -32,7 +32,7 @@ fn readings() -> impl Strategy<Value = Vec<Timestamp>> {
     })
 }
 
-/// The windows as plain counts: how many each number has admitted, and the highest number that any clock showed.
+/// The windows as plain counts: the requests that each window number has admitted, and the highest number so far.
 #[derive(Default)]
 struct Counts {
     admitted: BTreeMap<u32, u32>,

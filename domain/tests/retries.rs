@@ -152,7 +152,8 @@ fn a_key_is_unique_within_an_account_and_a_path() {
     assert_eq!(shop.retries.len(), 6);
 }
 
-/// A second request under the key of the first, with another body, at this time: a day after the first.
+/// Sends a second request under the key of the first one, with another body. `at` is at least a day after the first
+/// request.
 fn check_expired<O: Comparable>(first: O, second: O, at: Timestamp) {
     let mut shop = rex();
     let request = idempotent(first, 1);
@@ -168,7 +169,7 @@ fn check_expired<O: Comparable>(first: O, second: O, at: Timestamp) {
 
 #[test]
 fn a_record_that_has_expired_is_overwritten_whatever_its_body_was() {
-    // A record that expires now has expired.
+    // A record is expired at the very time of its expiry.
     for at in [hours(24), hours(25)] {
         check_expired(create_pet(), create_pet(), at);
         check_expired(create_category(), CreateCategory { new: new_category("Birds") }, at);
@@ -234,7 +235,7 @@ fn a_record_that_has_expired_makes_room() {
     request.id.key = IdempotencyKey::parse(b"second").unwrap();
     shop.now = now();
     assert_eq!(shop.run(&request), Err(IdempotencyRejection::TooManyRecords));
-    // A record that is overwritten does not raise the number, also before the store drops the expired one.
+    // Overwriting an expired record does not raise the number, even if the store has not dropped the record yet.
     let same = Idempotent { records: 1, records_max: 1, now: hours(24), ..idempotent(place(1), 1) };
     assert!(!shop.clone().run(&same).unwrap().replayed);
     request.records = 0;
@@ -243,7 +244,7 @@ fn a_record_that_has_expired_makes_room() {
 
 #[test]
 fn a_record_of_another_kind_of_operation_is_not_replayed() {
-    // The scope is part of the name, so this takes a store that has mixed its records up.
+    // The scope is part of a record's id, so only a store that has mixed up its records returns this one.
     let mut shop = rex();
     let request = idempotent(place(1), 1);
     shop.run(&idempotent(adjust(1), 1)).unwrap();

@@ -10,7 +10,7 @@ use common::{DOGS, ITEM_VERSION, PET_VERSION, REX, Shop, new_pet, shop, version}
 /// A status, whether there are free units, and whether there are open orders.
 type State = (PetStatus, bool, bool);
 
-/// The effect of a move on the free units.
+/// The effect that a change of status has on the free units.
 #[derive(Debug, Clone, Copy)]
 enum Units {
     /// They stay as they are.
@@ -21,7 +21,7 @@ enum Units {
     One,
 }
 
-/// Every state that the rules allow, to every status; none where the move is refused.
+/// Each state that the rules allow, with each new status, and the effect on the units; none if the change is refused.
 const TABLE: [(State, PetStatus, Option<Units>); 18] = [
     ((Available, true, false), Available, Some(Units::Stay)),
     ((Available, true, false), Pending, Some(Units::Stay)),
@@ -43,8 +43,8 @@ const TABLE: [(State, PetStatus, Option<Units>); 18] = [
     ((Sold, false, false), Sold, Some(Units::Stay)),
 ];
 
-/// Applies the patch, with one unit or several and one order or several where the state has any, and compares
-/// the record, its versions and the answer with the row.
+/// Applies the patch to pets in this state, with one and with several free units and open orders where the state has
+/// any. Compares the record, its versions and the answer with the row.
 fn check(state: State, patch: &PetPatch, to: PetStatus, expected: Option<Units>) {
     let (from, has_units, has_orders) = state;
     for units in if has_units { [1, 3] } else { [0, 0] } {

@@ -60,7 +60,7 @@ pub enum Failure<R> {
 }
 
 impl<R: fmt::Display> Failure<R> {
-    /// The failure in one line; for a failure of the store, its [`StoreError::report`].
+    /// The failure in one line. For a failure of the store this is its [`StoreError::report`].
     pub fn report(&self) -> String {
         match self {
             Self::Store(error) => error.report(),
@@ -69,11 +69,13 @@ impl<R: fmt::Display> Failure<R> {
     }
 }
 
-/// The result of a request that may carry an idempotency key: the decision made now, or for the first such request.
+/// The result of a request that may carry an idempotency key. It is the decision on this request, or the stored
+/// decision on the first request with the same key.
 ///
-/// Without a key every rejection is [`Failure::Rejected`]. With a key, a rejection because of the state of the shop, such as a
-/// pet that is out of stock, is stored like a success and is in [`Answered::result`]; a rejection because of the input is
-/// [`Failure::Rejected`]. A caller that needs no difference joins the two: `answer?.result.map_err(Failure::Rejected)`.
+/// Without a key every rejection is [`Failure::Rejected`]. With a key, a rejection because of the state of the shop,
+/// such as a pet that is out of stock, is stored like a success and is in [`Answered::result`]; a rejection because of
+/// the input is [`Failure::Rejected`]. A caller that treats both alike merges them:
+/// `answer?.result.map_err(Failure::Rejected)`.
 pub type Repeated<T, R> = Result<Answered<T, R>, Failure<R>>;
 
 /// Reports whether the service can do its work.

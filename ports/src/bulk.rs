@@ -9,7 +9,7 @@ use crate::{LastIds, Row, StoreError};
 /// Imports the whole shop into an empty store, or exports it. For an operator: every method blocks for as long as the disk or
 /// the network takes, so call it on a separate thread.
 ///
-/// A store that exports its rows and is filled at its start, not by an import:
+/// A store that can be exported. It gets its rows when it is created, so it refuses every import:
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -24,25 +24,25 @@ use crate::{LastIds, Row, StoreError};
 ///     }
 ///
 ///     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-///         // Breaking off is no failure.
+///         // The sink may end the export early, which is not an error.
 ///         let _ = self.0.iter().cloned().try_for_each(sink);
 ///         Ok(())
 ///     }
 /// }
 /// ```
 pub trait Bulk: Send + Sync {
-    /// Begins a bulk load into a store without a category, pet or order. Until it ends, readers see the store as it was:
-    /// empty. Writes may be refused as busy meanwhile.
+    /// Begins a bulk load into a store without a category, pet or order. Until the load ends, readers see an empty
+    /// shop, and writes may be refused as busy.
     ///
     /// # Errors
     /// [`ImportError::NotEmpty`] if the shop is not empty, [`ImportError::Store`] if the store fails.
     fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError>;
 
-    /// Passes every category, then every pet with its stock, then every order to the sink, each kind by id, until the sink
-    /// breaks off. All rows are of one moment.
+    /// Passes every category, then every pet with its stock, then every order to the sink, each kind by id, until the
+    /// sink returns `Break`. All rows show the store at one moment.
     ///
     /// # Errors
-    /// The store fails. The rows passed before are a part of the shop.
+    /// Any error of the store. The rows that were passed before it are only a part of the shop.
     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError>;
 }
 
@@ -51,7 +51,8 @@ pub trait Bulk: Send + Sync {
 /// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are stored unchanged. The store
 /// counts the open orders of a pet and the pets of a category itself.
 pub trait BulkImport {
-    /// The last ids that the store has issued, including those of deleted records: new rows need higher ids.
+    /// The last ids that the store has issued, including those of deleted records. A new row needs a higher id than
+    /// the last one of its kind.
     fn last_ids(&self) -> LastIds;
 
     /// Adds a category.
@@ -103,7 +104,7 @@ pub enum ImportError {
     /// A row contradicts the rules of the shop, or another row.
     #[error("row {row} is refused: {why}")]
     Contradiction {
-        /// The number of the row, the first of all being 1.
+        /// The number of the row. The first row of the import has number 1.
         row: u64,
         /// The contradiction.
         why: String,
@@ -111,7 +112,7 @@ pub enum ImportError {
     /// A category has a name that compares as equal to that of an earlier one. [`BulkImport::category_or_renamed`] accepts it.
     #[error("row {row} is refused: {why}")]
     Namesake {
-        /// The number of the row, the first of all being 1.
+        /// The number of the row. The first row of the import has number 1.
         row: u64,
         /// The two categories.
         why: String,

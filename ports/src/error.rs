@@ -34,8 +34,8 @@ impl fmt::Display for StoreErrorKind {
 /// A store's failure: its kind, what failed, and the driver's error that caused it. For the log, never for the client.
 ///
 /// The message says what failed and leaves the cause to the source. `Display` shows the kind and the message;
-/// [`StoreError::report`] adds the sources, and belongs into logs. No source may show a secret or a client's data: a
-/// driver whose errors can hold them is wrapped in an error that does not.
+/// [`StoreError::report`] adds the sources, and is meant for logs. No source may show a secret or a client's data: a
+/// driver whose errors can contain them is wrapped in an error that does not.
 ///
 /// ```
 /// use std::io;
@@ -46,7 +46,8 @@ impl fmt::Display for StoreErrorKind {
 /// assert_eq!(error.to_string(), "the store is unavailable: append");
 /// assert_eq!(error.report(), "the store is unavailable: append: connection reset");
 /// ```
-// Boxed: results with this error cross the hot path, and stay as small as their success.
+// Boxed, because functions on the hot path return this error: their `Result` stays about as small as its success
+// value.
 #[derive(Clone)]
 pub struct StoreError(Box<Inner>);
 
@@ -54,7 +55,7 @@ pub struct StoreError(Box<Inner>);
 struct Inner {
     kind: StoreErrorKind,
     message: Cow<'static, str>,
-    /// Shared: one failure answers all callers of a batch.
+    /// Shared by clones of the error, because all callers of a failed batch get the same error.
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
@@ -84,14 +85,14 @@ impl StoreError {
         Self::new(StoreErrorKind::Corrupt, message)
     }
 
-    /// The same failure, caused by this error.
+    /// Returns the same failure with this error as its source.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.0.source = Some(Arc::new(source));
         self
     }
 
-    /// The same failure and source as another kind.
+    /// Returns the same failure with another kind. Its message and its source stay.
     #[must_use]
     pub fn with_kind(mut self, kind: StoreErrorKind) -> Self {
         self.0.kind = kind;
@@ -108,14 +109,14 @@ impl StoreError {
         &self.0.message
     }
 
-    /// The message and those of all sources, without the kind.
+    /// The message, followed by the messages of all sources, without the kind.
     pub fn reason(&self) -> String {
         let mut text = self.0.message.to_string();
         let mut next = self.source();
         while let Some(error) = next {
             text.push_str(": ");
             match error.downcast_ref::<Self>() {
-                // The kind of the outer failure is the one that counts.
+                // The kind of a source is left out, because only the kind of the outermost error counts.
                 Some(inner) => text.push_str(inner.message()),
                 None => text.push_str(&error.to_string()),
             }
@@ -124,7 +125,7 @@ impl StoreError {
         text
     }
 
-    /// The kind, the message and those of all sources, in one line.
+    /// The kind, the message, and the messages of all sources, in one line.
     pub fn report(&self) -> String {
         format!("{}: {}", self.0.kind, self.reason())
     }

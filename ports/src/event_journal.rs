@@ -22,21 +22,22 @@ pub struct EventBatch<'a> {
 /// The positions that a page of older events reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRange {
-    /// The position before the first one.
+    /// The position before the first one that is read.
     pub after: Position,
-    /// The last position. It is in the journal.
+    /// The last position that is read. The journal must contain it.
     pub last: Position,
-    /// The order of the batches.
+    /// The order in which the batches are passed.
     pub order: PageOrder,
 }
 
-/// Reads the batches of events of a journal, beside its writer and on another thread. Blocking.
+/// Reads the event batches of a journal on a separate thread while the journal is written. Its calls block.
 pub trait EventBatchReader: Send {
-    /// Passes each batch with a position in the range to `into`, in the order of the range, until `into` breaks off.
-    /// Returns the extent of the log at the same moment. No read transaction outlives the call.
+    /// Passes each batch with a position in the range to `into`, in the order of the range, until `into` returns
+    /// `Break`. Returns the extent of the log at the same moment. No read transaction outlives the call.
     ///
-    /// If events behind `after` have been dropped, no batch is passed: the caller compares the extent with the range. A
-    /// batch that is missing from the middle is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
+    /// If events after `range.after` have been dropped, no batch is passed. The caller finds this out by comparing the
+    /// returned extent with the range. A batch that is missing from the middle is
+    /// [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
     fn read(
         &mut self,
         range: &EventRange,
@@ -49,7 +50,7 @@ pub trait EventBatchReader: Send {
 pub struct EventLimits {
     /// Batches whose latest event is older than this are dropped.
     pub not_before: Timestamp,
-    /// The maximum number of bytes of all bodies. The oldest batches are dropped until the rest is within it.
+    /// The maximum number of bytes of all bodies. The oldest batches are dropped until the remaining ones fit.
     pub bytes_max: u64,
 }
 
@@ -58,6 +59,6 @@ pub struct EventLimits {
 pub struct EventsPruned {
     /// The extent of the log after the step.
     pub bounds: EventBounds,
-    /// Further batches are to be dropped.
+    /// `true` if more batches are due to be dropped.
     pub has_more: bool,
 }

@@ -78,14 +78,15 @@ pub enum EventRead {
 
 /// Reads the event log.
 ///
-/// An implementation keeps these, and `petstore-tests` proves them:
+/// An implementation must keep these rules, which the suite in `petstore-tests` tests:
 /// - An event is in the log if and only if its change is committed, and both are seen together.
-/// - A change that was answered is in every page that is read afterwards, on every handle.
-/// - If an operation saw the effect of another one, or was sent after the other one was answered, its events come later.
-/// - No event is inserted before a position that a reader was given as the last one. The events of one decision stand
-///   together, in the order of [`happenings`](petstore_domain::happenings).
+/// - Once a change was answered, every page that is read on any handle has its events.
+/// - If operation B saw the effect of operation A, or was sent after A was answered, the events of B come after those
+///   of A.
+/// - Once a reader was given a position as the last one of the log, no event is inserted before it. The events of one
+///   decision stand together, in the order of [`happenings`](petstore_domain::happenings).
 /// - A page neither skips nor repeats an event; dropped events lead to [`EventRead::Expired`], never to a gap.
-/// - No lock and no read transaction outlives a page.
+/// - The reader holds no lock and no read transaction after it has returned a page.
 ///
 /// A log that drops no event and has no gap between positions:
 ///
@@ -171,7 +172,7 @@ pub trait EventReader: Send + Sync {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>>;
 }
 
-/// The end of an event log, as a waiting reader knows it.
+/// The end of an event log at one moment. A reader waits until the end differs from the one that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEnd {
     /// The epoch of the log.

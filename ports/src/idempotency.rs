@@ -6,8 +6,9 @@ use crate::{Reply, StoreError};
 
 /// Counts idempotency records.
 ///
-/// The count is the input of [`Idempotent::records`](petstore_domain::Idempotent::records). It is not part of a footprint, so
-/// that two requests of one account under different keys share no record: the limit is soft.
+/// The count is the input of [`Idempotent::records`](petstore_domain::Idempotent::records). It is not part of a
+/// footprint, because otherwise all requests of one account would conflict with each other. So requests that run at
+/// the same time may exceed the limit a little.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -24,8 +25,8 @@ use crate::{Reply, StoreError};
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait IdempotencyRecords: Send + Sync {
-    /// The number of records of an account. It includes at least those of all requests that were answered before the call,
-    /// until [`Housekeeping`](crate::Housekeeping) drops them. Records of requests in flight may be included. A record that
-    /// replaces an expired one does not count again.
+    /// The number of records of an account. It includes the records of all requests that were answered before the
+    /// call, except those that [`Housekeeping`](crate::Housekeeping) has dropped. Records of requests in flight may be
+    /// included. A record that replaces an expired one does not count again.
     fn records_of(&self, account: AccountId) -> Reply<Result<u32, StoreError>>;
 }

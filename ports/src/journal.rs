@@ -1,7 +1,7 @@
-//! The service provider interface of the store in memory: a [`Journal`] makes it durable.
+//! The service provider interface of the store in memory: a [`Journal`] makes the store durable.
 //!
-//! The store decides, orders and indexes in memory. A journal only stores what was committed: it appends a [`Batch`] of changes
-//! at a time, and passes all rows to the store when that is opened.
+//! The store decides, orders and indexes in memory. A journal only stores what was committed: it appends a [`Batch`]
+//! of changes at a time, and passes all rows to the store when the store is opened.
 
 use petstore_domain::{
     Account, AccountId, CategoryRecord, Changes, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord,
@@ -22,44 +22,45 @@ impl BatchNumber {
     }
 }
 
-/// The last id issued of each kind; 0 if there is none. Stored separately from the records, because the id of a deleted record
-/// must not be issued again.
+/// The last id that was issued, for each kind of record; 0 if none was. Stored separately from the records, because
+/// the id of a deleted record must not be issued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LastIds {
-    /// Of pets.
+    /// The last id of a pet.
     pub pet: u64,
-    /// Of categories.
+    /// The last id of a category.
     pub category: u64,
-    /// Of orders.
+    /// The last id of an order.
     pub order: u64,
-    /// Of accounts.
+    /// The last id of an account.
     pub account: u64,
-    /// Of keys.
+    /// The last id of a key.
     pub key: u64,
 }
 
 /// Decisions that are committed together.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// One more than the previous batch.
+    /// The number of the batch: one more than that of the previous batch.
     pub number: BatchNumber,
-    /// The changes of each decision, in the order of the decisions. Several may change the same record.
+    /// The changes of each decision, in the order of the decisions. Several decisions may change the same record.
     pub changes: &'a [Changes],
     /// The last ids issued, including those in this batch.
     pub last_ids: LastIds,
-    /// The events of the changes, if there are any. They follow the last event of the batches before.
+    /// The events of the changes, if there are any. They follow the last event of the previous batches.
     pub events: Option<EventBatch<'a>>,
 }
 
-/// A bulk load without its rows.
+/// A description of a bulk load, without the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BulkLoad {
-    /// One more than the previous batch.
+    /// The number of the load as a batch: one more than that of the previous batch.
     pub number: BatchNumber,
-    /// The last ids issued, including those of its rows.
+    /// The last ids issued, including those of the rows that are loaded.
     pub last_ids: LastIds,
-    /// The new epoch of a reset: the journal first deletes everything except accounts and keys, which lose their bans and usage.
-    /// None for an import, into a journal without categories, pets and orders.
+    /// The new epoch of the journal if the load is a reset. The journal then first deletes everything except accounts
+    /// and keys, and removes the bans of the keys. None if the load is an import, into a journal without categories,
+    /// pets and orders.
     pub new_epoch: Option<u64>,
     /// The epoch of the event log that begins with the load. All older events are dropped.
     pub event_epoch: u64,
@@ -91,7 +92,7 @@ pub enum Row {
     Key(Box<KeyRecord>),
     /// An idempotency record.
     Idempotency(Box<IdempotencyRecord>),
-    /// The usage of an account when it was last written behind.
+    /// The usage of an account. It is stored some time after the requests, so it may be older than the other rows.
     Usage(UsageCount),
 }
 
@@ -114,10 +115,10 @@ pub struct Header {
 ///
 /// An implementation guarantees the following, and `petstore-tests` tests it:
 /// - `append` is atomic, even if it is interrupted, and an acknowledged batch survives a power cut.
-/// - After an error of any method except `load` the store calls `recover`, repeatedly until it succeeds, and nothing else
-///   before that.
-/// - `load` returns exactly the records that the batches left. It parses each row like external input: a row that does not
-///   parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table and the row, never a default value.
+/// - After an error of any method except `load` the store calls only `recover`, repeatedly until that succeeds.
+/// - `load` returns exactly the records that exist after all batches in the journal. It parses each row like external
+///   input: a row that does not parse is [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt), with the table
+///   and the row, never a default value.
 ///
 /// A journal of categories alone, which drops events at once and loses everything when the process ends:
 ///
@@ -149,7 +150,7 @@ pub struct Header {
 ///     }
 ///
 ///     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
-///         // A batch that fails leaves nothing behind.
+///         // The records are changed in a copy, so that a batch that fails changes nothing.
 ///         let mut records = self.records.clone();
 ///         for change in batch.changes.iter().flat_map(Changes::as_slice) {
 ///             match change {
@@ -161,7 +162,7 @@ pub struct Header {
 ///         self.records = records;
 ///         (self.header.last_batch, self.header.last_ids) = (batch.number, batch.last_ids);
 ///         if let Some(events) = batch.events {
-///             // Dropped at once: the log ends where it begins.
+///             // This journal keeps no event, so the log ends where it begins.
 ///             let mut bounds = self.bounds.lock().unwrap();
 ///             (bounds.pruned, bounds.last) = (events.last, events.last);
 ///         }
@@ -223,33 +224,38 @@ pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
-    /// Appends a batch. Ok means that all of it is on disk under its number; after an error it is unknown if it is. A
-    /// batch has at least one change.
+    /// Appends a batch. Ok means that the whole batch is on disk under its number. After an error it is unknown
+    /// whether the batch is on disk. A batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;
 
-    /// Reopens the storage and returns the number of its last batch, by which the store applies or drops the batch in doubt.
-    /// After a failed sync the old handle must not be used: data that it returns may not be on disk. Callers wait meanwhile, so
-    /// the call should return within some tenths of a second, even if it fails again. It may take as long as reading the whole
-    /// file only after a write has found damage.
+    /// Reopens the storage and returns the number of its last batch. From the number the store learns whether a batch
+    /// whose `append` failed is on disk. If it is, the store applies the batch in memory; if not, the store drops it.
+    /// The old handle must not be used after a failed sync, because data that it returns may not be on disk. Callers of
+    /// the store wait during this call, so it should return within some tenths of a second, even if it fails again. It
+    /// may take as long as reading the whole file only after a write has found damage.
     fn recover(&mut self) -> Result<BatchNumber, StoreError>;
 
-    /// Checks that the storage answers and is still the one that was opened. Changes nothing. Called about once a second.
+    /// Checks that the storage answers and is still the storage that was opened. Changes nothing. Called about once a
+    /// second.
     fn check(&mut self) -> Result<(), StoreError>;
 
-    /// Stores usage. It is written behind: a crash may lose the last second of it.
+    /// Stores usage. The store calls this some time after it has counted the requests, so a crash may lose the last
+    /// second of usage.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
 
-    /// Deletes idempotency records that have expired at this time, a bounded number of them. Returns the number.
+    /// Deletes a bounded number of the idempotency records that have expired at this time. Returns how many it
+    /// deleted.
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Drops the oldest batches of events until the rest is within the limits, a bounded number of them. Only whole
-    /// batches are dropped, beginning with the oldest, so that the log has no gap.
+    /// Drops the oldest batches of events until the rest is within the limits, but only a bounded number of batches in
+    /// one call. It drops whole batches only, beginning with the oldest, so that the log has no gap.
     fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError>;
 
     /// Returns a reader of the events. It must be dropped before the journal.
     fn event_reader(&self) -> Box<dyn EventBatchReader>;
 
-    /// Loads rows into an empty shop, or after clearing the shop, as one batch that is atomic like `append`. The same
-    /// step begins a new epoch of the event log. The order of the rows is categories, pets, orders.
+    /// Loads rows as one batch, which is atomic like that of `append`. The shop is empty, or is cleared first if
+    /// [`BulkLoad::new_epoch`] is given. The same step begins a new epoch of the event log. The order of the rows is
+    /// categories, pets, orders.
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError>;
 }

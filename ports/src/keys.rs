@@ -1,4 +1,4 @@
-//! Keys and accounts: found by every request, listed by an operator.
+//! Keys and accounts. Every request looks up its key; an operator lists keys and accounts.
 
 use async_trait::async_trait;
 use petstore_domain::{
@@ -7,12 +7,13 @@ use petstore_domain::{
 
 use crate::{Reply, StoreError};
 
-/// The term that a key is looked up by.
+/// The value by which a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLookup {
     /// The digest of its secret.
     Digest(KeyDigest),
-    /// The id from an earlier look-up: a secret never moves to another key.
+    /// The key's id, which an earlier look-up by the digest returned. It always names the same key as the digest,
+    /// because a secret is never reassigned to another key.
     Id(KeyId),
 }
 
@@ -27,7 +28,7 @@ pub struct Credential {
     pub plan: Plan,
     /// The scopes that the key grants.
     pub scopes: Scopes,
-    /// The time from which it is not valid, if there is one.
+    /// The time from which the key is not valid; none if it never expires.
     pub expires_at: Option<Timestamp>,
     /// `true` if an operator has revoked it.
     pub revoked: bool,
@@ -40,7 +41,8 @@ pub struct Credential {
 pub struct RecordedBan {
     /// The end of the last ban, if there was one.
     pub until: Option<Timestamp>,
-    /// The time of an operator's last lift. Bans that began at or before it are over, recorded or not.
+    /// The time at which an operator last lifted the key's ban. Bans that began at or before this time are over,
+    /// whether they are recorded or not.
     pub lifted_at: Option<Timestamp>,
 }
 
@@ -97,7 +99,8 @@ pub trait KeyReader: Send + Sync {
     fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>>;
 }
 
-/// Lists accounts and keys. For an operator: the cost may depend on how many there are, and a `limit` has no bound.
+/// Lists accounts and keys for an operator. The cost of a call may depend on the number of accounts and keys, and
+/// `limit` has no upper bound.
 ///
 /// A directory over two sorted maps:
 ///

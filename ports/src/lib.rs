@@ -1,4 +1,4 @@
-//! The traits on the edge of the hexagon.
+//! The ports of the hexagonal architecture: the traits between the rules of the shop, its transports and its stores.
 //!
 //! [`api`] holds the driving ports, which a transport calls. All other traits are driven ports, which an adapter implements.
 //! They are object-safe and used as `Arc<dyn Port>`, and a [`Journal`] as `Box<dyn Journal>`. Their contracts are in their

@@ -1,8 +1,8 @@
-//! Quotas: the quota store counts one request in an account's windows and returns what is left.
+//! Quotas: the quota store counts one request in an account's windows and returns the quota that is left.
 //!
 //! Not every quota store can run an operation of the domain, so a request carries the parameters of the rule. The
-//! arithmetic is the domain's ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]). An adapter calls it or
-//! implements it again; the suite of `petstore-tests` compares both on random sequences.
+//! domain defines the arithmetic ([`petstore_domain::Windows`], [`petstore_domain::BanPolicy`]). An adapter calls it
+//! or implements it again; the suite of `petstore-tests` compares the adapter with the domain on random sequences.
 
 use std::net::IpAddr;
 
@@ -13,26 +13,26 @@ use crate::{RecordedBan, Reply, StoreError};
 /// The cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// None: the windows neither refuse the request nor count it.
+    /// No cost: the windows neither refuse the request nor count it.
     Nothing,
-    /// One request of each window.
+    /// The cost of one request in each window.
     One,
 }
 
 /// A request that is to be admitted.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// Its key, which a ban applies to.
+    /// The key of the request. A ban applies to a key.
     pub key: KeyId,
     /// The account that owns the key and has the windows.
     pub account: AccountId,
     /// The limits of the account's plan.
     pub limits: Limits,
-    /// The cost of the request.
+    /// The number of requests that this one counts as.
     pub cost: Cost,
     /// The parameters of the ban rule.
     pub bans: BanPolicy,
-    /// The ban in the key's record. The keys may be in another store than the quotas.
+    /// The ban in the key's record. It is passed here because the keys may be in another store than the quotas.
     pub recorded_ban: RecordedBan,
     /// The time of the request.
     pub now: Timestamp,
@@ -60,25 +60,26 @@ pub enum Verdict {
 pub struct AddressVerdict {
     /// `true` if the request is admitted. A request without a cost always is.
     pub admitted: bool,
-    /// The usage of its minute.
+    /// The usage of the address in this minute.
     pub usage: WindowUsage,
 }
 
 /// Counts requests.
 ///
 /// An implementation guarantees:
-/// - One atomic step checks, in this order, the key's ban, the day and the minute, and counts in both windows only if both
-///   admit: exactly the limit is admitted, for any number of concurrent requests.
-/// - The number of a window never decreases: a clock that steps back does not grant requests.
-/// - The strike after the last allowed one bans the key, and the ban refuses that request already. A ban clears the strikes:
-///   after its end the count starts at zero.
-/// - A ban that [`Quotas::take`] has decided is in force at once on this handle, even if recording it fails. Verdicts return
-///   it as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] has it.
+/// - One atomic step checks the key's ban, the day window and the minute window, in this order. It counts the request
+///   in both windows only if both admit it. So exactly the limit is admitted, for any number of concurrent requests.
+/// - A window is never replaced by an earlier one, so a clock that steps back does not grant requests.
+/// - The strike after the last allowed one bans the key, and that request is already refused because of the ban. A ban
+///   clears the strikes: after the ban ends, the count starts at zero.
+/// - A ban that [`Quotas::take`] has decided is in force at once on this handle, even if recording it fails. Verdicts
+///   return the ban as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] contains it.
 /// - A ban in [`Ask::recorded_ban`] is in force, even if another handle has decided it. A ban that began at or before
 ///   [`RecordedBan::lifted_at`] is over. The first request with a new `lifted_at` clears the strikes.
 /// - If a reply of [`Quotas::take`] is dropped before it is ready, the windows may or may not have counted the request.
 ///
-/// Requests in flight are not counted here: each process counts its own, so that the count ends with the process.
+/// Requests in flight are not counted here. Each process counts its own in memory, so that the counts end with the
+/// process.
 ///
 /// Quotas of one process, without bans:
 ///
@@ -131,7 +132,7 @@ pub trait Quotas: Send + Sync {
 /// - Two addresses may share a count when the table is full; no address gets more requests than the limit.
 /// - All addresses of an IPv6 /64 share one count: a client that has one of them usually has all. An IPv4-mapped IPv6
 ///   address (`::ffff:192.0.2.1`) counts as that IPv4 address.
-/// - The number of a window never decreases.
+/// - A window is never replaced by an earlier one.
 ///
 /// A table of 1,024 counts, where two addresses share one if they have the same hash:
 ///
@@ -190,7 +191,7 @@ pub trait Quotas: Send + Sync {
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait AddressLimits: Send + Sync {
-    /// Counts one request in the minute of its address, unless the limit is reached.
+    /// Counts one request in the minute window of its address, unless the limit is reached.
     fn take_address(
         &self,
         address: IpAddr,

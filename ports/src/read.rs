@@ -1,7 +1,7 @@
-//! Reads, one method for each query.
+//! Reads, with one method for each query.
 //!
-//! A page is a keyset page: its cost depends on the page, not on the table. Records are handed to the caller's sink, not
-//! collected in a vector.
+//! A page is a keyset page: its cost depends on the page, not on the table. Records are passed to the caller's sink,
+//! not collected in a vector.
 
 use async_trait::async_trait;
 use petstore_domain::{
@@ -142,8 +142,9 @@ pub type OrderSink<'a> = &'a mut (dyn FnMut(&OrderRecord) + Send);
 
 /// Reads pets, and the inventory with them: a pet and its stock are one record.
 ///
-/// A record is always as one commit left it, and filters see the same state of it. A page is not a snapshot. Yet a record that
-/// exists and meets the filter throughout a walk over all pages is returned exactly once, whatever is written meanwhile.
+/// Each record is passed in the state that one commit left, and the filter is applied to that same state. A page is
+/// not a snapshot. Yet a record that exists and meets the filter throughout a walk over all pages is returned exactly
+/// once, whatever is written meanwhile.
 ///
 /// A reader of one pet:
 ///

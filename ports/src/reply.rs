@@ -27,7 +27,7 @@ pub type Reply<T> = ScopedReply<'static, T>;
 pub struct ScopedReply<'a, T>(Inner<'a, T>);
 
 enum Inner<'a, T> {
-    /// None once it has been polled.
+    /// The value; none after the reply was polled.
     Now(Option<T>),
     Later(LaterReply<'a, T>),
 }

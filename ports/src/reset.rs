@@ -6,12 +6,12 @@ use crate::{Row, StoreError};
 
 /// A store that can be reset.
 ///
-/// An implementation must keep these, and `petstore-tests` proves them:
-/// - A reset is one step, also on disk: a transition runs before or after it, and a power cut leaves the state before or the
-///   state after it. Concurrent reads may find the shop empty.
-/// - Accounts and keys stay. Everything else is removed: the shop, the answers that are stored for retries, usage, strikes and
-///   bans. Bans that are in force and not recorded yet are removed too: a [`BanKey`](petstore_domain::BanKey) for one of them
-///   that runs later has no effect.
+/// An implementation must keep these rules, which the suite in `petstore-tests` tests:
+/// - A reset is atomic, also on disk: each operation runs before or after it, and a power cut leaves the state before
+///   or the state after it. Concurrent reads may find the shop empty.
+/// - Accounts and keys stay. Everything else is removed: the shop, the answers that are stored for retries, usage,
+///   strikes and bans. Bans that are in force but not recorded yet are removed too: if a
+///   [`BanKey`](petstore_domain::BanKey) for such a ban runs later, it has no effect.
 ///
 /// A store in memory whose state is behind one lock:
 ///
@@ -61,8 +61,8 @@ pub trait Resettable: Send + Sync {
     /// [`StoreErrorKind::Unavailable`](crate::StoreErrorKind::Unavailable) if the disk fails.
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError>;
 
-    /// Forgets usage, strikes and bans, so that new windows begin, even at a time before the windows that were used. Blocks
-    /// until it is done.
+    /// Forgets usage, strikes and bans. New windows begin, even if the time is now before the windows that were in
+    /// use. Blocks until it is done.
     ///
     /// # Errors
     /// [`StoreErrorKind::Busy`](crate::StoreErrorKind::Busy) while an import or an export runs, and

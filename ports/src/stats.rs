@@ -39,6 +39,7 @@ pub struct StoreCounts {
 /// }
 /// ```
 pub trait StoreStats: Send + Sync {
-    /// The counts. The call waits for short locks only: a store behind a network returns its last counts.
+    /// The counts. The call may wait for short locks only, so a store behind a network returns the counts that it last
+    /// fetched.
     fn counts(&self) -> StoreCounts;
 }

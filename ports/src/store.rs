@@ -5,7 +5,7 @@ use petstore_domain::Timestamp;
 
 use crate::StoreError;
 
-/// Periodic work of a store. It has three parts, because they differ in who runs them when several nodes share one storage:
+/// Periodic work of a store. It has three parts, which run on different nodes if several nodes share one storage:
 ///
 /// | Part | Runs on | When several nodes run it |
 /// |---|---|---|
@@ -13,8 +13,8 @@ use crate::StoreError;
 /// | [`note_usage`](Self::note_usage) | every node, for the usage that it counted itself | they do not affect each other |
 /// | [`watch`](Self::watch) | every node, for its own connection to the storage | they do not affect each other |
 ///
-/// Each part is called about once a second, and `watch` beside the others: a call of theirs that hangs must not delay it.
-/// Readers and quotas see no change by any of them.
+/// Each part is called about once a second. `watch` is called concurrently with the other parts, so that a call of theirs
+/// that hangs does not delay it. Readers and quotas see no change by any part.
 ///
 /// A store without expired records and without storage:
 ///
@@ -50,17 +50,17 @@ use crate::StoreError;
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Housekeeping: Send + Sync {
-    /// Drops idempotency records that have expired at this time, and events that are no longer kept; a bounded number of
-    /// both. Returns the number of records that it dropped. A record that has not expired stays, even if its subject is
-    /// deleted. Several nodes may call this at once.
+    /// Drops a bounded number of idempotency records that have expired at this time, and of events that are no longer
+    /// kept. Returns the number of records that it dropped. A record that has not expired stays, even if its subject
+    /// is deleted. Several nodes may call this at once.
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError>;
 
-    /// Writes the usage behind that this handle counted and that its storage does not have yet, of a bounded number of
-    /// accounts. Drops nothing.
+    /// Writes usage to the storage, for a bounded number of accounts: the usage that this handle has counted and that
+    /// the storage does not have yet. Drops nothing.
     async fn note_usage(&self) -> Result<(), StoreError>;
 
-    /// Asks the storage of this handle for an answer. While a call has not completed for some time,
-    /// [`StoreHealth::check`] fails on this handle. Drops and writes nothing.
+    /// Sends a request to the storage and waits for its answer. If a call does not complete for some time,
+    /// [`StoreHealth::check`] fails on this handle. The call drops and writes nothing.
     async fn watch(&self, now: Timestamp) -> Result<(), StoreError>;
 }
 

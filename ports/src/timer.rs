@@ -50,6 +50,7 @@ pub trait Timer: Send + Sync {
     /// The time since a fixed moment in the past.
     fn elapsed(&self) -> Duration;
 
-    /// Completes when this much time has passed since the first poll. Called only where something has to be waited for.
+    /// Completes when this much time has passed since the first poll. The service does not call it for a reply that is
+    /// ready at once.
     fn sleep(&self, duration: Duration) -> Reply<()>;
 }

@@ -7,25 +7,27 @@ use petstore_domain::{Changes, Footprint, Operation, Timestamp, View, happenings
 
 use crate::StoreError;
 
-/// An operation as a store sees it: without its types and without its rejections.
+/// An operation in the form in which a store runs it, without the types of its result and of its rejections.
 pub trait Transition: Send + Sync {
     /// Names every record that [`Transition::decide`] may look at, given what is loaded so far.
     fn footprint(&self, seen: &View) -> Footprint;
 
-    /// Returns the changes to write. None means that nothing is written; the view must be consistent for that decision, too.
+    /// Returns the changes to write; none if nothing is to be written. The view must be consistent for such a
+    /// decision, too.
     fn decide(&self, view: &View) -> Option<Changes>;
 }
 
 /// Runs transitions, each atomically.
 ///
-/// An implementation must keep these, and `petstore-tests` proves them:
-/// - Transitions are serializable with respect to their footprints: everything that `decide` saw still held when its changes
-///   were made. For a decision of None it held at one moment: a view that is loaded in pieces may show a state that never
-///   existed.
-/// - A read outside the footprint sees nothing. A decision of None leaves no trace.
-/// - The changes of a transition become visible together: a reader that has seen one of its records finds the others in
-///   later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
-/// - The reply comes after the commit. The last decision before the reply is the one that counts.
+/// An implementation must keep these rules, which the suite in `petstore-tests` tests:
+/// - Transitions are serializable with respect to their footprints: everything that `decide` saw still held when its
+///   changes were made. If `decide` returned None, everything that it saw must have held at one moment, because a view
+///   that is loaded in pieces may show a state that never existed.
+/// - `decide` cannot read a record outside the footprint. A decision of None leaves no trace.
+/// - The changes of a transition become visible together: a reader that has seen one of the changed records finds the
+///   others changed in later reads. A credential may lag behind ([`KeyReader`](crate::KeyReader)).
+/// - The reply comes after the commit. A store may call `decide` several times; the last decision before the reply
+///   counts.
 /// - A panic in `decide` fails that transition alone, as [`StoreErrorKind::Corrupt`](crate::StoreErrorKind::Corrupt).
 /// - If the caller drops its future, the transition is done entirely or not at all.
 /// - Ids are part of the view. No id is written twice, on any handle of the store. A create that was sent after another one
@@ -79,8 +81,8 @@ pub trait Transition: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Transactor: Send + Sync {
-    /// Loads the footprint of a transition, lets it decide, and writes its changes. Ok means that they are as durable as this
-    /// store makes them, or that there was nothing to write.
+    /// Loads the footprint of a transition, lets it decide, and writes its changes. Ok means that the changes are as
+    /// durable as this store makes them, or that the transition made none.
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError>;
 }
 

@@ -51,7 +51,7 @@ const PIPE: usize = 64 * 1024;
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn main() {
-    // In the build folder, since a temporary folder may be in memory.
+    // The folder is in the build folder, because a temporary folder may be in memory.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("steps-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let mut criterion = Criterion::default()
@@ -344,7 +344,7 @@ impl Entropy for Counted {
     }
 }
 
-/// Returns the output of a future that is ready at the first poll, as those of a store in memory are.
+/// Returns the output of a future that is ready at the first poll, as the futures of a store in memory are.
 fn answered<F: Future>(future: F) -> F::Output {
     match poll(pin!(future)) {
         Poll::Ready(output) => output,

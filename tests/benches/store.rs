@@ -18,7 +18,7 @@ use tokio::time::Instant;
 /// Rounds of a comparison; the median is printed.
 const ROUNDS: usize = 15;
 
-/// One pet of this number is in the rare category.
+/// One pet in this many is in the rare category.
 const RARE: u32 = 1_000;
 
 const RARE_CATEGORY: u64 = 11;
@@ -26,7 +26,7 @@ const RARE_CATEGORY: u64 = 11;
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     println!("| what | figure |\n|---|---|");
-    // Measured first: memory that another measurement frees would be reused and not counted.
+    // This measurement is the first, because memory that an earlier one has freed would be reused and not counted.
     memory();
     pages(&runtime);
     rare(&runtime);
@@ -52,8 +52,8 @@ fn pages(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// A page of 100 of the rare pets, one in [`RARE`], and a page of all pets. `PETS` sets their number; ten million take
-/// a GB.
+/// A page of 100 of the rare pets, one in [`RARE`], and a page of all pets. The variable `PETS` sets the number of all
+/// pets.
 fn rare(runtime: &tokio::runtime::Runtime) {
     let pets = std::env::var("PETS").map_or(1_000_000, |pets| pets.parse().expect("PETS is a number"));
     // At least a hundred rare pets follow the start of the last page.

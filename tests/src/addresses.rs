@@ -15,7 +15,7 @@ const LIMIT: u32 = 30;
 /// Addresses of the flood: more than a table of bounded size holds.
 const FLOOD: u32 = 100_000;
 
-/// Concurrent callers of the flood: one alone would take minutes where a call takes a millisecond.
+/// Concurrent callers of the flood. A single caller would take minutes on a store whose calls take a millisecond each.
 const FLOODERS: u32 = 32;
 
 impl Subject {
@@ -121,8 +121,8 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     );
 }
 
-/// A dual-stack listener reports an IPv4 address as IPv6. It counts as that IPv4 address, although all of them
-/// are in one /64.
+/// A dual-stack listener reports an IPv4 address as an IPv6 address. It counts as that IPv4 address, although all such
+/// IPv6 addresses are in one /64 network.
 pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
     for number in [0x0A00_0001, 0x0A00_0002] {
@@ -131,8 +131,8 @@ pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     }
 }
 
-/// However many addresses flood the table, none is admitted above its limit: neither the earlier ones, nor a
-/// repeated one of the flood.
+/// No address is admitted above its limit, however many addresses flood the table. This holds for addresses from before
+/// the flood and for a repeated address of the flood.
 pub async fn a_flood_of_addresses_grants_no_extra_requests(subject: &Subject) {
     let early = four(0xC0A8_0001);
     let before = subject.admitted(early, LIMIT - 1, at(0)).await;

@@ -1,4 +1,4 @@
-//! Records that must agree: the records that a transition decides on do not change before its write.
+//! Records that must agree: no record that an operation has read changes before the operation's changes are written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,8 @@ fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Reject
     })
 }
 
-/// The records that `decide` has read are unchanged when its changes are written, also the ones that it does not write.
+/// The records that `decide` has read are unchanged when its changes are written, including records that it does not
+/// write.
 pub async fn transitions_have_no_write_skew(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);
@@ -55,12 +56,12 @@ pub async fn transitions_have_no_write_skew(subject: &Subject) {
     }
 }
 
-/// Reads categories and pets in one step: for each category, its count and the number of pets.
+/// Reads categories and pets in one step: for each category, its stored count of pets and the number of pets in it.
 #[derive(Clone)]
 struct Audit {
     categories: [CategoryId; 2],
     pets: Vec<PetId>,
-    /// `true` to return the counts as a rejection, which a store sees as `None`, like a transition without changes.
+    /// If true, the counts are returned as a rejection, so that the store sees an operation without changes.
     refuses: bool,
 }
 
@@ -85,8 +86,8 @@ impl Operation for Audit {
     }
 }
 
-/// A commit is visible whole or not at all, also to a transition that then writes nothing: pets move between
-/// two categories, whose counts always match.
+/// A commit is visible as a whole or not at all. Pets move between two categories while an audit compares each
+/// category's count with its pets. The audit never sees a difference, even if it is rejected and so writes nothing.
 pub async fn a_commit_is_visible_whole(subject: &Subject) {
     let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
     let mut pets = Vec::new();
@@ -126,8 +127,9 @@ pub async fn a_commit_is_visible_whole(subject: &Subject) {
     assert_eq!(torn, None, "a commit is seen whole: pets counted and pets there, for each category");
 }
 
-/// A growing footprint keeps its earlier names locked: all callers move one pet, which names its category only
-/// after it has been loaded, and every category counts the pets in it.
+/// A record that an operation has named stays locked while the operation's footprint grows. All callers move one pet,
+/// and can name the pet's category only after the pet has been loaded. In the end every category counts exactly its
+/// pets.
 pub async fn a_growing_footprint_keeps_its_earlier_names(subject: &Subject) {
     let mut categories = Vec::new();
     for name in ["Dogs", "Cats", "Birds", "Fish"] {

@@ -14,7 +14,7 @@ use crate::make::{at, fresh_secret, limits};
 use crate::quota_model::{ask, impatient, tally};
 use crate::together::{joined, together};
 
-/// The Free plan: 60 a minute, and so 60 strikes.
+/// The Free plan: 60 requests a minute, and therefore 60 strikes.
 const FREE: Limits = PlanTable::SPECIFICATION.free;
 
 /// The length of the first default ban, in seconds.
@@ -69,7 +69,7 @@ pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     }
 }
 
-/// The strikes are cleared by a ban: a client whose day is used up is refused as often as before, and only then
+/// A ban clears the strikes. A client whose day is used up is then refused as often as before the ban until it is
 /// banned again.
 pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
@@ -87,8 +87,8 @@ pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     }
 }
 
-/// Each further ban within a day of the one before lasts twice as long, at most a day; after a day without a
-/// ban the next one has the first length.
+/// A ban that begins within a day of the previous one lasts twice as long, but at most a day. After a day without a ban
+/// the next ban has the first length.
 pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let mut secs = 0;
@@ -123,8 +123,8 @@ pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     assert_eq!(subject.take(&impatient(&made, 60)).await, banned_until(LENGTH), "the banned one does not");
 }
 
-/// A ban is in force as soon as it is decided. Until it is recorded, verdicts report it as unrecorded and the directory
-/// does not show it.
+/// A ban is in force as soon as it is decided. Until the ban is recorded, verdicts report it as unrecorded and the
+/// directory does not show it.
 pub async fn a_ban_is_in_force_before_it_is_recorded(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     subject.exhaust(&impatient(&made, 0), 1).await;
@@ -152,7 +152,8 @@ pub async fn a_ban_is_in_force_before_it_is_recorded(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "a ban ends: {verdict:?}");
 }
 
-/// An operator lifts a ban between its decision and its record: the key is free, and stays free when the ban is recorded.
+/// An operator lifts a ban after it was decided and before it is recorded. The key is then free, and stays free when
+/// the ban is recorded.
 pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
     for lifted_secs in [0, 1, 59] {
         let made = subject.add_account(Plan::Free).await;
@@ -171,7 +172,8 @@ pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
         assert_eq!(key.ban, None, "a lift between decision and record wins: lifted at {lifted_secs}");
         admitted("after it was recorded late").await;
         assert_eq!(subject.key(made.key.id).await, Some(key), "and no ban is shown");
-        // The next ban is not ended by that lift, even at the same instant. Its length may depend on the void one.
+        // The lift does not end the next ban, even if that ban begins at the same instant. The length of the next ban
+        // may depend on the void one.
         let verdict = subject.take(&impatient(&made, lifted_secs)).await;
         assert!(matches!(verdict, Verdict::Banned { .. }), "a ban after a lift is in force: {verdict:?}");
         assert_eq!(subject.take(&look).await, verdict, "and stays so");
@@ -189,8 +191,8 @@ pub async fn a_ban_shows_in_the_directory(subject: &Subject) {
     assert_eq!(shown, Some(expected), "the directory shows a ban as it is in force now");
 }
 
-/// Lifting a ban ends it at once and clears the strikes; the usage stays, and the length of the next ban still
-/// depends on this one.
+/// Lifting a ban ends the ban at once and clears the strikes. The usage stays, and the length of the next ban still
+/// depends on the lifted ban.
 pub async fn lifting_a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
@@ -214,8 +216,8 @@ pub async fn lifting_a_ban_clears_the_strikes(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a lifted ban is over: {verdict:?}");
 }
 
-/// A lift clears the strikes, also those that were collected after the end of the ban. Here the operator's clock is
-/// behind the clock of the node that saw the ban end.
+/// Lifting a ban also clears strikes that were collected after the ban had ended. Here the operator's clock is behind
+/// the clock of the node that saw the ban end.
 pub async fn strikes_go_with_a_lifted_ban(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(3), ..BanPolicy::DEFAULT };
@@ -263,7 +265,7 @@ pub async fn a_rotated_key_keeps_the_ban(subject: &Subject) {
     assert_eq!(subject.take(&request).await, banned_until(LENGTH), "a rotation does not clear a ban");
 }
 
-/// A ban that begins during an operator's changes of the key is not overwritten by them.
+/// A ban that begins while an operator changes the key is not overwritten by these changes.
 pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
     for round in 0..30 {
         let made = subject.add_account(Plan::Free).await;
@@ -284,7 +286,7 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
                 }
             }
         });
-        // The ban is decided in the middle of the changes, each round at another point.
+        // The ban is decided between two changes of the key, after a different number of changes in each round.
         while changed.load(Ordering::Relaxed) < 1 + round % 4 {
             tokio::task::yield_now().await;
         }
@@ -293,7 +295,7 @@ pub async fn a_ban_survives_changes_of_its_key(subject: &Subject) {
         let mut kept = true;
         for _ in 0..30 {
             tokio::task::yield_now().await;
-            // A ban that is missing in the record would still be in force, but would be reported as unrecorded.
+            // If the record had lost the ban, the ban would still be in force, but would be reported as unrecorded.
             kept &= subject.ask(&impatient(&made, 1)).await == banned_until(LENGTH);
         }
         stop.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Interleavings: pairs of operations that exclude each other, one of them run while the other decides.
+//! Interleavings: of two operations that exclude each other, one runs while the other decides.
 
 use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Fingerprint, IdempotencyRejection, Idempotent, KeyHolder,
@@ -12,7 +12,7 @@ use crate::make::{
 };
 use crate::retries::{EXPIRES_SECS, under_key};
 
-/// Runs two operations, the second while the first decides. Returns whether each succeeded.
+/// Runs `second` while `first` decides. Returns whether each of them succeeded.
 async fn both<A, B>(subject: &Subject, first: A, second: B) -> [bool; 2]
 where
     A: Operation + Clone,
@@ -24,7 +24,7 @@ where
     [first.is_ok(), second]
 }
 
-/// A name that another category gets concurrently is refused, to a new category and to a renamed one.
+/// A category cannot be created with a name, or renamed to it, if another category gets that name concurrently.
 pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     let rename = |id: CategoryId, name: &str| UpdateCategory {
         id,
@@ -42,7 +42,7 @@ pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     for (name, [first, second]) in done {
         assert!(first != second, "of two one is given the name {name}: {first}, {second}");
         let folded = category_name(name).folded();
-        // The category that had the name may have been renamed since.
+        // If a later case has renamed the category that got the name, no category has the name now.
         let have = categories.iter().filter(|record| folded.matches(record.category.name.as_str())).count();
         assert!(have <= 1, "a name that a category is given meanwhile is taken: {have} have {name}");
     }
@@ -71,8 +71,8 @@ pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     assert_eq!(have("Ark").await, 1, "and for one that is made");
 }
 
-/// An idempotency record that expires, is pruned and is created again concurrently counts as another record: exactly
-/// one of two requests has an effect.
+/// Two requests under one key run concurrently, after its idempotency record has expired and one of them has pruned it.
+/// Exactly one request has an effect; the other sees the new record.
 pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;

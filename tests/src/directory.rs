@@ -106,8 +106,8 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
 }
 
-/// Account names are compared after NFC normalisation and full case folding, and kept as they were given: a key for an
-/// equal name is one of that account.
+/// Account names are compared after NFC normalisation and full case folding, and stored as they were given. A key that
+/// is created for an equal name belongs to the existing account.
 pub async fn account_names_are_compared_after_normalisation_and_case_folding(subject: &Subject) {
     let groups = [
         ["Café", "Cafe\u{301}", "CAFÉ"],
@@ -140,7 +140,7 @@ pub async fn account_names_are_compared_after_normalisation_and_case_folding(sub
 
 /// An account without a name is named after its id, with a suffix if an operator has taken that name.
 pub async fn an_account_without_a_name_gets_a_free_one(subject: &Subject) {
-    // Ids may have gaps, so the next one can only be guessed: the same distance as the last time.
+    // Ids may have gaps, so the next id is guessed from the distance between the last two.
     const GUESSES: usize = 5;
     let (mut last, mut step) = (subject.add_account(Plan::Free).await.account.id.get(), 2);
     let mut taken = Vec::new();

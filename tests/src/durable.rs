@@ -1,5 +1,5 @@
-//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write
-//! survives, and any other one is present whole or absent.
+//! Guarantees across the end of a process, by a graceful stop or a power cut: every acknowledged write survives. A
+//! write that was not acknowledged is present as a whole or absent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -92,7 +92,7 @@ struct Traffic {
 /// The initial units of each pet of the traffic.
 const UNITS: u64 = 10_000;
 
-/// The number of callers, and of orders by each.
+/// The number of callers, and the number of orders of each caller.
 const CALLERS: usize = 8;
 const ROUNDS: usize = 100;
 
@@ -139,8 +139,8 @@ impl Traffic {
     }
 }
 
-/// Power cuts during traffic: each keeps the writes that were acknowledged before it, and leaves no operation
-/// half applied.
+/// A power cut during traffic keeps all writes that were acknowledged before it, and leaves each operation applied as a
+/// whole or not at all.
 pub async fn a_power_cut_leaves_each_operation_whole(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let category = store.add_category("Dogs").await;
@@ -188,8 +188,8 @@ pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     }
 }
 
-/// A retry after a power cut gets the first answer, or has the effect if the first request had none. The effect never
-/// happens twice.
+/// A retry after a power cut gets the first answer if the effect of the first request is on disk, and has the effect
+/// otherwise. The effect never happens twice.
 pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -207,7 +207,7 @@ pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn Dura
     }
 }
 
-/// Usage that housekeeping has noted and bans that were recorded survive a power cut.
+/// Usage that housekeeping has stored and bans that were recorded survive a power cut.
 pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let (banned, busy) = (store.add_account(Plan::Free).await, store.add_account(Plan::Free).await);
@@ -226,7 +226,8 @@ pub async fn noted_usage_and_recorded_bans_survive(subject: &dyn DurableSubject)
     check_left(&opened, &request, (3, 93)).await;
 }
 
-/// The time of a lift survives: a ban that is recorded after a restart, and began before that lift, is void.
+/// The time at which a ban was lifted survives a restart. So a ban that began before that time and is recorded after
+/// the restart is void.
 pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let made = store.add_account(Plan::Free).await;
@@ -305,7 +306,7 @@ pub async fn pruned_records_stay_gone(subject: &dyn DurableSubject) {
     answered.result.expect("a unit is left");
 }
 
-/// A power cut after any answer leaves the events of exactly the changes that it leaves.
+/// After a power cut, the log has the events of exactly those changes that are on disk.
 pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     write_all_kinds(&store, async |store| {
@@ -320,7 +321,7 @@ pub async fn an_event_is_kept_with_its_change(subject: &dyn DurableSubject) {
     .await;
 }
 
-/// The event log of a store that was opened again has the same events, and goes on after the last one.
+/// The event log of a store that was opened again has the same events, and continues after the last one.
 pub async fn the_event_log_goes_on_after_a_restart(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     write_all_kinds(&store, async |_| {}).await;

@@ -9,20 +9,20 @@ use crate::Subject;
 use crate::make::{create_pet, rename_pet};
 use crate::together::joined;
 
-/// The time within which a waiting reader must wake: ports allow 100 ms, and machines are slow.
+/// The time within which a waiting reader must wake. The ports require 100 ms, but test machines may be slow.
 const WAKES_WITHIN: Duration = Duration::from_secs(10);
 
 /// A time in which nothing happens.
 const QUIET: Duration = Duration::from_millis(30);
 
 impl Subject {
-    /// The end of the log, as it is known to a reader that has just read the bounds.
+    /// The end of the log as a reader knows it after it has read the bounds.
     pub(crate) async fn known_end(&self) -> LogEnd {
         let bounds = self.event_bounds().await;
         LogEnd { epoch: bounds.epoch, last: bounds.last }
     }
 
-    /// Waits until the feed returns an end of the log other than this one.
+    /// Waits until the feed reports an end of the log that differs from `known`.
     pub(crate) async fn wait_beyond(&self, known: LogEnd) -> LogEnd {
         let waiting = async {
             loop {
@@ -36,7 +36,7 @@ impl Subject {
     }
 }
 
-/// Every waiting reader wakes at an event, and finds it. Readers that know an older end wake at once.
+/// Every waiting reader wakes at an event, and finds the event. Readers that know an older end wake at once.
 pub async fn waiting_readers_wake_at_an_event(subject: &Subject) {
     let other = subject.another_handle().await;
     let category = subject.add_category("Dogs").await;
@@ -52,7 +52,7 @@ pub async fn waiting_readers_wake_at_an_event(subject: &Subject) {
                 })
             })
             .collect();
-        // In half of the rounds the readers wait already.
+        // In half of the rounds, the readers already wait when the event is added.
         if round % 2 == 0 {
             tokio::time::sleep(QUIET).await;
         }
@@ -72,7 +72,7 @@ pub async fn readers_wait_while_nothing_happens(subject: &Subject) {
     let patient = subject.clone();
     let patient = tokio::spawn(async move { patient.wait_beyond(known).await });
     for _ in 0..20 {
-        // A reader may wake without a change, and then gets the end that it knows.
+        // A reader may wake without a change. The feed then returns the end that the reader already knows.
         if let Ok(end) = timeout(Duration::from_millis(1), subject.feed.changed(known)).await {
             assert_eq!(end, known, "nothing has happened");
         }

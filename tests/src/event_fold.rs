@@ -19,7 +19,7 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// The shop as the tables have it.
+    /// The shop as the tables show it.
     pub(crate) fn of(tables: &Snapshot) -> Self {
         Self {
             pets: tables.pets.iter().map(|record| (record.pet.id, record.pet.clone())).collect(),
@@ -29,8 +29,8 @@ impl Fold {
         }
     }
 
-    /// Applies events. Panics if one does not follow from the state before it: its old values must equal the current
-    /// ones, so that a lost, repeated or transposed event is detected.
+    /// Applies events. Panics if an event does not follow from the state before it. The event's old values must equal
+    /// the current ones, so that a lost, repeated or transposed event is detected.
     pub(crate) fn apply_all(&mut self, events: &[Event]) {
         for event in events {
             self.apply(&event.happening, event);
@@ -110,7 +110,7 @@ impl Fold {
         assert_eq!(found.as_ref(), Some(before), "an order is changed as it was: {event:?}");
     }
 
-    /// The item of a new pet is created with it.
+    /// Creates a pet with its item, which has no separate event.
     fn create_pet(&mut self, pet: &Pet, event: &Event) {
         let new = NewPet { name: pet.name.clone(), category_id: pet.category_id, status: Some(pet.status) };
         let item = PetRecord::new(pet.id, new).item();
@@ -118,7 +118,7 @@ impl Fold {
         assert_eq!(self.items.insert(pet.id, item), None, "its item comes with it: {event:?}");
     }
 
-    /// Other members may have changed in the same decision; their event follows.
+    /// Changes only the status. If the same decision changed other fields, a separate event for these follows.
     fn change_status(&mut self, pet: &Pet, previous: petstore_domain::PetStatus, event: &Event) {
         let found = self.pets.get_mut(&pet.id).unwrap_or_else(|| panic!("the pet is there: {event:?}"));
         assert_eq!(found.status, previous, "a status is changed as it was: {event:?}");

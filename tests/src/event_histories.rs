@@ -104,7 +104,7 @@ impl Known {
     }
 }
 
-/// Few enough that names collide.
+/// One of forty names, so that names collide often.
 fn some_name(random: &mut Random) -> String {
     format!("Name {}", random.below(40))
 }

@@ -1,4 +1,5 @@
-//! The order of events under concurrency: each change once, in the order of the commits, seen with its record.
+//! The order of events under concurrency: each change is in the log once, in the order of the commits, and is seen
+//! together with its record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +16,15 @@ use crate::make::{create_pet, place_order, rename_pet};
 use crate::random::Random;
 use crate::together::{joined, together};
 
-/// Writers of a case, and operations of each.
+/// The number of writers in a case, and the number of operations of each writer.
 const WRITERS: usize = 8;
 const STEPS: usize = 150;
 
 /// The events of each decision of a writer, in the order of the answers.
 type Decisions = Vec<Vec<Happening>>;
 
-/// Writers that share few resources, or each have their own.
+/// Runs all writers. If `is_hot`, they share a few resources; otherwise each writer has separate ones. Returns the
+/// decisions of each writer.
 async fn write(subject: &Subject, is_hot: bool) -> Vec<Decisions> {
     let shared = Arc::new(Known::default());
     together(WRITERS, |number| {
@@ -43,14 +45,15 @@ async fn write(subject: &Subject, is_hot: bool) -> Vec<Decisions> {
     .await
 }
 
-/// Reads the log from its beginning on while writers write, and a little at a time.
+/// Starts a reader that reads the log page by page while writers write. After the flag is set, the reader stops at the
+/// end of the log.
 fn tail(subject: &Subject) -> (Arc<AtomicBool>, tokio::task::JoinHandle<Vec<Event>>) {
     let is_over = Arc::new(AtomicBool::new(false));
     let (subject, over) = (subject.clone(), Arc::clone(&is_over));
     let reading = tokio::spawn(async move {
         let (mut seen, mut end) = (Vec::new(), Position::START);
         loop {
-            // Looked at before the page: the page after the end of all writers is complete.
+            // The flag is read before the page, so that the page after the end of all writers is complete.
             let is_last = over.load(Ordering::SeqCst);
             let page = subject.event_page(after(end)).await;
             end = page.reached;
@@ -64,9 +67,9 @@ fn tail(subject: &Subject) -> (Arc<AtomicBool>, tokio::task::JoinHandle<Vec<Even
     (is_over, reading)
 }
 
-/// Each committed change has its events once, and together; their positions are dense; each event follows from the
-/// ones before it, so that those of one resource are in the order of its versions; and those of one writer are in the
-/// order of its answers. The events are the tables in the end.
+/// Each committed change has its events in the log once, next to each other, and the positions have no gaps. Each event
+/// follows from the events before it, so events of one resource are in the order of its versions. Events of one writer
+/// are in the order of its answers. Applying all events yields the tables.
 pub async fn each_change_is_in_the_log_once(subject: &Subject) {
     let mut decisions = Vec::new();
     for is_hot in [true, false] {
@@ -98,7 +101,8 @@ fn difference(found: &[String], expected: &[String]) -> String {
     format!("{first:?} is in the changes more often than in the log")
 }
 
-/// The events of an order that was placed stand together; those of one writer's orders come in their turn.
+/// Panics unless the events of each placed order are next to each other, and the orders of each writer are in the order
+/// of its answers.
 fn check_groups(events: &[Event], decisions: &[Decisions]) {
     let mut places = BTreeMap::new();
     for (place, event) in events.iter().enumerate() {
@@ -119,7 +123,7 @@ fn check_groups(events: &[Event], decisions: &[Decisions]) {
     }
 }
 
-/// A reader that goes on after the last position that it was told misses no event and gets none twice, while others
+/// A reader that continues after the last position that it has read misses no event and gets none twice, while others
 /// write.
 pub async fn a_tailing_reader_misses_nothing(subject: &Subject) {
     for is_hot in [true, false] {
@@ -134,7 +138,8 @@ pub async fn a_tailing_reader_misses_nothing(subject: &Subject) {
     }
 }
 
-/// After an answer, a list after the position that was taken before has the event, on every handle.
+/// A reader on any handle finds the event of every answered change, if it starts at the end that the log had before the
+/// change.
 pub async fn an_answered_change_is_in_the_log(subject: &Subject) {
     let handles = [subject.clone(), subject.another_handle().await, subject.another_handle().await];
     let category = subject.add_category("Dogs").await;
@@ -157,7 +162,7 @@ pub async fn an_answered_change_is_in_the_log(subject: &Subject) {
     .await;
 }
 
-/// A reader that finds an event finds its record.
+/// A reader that finds an event also finds the record that the event is about.
 pub async fn an_event_is_seen_with_its_record(subject: &Subject) {
     let pet = subject.add_only_pet(100_000).await;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -192,7 +197,8 @@ pub async fn an_event_is_seen_with_its_record(subject: &Subject) {
     }
 }
 
-/// Orders are not cancelled meanwhile, and the stock only falls.
+/// Panics unless the record of an event is visible. No order is cancelled in this case, and the stock only falls, so a
+/// later state of the record is recognised too.
 async fn check_record(subject: &Subject, event: &Event) {
     match &event.happening {
         Happening::OrderPlaced(order) => {
@@ -207,7 +213,7 @@ async fn check_record(subject: &Subject, event: &Event) {
     }
 }
 
-/// A reader that finds a change in a record finds its event.
+/// A reader that finds a change in a record also finds the event of the change.
 pub async fn a_record_is_seen_with_its_event(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     subject.run(rename_pet(pet, "0000")).await.expect("the pet is there");
@@ -219,7 +225,7 @@ pub async fn a_record_is_seen_with_its_event(subject: &Subject) {
                 while !over.load(Ordering::SeqCst) {
                     let seen = subject.pet(pet).await.expect("the pet is there").pet.name;
                     let newest = newest_name(&subject, pet).await;
-                    // Both are numbers of the same width, and rise.
+                    // Both names are numbers with four digits that only increase, so they can be compared as texts.
                     assert!(
                         newest >= Some(seen.as_str().to_owned()),
                         "a record is seen with its event: {seen:?}"

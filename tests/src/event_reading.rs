@@ -9,7 +9,7 @@ use petstore_ports::{
 
 use crate::Subject;
 
-/// The query of all events after a position, from the oldest on.
+/// A query of all events after a position, in ascending order.
 pub(crate) const fn after(position: Position) -> EventQuery {
     EventQuery {
         epoch: None,
@@ -21,7 +21,7 @@ pub(crate) const fn after(position: Position) -> EventQuery {
     }
 }
 
-/// The place after which the next page begins; none at the end of the walk.
+/// The position after which the next page begins. None at the end of the walk.
 fn next_place(query: &EventQuery, page: &EventPage) -> Option<Position> {
     let has_more = match query.order {
         PageOrder::Ascending => page.reached < page.bounds.last,
@@ -31,12 +31,12 @@ fn next_place(query: &EventQuery, page: &EventPage) -> Option<Position> {
 }
 
 impl Subject {
-    /// The extent of the event log.
+    /// The bounds of the event log.
     pub(crate) async fn event_bounds(&self) -> EventBounds {
         self.events.bounds().await.expect("a healthy store reads events")
     }
 
-    /// A page of the event log, or the refusal of its start.
+    /// A page of the event log. If the page cannot begin at the position of the query, returns the bounds of the log.
     pub(crate) async fn read_events(&self, query: EventQuery) -> Result<EventPage, EventBounds> {
         match self.events.read(query).await.expect("a healthy store reads events") {
             EventRead::Page(page) => {
@@ -47,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// A page that begins within the log.
+    /// A page whose start must be within the log.
     pub(crate) async fn event_page(&self, query: EventQuery) -> EventPage {
         let read = self.read_events(query).await;
         read.unwrap_or_else(|bounds| panic!("{query:?} begins within the log: {bounds:?}"))
@@ -104,7 +104,7 @@ impl Subject {
     }
 }
 
-/// The rules of each page.
+/// Panics if a page breaks a rule that applies to every page.
 fn check_page(query: &EventQuery, page: &EventPage) {
     let EventPage { events, reached, bounds } = page;
     assert!(events.len() <= query.events_max, "a page has at most as many events as it was asked for");

@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Every operation, with the kinds of its events in their order, and its time in each event.
+/// Every operation has the expected kinds of events, in order, and each event has the time of its operation.
 pub async fn each_change_has_its_events(subject: &Subject) {
     use EventKind::{
         CategoryCreated, CategoryDeleted, CategoryUpdated, InventoryUpdated, OrderCancelled, OrderCompleted,
@@ -141,7 +141,7 @@ pub async fn a_replay_has_no_events(subject: &Subject) {
     }
 }
 
-/// A ban and its lift are events that only their account sees, and that an operator sees too.
+/// A ban and its lifting are events that only the account of the key and operators see.
 pub async fn private_events_are_seen_by_their_account_only(subject: &Subject) {
     let (ours, theirs) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let category = subject.add_category("Dogs").await;
@@ -185,7 +185,7 @@ pub async fn events_fold_into_the_tables(subject: &Subject) {
     check_dense(&subject.all_events().await);
 }
 
-/// Texts, numbers and times of events are what was written, to the last character.
+/// Texts, numbers and times of events equal the written values exactly.
 pub async fn events_hold_their_values_unchanged(subject: &Subject) {
     let name = "🦤".repeat(petstore_domain::NAME_MAX);
     let longest = "猫".repeat(petstore_domain::DESCRIPTION_MAX);

@@ -44,7 +44,7 @@ pub async fn ids_are_unique_over_handles(subject: &Subject) {
     }
 }
 
-/// A write that was answered on one handle is read, and decided upon, on any other.
+/// A write that was answered on one handle is visible on every other handle, to reads and to decisions.
 pub async fn a_write_is_seen_through_every_handle(subject: &Subject) {
     let other = subject.another_handle().await;
     let category = subject.add_category("Dogs").await;

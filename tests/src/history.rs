@@ -1,9 +1,9 @@
 //! The history of one pet, as reported by its operations, and a check that it is serial.
 //!
 //! Each operation reports the record that it decided on and the record that it left. A store is correct if all
-//! of them form one chain: every decision was made on the record that the one before it had left. Versions
-//! order the links, so no search is needed. A read must have seen a link of the chain, and none older than the
-//! answers that were known when it began.
+//! operations form one chain, in which each decision was made on the record that the previous operation had left. The
+//! versions give the order of the chain, so no search is needed. A read must return a record of the chain, and none
+//! that is older than an answer from before the read began.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -51,19 +51,19 @@ impl<O: Operation> Operation for Observed<O> {
     }
 }
 
-/// The position of a record in the chain. Every change of a pet raises its item's version or its own, or, if a
-/// completed order changes no visible field, lowers the number of open orders.
+/// The position of a record in the chain. Every change of a pet raises the version of the pet or of its item. The
+/// exception is a completed order that changes no visible field; it lowers the number of open orders.
 type Rank = (u64, u64, u32);
 
 fn rank(record: &PetRecord) -> Rank {
     (record.item_version.get(), record.version.get(), u32::MAX - record.open_orders)
 }
 
-/// One read of the pet, with its change if there was one.
+/// One read of the pet, or one operation with the records before and after it.
 #[derive(Debug)]
 struct Event {
     what: String,
-    /// The highest rank in any answer before this event began.
+    /// The highest rank in all answers that were known before this event began.
     floor: Rank,
     before: PetRecord,
     after: Option<PetRecord>,
@@ -78,7 +78,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Starts with the current pet.
+    /// Starts a history with the current state of the pet.
     pub(crate) async fn of(subject: &Subject, pet: PetId) -> Self {
         let first = subject.pet(pet).await.expect("the pet is there");
         Self { pet, events: Mutex::new((rank(&first), Vec::new())), first }

@@ -47,7 +47,7 @@ async fn act(
 ) {
     let known = {
         let orders = orders.lock().expect("no panic under the lock");
-        // The last ones: most of the older orders are closed.
+        // Only the latest orders are used, because most of the older ones are closed.
         let recent = &orders[orders.len().saturating_sub(40)..];
         if recent.is_empty() { None } else { Some(*random.pick(recent)) }
     };

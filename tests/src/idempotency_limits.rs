@@ -70,7 +70,8 @@ impl Taker {
     }
 }
 
-/// A record is replayed before the millisecond of its expiry and not from then on, whether it has been pruned or not.
+/// A record is replayed until the millisecond of its expiry, and not replayed from then on, even if it has not been
+/// pruned.
 pub async fn a_record_expires_at_its_time(subject: &Subject) {
     let taker = Taker::new(subject, 100).await;
     // Times between two seconds, so that a store that truncates an expiry to seconds fails the case.
@@ -83,7 +84,8 @@ pub async fn a_record_expires_at_its_time(subject: &Subject) {
     assert_eq!(stock, Some(997), "an expired key has an effect again");
 }
 
-/// A record that replaces an expired one counts once, and is not pruned in its place.
+/// A record that replaces an expired one is counted once. Pruning does not remove the new record in place of the
+/// expired one.
 pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     let taker = Taker::new(subject, 2).await;
     taker.answered("k", at(0), false, "a record is made").await;
@@ -122,8 +124,8 @@ pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subj
     assert_eq!(all::<petstore_domain::OrderRecord>(subject).await.len(), 30, "one order a round");
 }
 
-/// At the limit no further record is written, and the request has no effect; the old ones are replayed, and
-/// other accounts are not affected.
+/// At the limit no further record is written, and a request with a new key has no effect. Existing records are still
+/// replayed, and other accounts are not affected.
 pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     let taker = Taker::new(subject, 3).await;
     for key in ["one", "two", "three"] {
@@ -140,8 +142,8 @@ pub async fn an_account_has_so_many_records_and_no_more(subject: &Subject) {
     other.answered("four", at(1), false, "another account has a limit of its own").await;
 }
 
-/// Concurrent clients exceed the limit at most by their number, even if each client orders a different pet. Further
-/// requests are then refused.
+/// Concurrent clients exceed the limit by at most the number of clients, even if each client orders a different pet.
+/// Further requests are then refused.
 pub async fn only_requests_in_flight_exceed_the_limit(subject: &Subject) {
     const MAX: u32 = 10;
     const CLIENTS: usize = 8;

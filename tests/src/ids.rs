@@ -1,4 +1,4 @@
-//! Ids, which are part of the view: they increase, none is written twice, and gaps are allowed.
+//! Ids, which an operation gets with its view: they increase, none is written twice, and gaps are allowed.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ impl Subject {
         self.keys.credential(name).await.expect("a healthy store finds keys")
     }
 
-    /// Panics unless looking up the key by both names returns the expected credential within a second.
+    /// Panics unless looking up the key by its digest and by its id returns the expected credential within a second.
     pub(crate) async fn shows(&self, names: [KeyLookup; 2], expected: Credential) {
         let shown = async {
             for name in names {
@@ -81,7 +81,7 @@ pub async fn a_change_of_plan_shows_within_a_second(subject: &Subject) {
     let unchanged = Credential::new(&other.key, &other.account);
     subject.shows([KeyLookup::Id(other.key.id); 2], unchanged).await;
     let plan = Plan::Enterprise(limits(5, 50));
-    // Looked up before and after, so that a cached first answer must be invalidated.
+    // The key is looked up before and after the change, so that a cached first answer must be invalidated.
     for first in [before, Credential { plan, ..before }] {
         let update = UpdateAccount { id: made.account.id, name: None, plan: Some(first.plan) };
         subject.run(update).await.expect("the account is there");

@@ -10,7 +10,7 @@ pub(crate) type Page<T> = (Vec<T>, PageEnd);
 
 /// The listing of one kind of record.
 pub(crate) trait Listed: Clone + PartialEq + std::fmt::Debug + Send + Sized {
-    /// Its filter.
+    /// The filter of the listing.
     type Filter: Clone + std::fmt::Debug + Sync;
 
     /// The sort key of a listing.

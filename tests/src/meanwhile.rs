@@ -10,9 +10,9 @@ use tokio::runtime::Handle;
 use crate::Subject;
 use crate::together::joined;
 
-/// The time for which a decision waits for the other operation to end. A store that locks the footprint makes
-/// the other one wait for this decision, so the wait must end; any other store lets it finish at once. The
-/// result does not depend on this time.
+/// The time for which a decision waits for the other operation to end. A store that locks the footprint lets the other
+/// operation wait for this decision, so without a limit neither would end. On any other store the other operation ends
+/// at once. The result of a case does not depend on this time.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// An operation whose first decision starts the other operation, and waits a moment for its end.
@@ -21,7 +21,7 @@ struct Interrupted<O> {
     other: Arc<Mutex<Option<Other>>>,
 }
 
-/// Starts the other operation, and receives its end.
+/// The channels to the other operation: one starts it, the other one reports its end.
 struct Other {
     start: SyncSender<()>,
     end: Receiver<()>,
@@ -52,7 +52,8 @@ impl<O: Operation> Operation for Interrupted<O> {
 }
 
 impl Subject {
-    /// Runs an operation, and the other one from its first decision on. Returns both answers.
+    /// Runs an operation. Its first decision starts the other operation, and waits a moment for the end of that
+    /// operation. Returns both answers.
     pub(crate) async fn run_meanwhile<O, T>(
         &self,
         operation: O,
@@ -63,7 +64,7 @@ impl Subject {
         T: Send + 'static,
     {
         let ((start, started), (ending, end)) = (sync_channel(1), sync_channel(1));
-        // On its own thread, since the one on which the operation decides is blocked meanwhile.
+        // The other operation needs a separate thread, because the decision blocks the thread on which it runs.
         let runtime = Handle::current();
         let other = tokio::task::spawn_blocking(move || {
             let _ = started.recv();

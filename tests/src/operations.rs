@@ -135,8 +135,8 @@ pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
     assert_eq!(subject.run(update).await, Err(UpdateOrderRejection::AlreadyComplete));
 }
 
-/// Setting and adjusting the stock. The pet's version changes with its status only, the item's with the status and the
-/// units.
+/// Setting and adjusting the stock. The version of the pet changes only with the status; the version of the item
+/// changes with the status and with the units.
 pub async fn stock_is_set_and_adjusted(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let set = subject.run(set_stock(pet, 7)).await.expect("the pet is there");

@@ -13,14 +13,14 @@ use crate::random::Random;
 
 const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 
-/// Page limits of the walks: the smallest, one that does not divide the number of records, and the largest of the
-/// contract.
+/// Page limits of the walks: the smallest, a limit that does not divide the number of records, and the largest that the
+/// contract permits.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
-/// Names of pets: three, in several cases.
+/// Names of pets: three names, some in upper and lower case.
 const NAMES: [&str; 6] = ["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"];
 
-/// A shop with gaps: pets of three categories, names in several cases, all statuses, every fifth pet deleted,
+/// A shop with gaps: pets of three categories, names in upper and lower case, all statuses, every fifth pet deleted,
 /// and most of the others changed since their creation.
 async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) {
     let mut random = Random::seeded(7);
@@ -47,7 +47,7 @@ async fn pets_with_gaps(subject: &Subject) -> (Vec<PetRecord>, Vec<CategoryId>) 
     (there, categories)
 }
 
-/// Changes a filtered field in one of the possible ways; or nothing, if a rule refuses it.
+/// Changes one of the fields that a filter uses, in a random way. Nothing changes if a rule refuses it.
 async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random: &mut Random) {
     let name = *random.pick(&NAMES);
     match random.below(6) {
@@ -56,7 +56,7 @@ async fn change(subject: &Subject, id: PetId, categories: &[CategoryId], random:
         2 => drop(subject.run(set_status(id, *random.pick(&PetStatus::ALL))).await),
         3 => drop(subject.run(set_stock(id, random.within(0, 1))).await),
         4 => {
-            // An order of the last unit puts the pet on hold. The order is then completed or cancelled.
+            // An order of the last unit makes the pet pending. The order is then completed or cancelled.
             let Ok(order) = subject.run(place_order(id, 1)).await else { return };
             match random.below(3) {
                 0 => drop(subject.run(complete_order(order.value.id)).await),
@@ -106,7 +106,8 @@ fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: PageOrde
     admitted
 }
 
-/// A walk over pets, by any combination of filters, in both directions, returns exactly the admitted ones.
+/// A walk over pets, by any combination of filters, in both directions, returns exactly the pets that the filter
+/// admits.
 pub async fn walks_of_pets_match_the_filter(subject: &Subject) {
     let (there, categories) = pets_with_gaps(subject).await;
     for (number, filter) in pet_filters(&there, &categories).into_iter().enumerate() {
@@ -119,7 +120,7 @@ pub async fn walks_of_pets_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A walk over orders, by pet and completeness, in both directions, returns exactly the admitted ones.
+/// A walk over orders, by pet and completeness, in both directions, returns exactly the orders that the filter admits.
 pub async fn walks_of_orders_match_the_filter(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pets = [subject.add_pet(category, 500).await, subject.add_pet(category, 500).await];
@@ -221,7 +222,7 @@ pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     }
 }
 
-/// A page has as many records as requested, also for one more than a client may request, and for all records.
+/// A page has as many records as its limit permits, also at limits above the maximum for clients.
 pub async fn a_page_has_the_requested_length(subject: &Subject) {
     let (there, _) = pets_with_gaps(subject).await;
     assert!(there.len() > 101, "the case has too few pets: {} pets", there.len());
@@ -243,8 +244,8 @@ pub async fn a_page_has_the_requested_length(subject: &Subject) {
 /// Names are compared after NFC normalisation and full case folding: a name is no pattern, and no other spelling rule
 /// makes two names equal.
 pub async fn names_are_compared_after_normalisation_and_case_folding(subject: &Subject) {
-    // Sharp s folds to two letters, the final sigma to the other sigma, and an accented letter has one character or
-    // two.
+    // Sharp s folds to two letters, the final sigma folds to the other sigma, and an accented letter is one character
+    // or two.
     let names = [
         "Rex",
         "R_x",

@@ -2,9 +2,10 @@
 
 use petstore_domain::{Changes, Footprint, Operation, RecordRef, View};
 
-/// An operation made of names to read and a closure that decides.
+/// An operation made of the records to read and a closure that decides.
 ///
-/// Not for states that the domain's own operations cannot reach: a store may refuse to keep them.
+/// A probe must not create a state that the domain's own operations cannot reach, because a store may refuse to keep
+/// it.
 #[derive(Clone)]
 pub(crate) struct Probe<F> {
     names: Vec<RecordRef>,
@@ -12,7 +13,7 @@ pub(crate) struct Probe<F> {
 }
 
 impl<F> Probe<F> {
-    /// Reads these names and decides.
+    /// Returns an operation that reads these records, and decides with this closure.
     pub(crate) fn new<T>(names: impl Into<Vec<RecordRef>>, decide: F) -> Self
     where
         F: Fn(&View) -> Result<(Changes, T), Refused>,

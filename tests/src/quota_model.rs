@@ -12,9 +12,9 @@ use crate::make::{at, limits};
 
 /// All counters, on plain values.
 ///
-/// The ports leave one thing open: whether a request that counts nothing (it was refused, or is free) begins
-/// the windows of its time. It makes a difference only if the clock then steps back, and grants nothing either
-/// way. So the model keeps both possibilities until a verdict tells them apart.
+/// The ports allow two results for a request that is not counted, because it was refused or is free: the windows may
+/// move to the time of the request, or stay. The results differ only if the clock then steps back, and neither admits
+/// an additional request. So the model keeps both possibilities until a verdict tells them apart.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     windows: BTreeMap<AccountId, Vec<Windows>>,
@@ -45,7 +45,7 @@ impl Model {
                     left.push(windows);
                 }
             }
-            // The verdict names the window that refused, so the strikes are the same for all steps with this verdict.
+            // All steps with this verdict were refused by the same window, so they have the same strikes.
             self.strikes.extend(step.strikes.map(|strikes| (ask.key, strikes)));
             self.bans.extend(step.ban.map(|ban| (ask.key, ban)));
         }
@@ -56,7 +56,8 @@ impl Model {
         Ok(())
     }
 
-    /// Returns whether the model admits this usage of the account. Reading the usage changes nothing.
+    /// Returns whether the model admits the usage that a store reports for the account. Reading the usage changes
+    /// nothing.
     pub(crate) fn admits_usage(
         &self,
         account: AccountId,
@@ -68,7 +69,7 @@ impl Model {
         possible.iter().any(|windows| windows.at(now).usage(limits) == usage)
     }
 
-    /// The verdict on a request: ban, then windows. A refused request is counted nowhere.
+    /// The verdict on a request: the ban is checked before the windows. A refused request is counted in no window.
     fn step(&self, ask: &Ask, windows: Windows) -> Step {
         let unchanged = |verdict| Step { verdict, windows, strikes: None, ban: None };
         let usage = windows.at(ask.now).usage(ask.limits);
@@ -95,8 +96,8 @@ impl Model {
         }
     }
 
-    /// Lifts a ban and clears the strikes; otherwise the next refusal would ban again. `lifted_at` is the time that the key's
-    /// record has for it.
+    /// Lifts a ban and clears the strikes, because with them the next refusal would ban again. `lifted_at` is the time
+    /// of the lift in the record of the key.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp, lifted_at: Option<Timestamp>) {
         if let Some(ban) = self.bans.get_mut(&key) {
             *ban = ban.lifted(now);
@@ -126,8 +127,8 @@ pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
 }
 
 impl Subject {
-    /// Takes one request with the ban in the key's record. The ban is read from the directory, which is always current;
-    /// a credential may lag behind.
+    /// Takes one request with the ban that the key's record has. The record comes from the directory, which is always
+    /// current, while a credential may be older.
     pub(crate) async fn ask(&self, ask: &Ask) -> Verdict {
         let before = KeyId::new(ask.key.get() - 1).ok();
         let found = self.accounts.keys(before, 1).await.expect("a healthy store lists keys");

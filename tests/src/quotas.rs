@@ -13,7 +13,7 @@ use crate::quota_model::{Model, ask, tally};
 use crate::random::Random;
 use crate::together::together;
 
-/// Strikes that no case of this file reaches.
+/// A ban policy that permits more strikes than any case of this file collects.
 const PATIENT: BanPolicy = BanPolicy { strikes: Some(1_000_000), ..BanPolicy::DEFAULT };
 
 /// The number of steps of one random sequence.
@@ -79,7 +79,7 @@ async fn check_sequence(subject: &Subject, callers: &[(KeyId, AccountId)], bans:
     }
 }
 
-/// Mostly a little later; sometimes a minute or a day away, in either direction.
+/// The time of the next request: mostly a little later, sometimes a minute or a day away in either direction.
 fn jumped(now: Timestamp, random: &mut Random) -> Timestamp {
     let millis = match random.below(40) {
         0 => random.within(-90_000, 90_000),
@@ -138,7 +138,7 @@ pub async fn both_windows_count_or_neither(subject: &Subject) {
     }
 }
 
-/// A clock that steps back finds the windows unchanged: it grants nothing.
+/// A clock that steps back leaves the windows unchanged, so no additional request is admitted.
 pub async fn a_clock_that_steps_back_grants_nothing(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request =
@@ -197,7 +197,7 @@ pub async fn a_change_of_plan_keeps_the_counts(subject: &Subject) {
     assert_eq!((usage.minute.remaining, usage.day.remaining), (0, 700), "nor does a lower one");
 }
 
-/// Keys of one account share its windows; accounts share nothing.
+/// Keys of one account share its windows. Different accounts have separate windows.
 pub async fn windows_belong_to_the_account(subject: &Subject) {
     let (made, other) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let second = subject.add_key(&made.account).await;
@@ -237,15 +237,15 @@ pub async fn usage_is_told_without_a_change(subject: &Subject) {
     assert!(matches!(verdict, Verdict::Exceeded(_)), "and changes no verdict: {verdict:?}");
 }
 
-/// The order of the checks: the ban, then the windows, the day before the minute.
+/// The order of the checks: first the ban, then the window of the day, then the window of the minute.
 pub async fn checks_come_in_their_order(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(1), ..BanPolicy::DEFAULT };
     let request = |secs| Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 2), at(secs)) };
     subject.exhaust(&request(0), 1).await;
     subject.exhaust(&request(60), 1).await;
-    // Both windows are used up. The strike belongs to the day, so the next minute's refusal is the second
-    // strike, and bans.
+    // Both windows are used up, and the strike counts for the day. So the refusal in the next minute is the second
+    // strike of the day, and bans.
     let verdict = subject.take(&request(60)).await;
     assert!(matches!(verdict, Verdict::Exceeded(_)), "a first strike: {verdict:?}");
     let verdict = subject.take(&request(120)).await;

@@ -54,7 +54,8 @@ pub async fn units_come_back_once(subject: &Subject) {
     }
 }
 
-/// Of twelve conditional changes of one version of an order exactly one succeeds; its pet does not change with it.
+/// Of twelve concurrent changes of an order that all require the same version, exactly one succeeds. The changes do not
+/// affect the pet.
 pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
@@ -76,7 +77,7 @@ pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
     }
 }
 
-/// A new name and a new plan of one account that are set at once both take effect.
+/// A new name and a new plan that are set concurrently for one account both take effect.
 pub async fn a_new_name_and_a_new_plan_are_both_kept(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account;
     for round in 0..ROUNDS {

@@ -35,7 +35,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
     assert_eq!(subject.accounts.account_named(&account_name("Zoo").folded()).await, Ok(None));
     assert!(all::<PetRecord>(subject).await.is_empty(), "an empty store lists nothing");
 
-    // Ids whose lower 32 bits are those of an existing id.
+    // Ids that differ from an existing id in the upper 32 bits only.
     let pet = subject.add_only_pet(1).await;
     let order = subject.add_order(pet, 1).await;
     let made = subject.add_account(Plan::Free).await;
@@ -63,7 +63,7 @@ impl Pairs {
         pairs
     }
 
-    /// Changes name and category of the first kind of pair, or the units, and with them the status, of the second.
+    /// Changes both pairs to this kind: first name and category, then the units and with them the status.
     async fn write(&self, subject: &Subject, kind: usize) {
         let patch = PetPatch {
             name: Some(pet_name(Self::NAMES[kind])),
@@ -75,7 +75,7 @@ impl Pairs {
         subject.run(set_stock(self.pet, units)).await.expect("the pet is there");
     }
 
-    /// Returns whether a record is as one commit left it.
+    /// Returns whether all values of a record come from one commit.
     fn whole(&self, record: &PetRecord) -> bool {
         let kind = self.categories.iter().position(|id| *id == record.pet.category_id);
         let named = kind.is_some_and(|kind| record.pet.name.as_str() == Self::NAMES[kind]);
@@ -84,8 +84,8 @@ impl Pairs {
     }
 }
 
-/// Runs readers while one writer changes pairs, until each has read this often. Returns the first torn record,
-/// if any.
+/// Runs readers while one writer changes pairs, until each reader has read a number of times. Returns the first record
+/// whose values come from different commits, if any.
 async fn read_under_writes<F>(
     subject: &Subject,
     pairs: &Arc<Pairs>,
@@ -126,7 +126,7 @@ where
     torn.into_iter().flatten().next()
 }
 
-/// A record is as one commit left it: name and category, stock and status belong together.
+/// All values of a record come from one commit: name and category, and stock and status, belong together.
 pub async fn a_record_is_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let pet = pairs.pet;
@@ -135,7 +135,7 @@ pub async fn a_record_is_always_whole(subject: &Subject) {
     assert_eq!(torn, None, "a record is always whole");
 }
 
-/// Each record of a page is as one commit left it, and a page by status has no record with another status.
+/// All values of each record of a page come from one commit, and a page by status has no record with another status.
 pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     let pairs = Arc::new(Pairs::of(subject).await);
     let read = |subject: Subject| async move {
@@ -174,7 +174,7 @@ impl Joint {
         }
     }
 
-    /// Returns whether a reader sees the record that most stores write first.
+    /// Returns whether a reader sees the change in the record that most stores write first.
     async fn has_begun(self, subject: &Subject, pet: PetId) -> bool {
         let status = async || subject.pet(pet).await.expect("the pet is there").pet.status;
         match self {
@@ -184,7 +184,7 @@ impl Joint {
         }
     }
 
-    /// Returns whether a reader sees the other record.
+    /// Returns whether a reader sees the change in the other record.
     async fn is_whole(self, subject: &Subject, pet: PetId) -> bool {
         match self {
             Self::Placed => {

@@ -1,8 +1,8 @@
 //! The reference store, in the fewest lines that are correct: one lock around ordered maps.
 //!
-//! It is the example for a real adapter, and the suite's own test: without a bug it passes every case, and with
-//! a [`Bug`] planted in it some case must fail. The bugs are in separate files, so that the correct code can be
-//! read without them; each place where one may act is a line that asks for it.
+//! It is the example for a real adapter, and the suite's own test: without a bug it passes every case, and with a
+//! [`Bug`] planted in it some case must fail. The bugs are in separate files, so that the correct code can be read
+//! without them. Where a bug changes the behaviour, the correct code has one line that checks for it.
 
 mod addresses;
 mod bug;
@@ -36,29 +36,29 @@ use planted_values::NameIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
 
-/// A store that is small, slow and simple enough to be correct by inspection; or has one chosen bug.
+/// A store that is small, slow and simple enough to be correct by inspection. It may have one planted bug.
 #[derive(Debug, Default)]
 pub struct ReferenceStore {
     state: Arc<Mutex<State>>,
     bug: Option<Bug>,
-    /// The ids of [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`].
+    /// The ids that [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`] use.
     own_ids: OwnIds,
-    /// Writers take turns with the bugs that write events and records in two steps.
+    /// The lock that writers hold from start to end with the bugs that write events and records in two steps.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The whole state, under one lock: its holder is alone, so each method is one atomic step.
+/// The whole state. The store keeps it under one lock, so each method is one atomic step.
 #[derive(Debug, Default)]
 struct State {
     tables: Tables,
     counters: Counters,
     addresses: Addresses,
     log: EventLog,
-    /// The index of [`Bug::StaleIndex`].
+    /// The index that [`Bug::StaleIndex`] uses.
     stale: StaleIndex,
-    /// The versions of [`Bug::VersionsBeginAgain`].
+    /// The versions that [`Bug::VersionsBeginAgain`] uses.
     row_versions: RowVersions,
-    /// The events of [`Bug::ReplayEmitsAgain`].
+    /// The events that [`Bug::ReplayEmitsAgain`] uses.
     emitted: EmittedByRequest,
     /// The last position that [`Bug::PositionsBeforeRecords`] has drawn.
     drawn_positions: u64,
@@ -83,7 +83,8 @@ impl ReferenceStore {
         self.bug == Some(bug)
     }
 
-    /// The lock. A panic while it is held has changed nothing: `decide` is caught, and applying does not panic.
+    /// Locks the state. A panic while the lock is held has changed nothing, because `decide` is caught and applying
+    /// does not panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +96,8 @@ impl Transactor for ReferenceStore {
         if let Some(bug) = self.bug {
             return self.transact_with(bug, &*transition).await;
         }
-        // No await from here to the end, so a dropped caller leaves the transition whole or absent.
+        // The rest of the function has no await, so a transition is applied as a whole or not at all if its caller is
+        // dropped.
         let mut state = self.lock();
         if let Some(changes) = state.tables.decide(&*transition)? {
             state.apply(changes);

@@ -21,9 +21,9 @@ use crate::together::joined;
 /// A resettable store, and its other ports.
 #[derive(Clone)]
 pub struct ResetSubject {
-    /// Its other ports.
+    /// The other ports of the store.
     pub subject: Subject,
-    /// The port that resets it.
+    /// The port that resets the store.
     pub store: Arc<dyn Resettable>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn under_key<O: Repeatable>(
     }
 }
 
-/// For each kind of request: a retry gets the first answer, all of it, marked as replayed, and has no effect.
+/// For each kind of request, a retry gets the complete first answer, marked as replayed, and has no effect.
 pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
@@ -135,8 +135,8 @@ pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
 }
 
-/// Two record names whose account and key have the same concatenation, if the ids of a dozen accounts allow it: account
-/// 1 with the key `0/k` and account 10 with the key `/k`.
+/// Two record names whose account and key have the same concatenation, such as account 1 with the key `0/k` and account
+/// 10 with the key `/k`. Empty if none of a dozen accounts has such an id.
 async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
     for _ in 0..12 {
         subject.add_account(Plan::Free).await;
@@ -201,7 +201,7 @@ pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
         assert_eq!((answer.result, answer.replayed), (Err(too_little), replayed), "so is an adjustment's");
         let answer = subject.run(create.clone()).await.expect("a refusal by the state is recorded");
         assert_eq!((answer.result, answer.replayed), (Err(taken), replayed), "so is a category's");
-        // The reasons for the refusals are gone before the second round.
+        // From here on the requests would succeed, so a refusal in the second round is a replay.
         subject.run(set_stock(pet, 2_000)).await.expect("the pet is there");
     }
     for status in [PetStatus::Pending, PetStatus::Sold] {

@@ -5,8 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The time limit of a case. Cases take seconds at most: one that is still running waits for something that
-/// never comes.
+/// The time limit of a case. A case takes seconds at most, so one that runs longer waits for something that never
+/// happens.
 const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Threads of a case: more than the processors of the test machines, so that tasks interleave everywhere.
@@ -33,7 +33,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
     /// The time after the deadline within which a case must be dropped.
     const GRACE: Duration = Duration::from_secs(5);
-    // Nothing is sent: the channel closes with the thread.
+    // Nothing is sent over the channel. It closes when the thread ends.
     let (running, ended) = sync_channel::<()>(0);
     // Named as the test, which the report of a skipped test shows.
     let named = thread::Builder::new().name(thread::current().name().unwrap_or("a case").to_owned());
@@ -263,12 +263,12 @@ macro_rules! store_conformance {
 macro_rules! durable_conformance {
     ($subject:expr) => {
         #[cfg(test)]
-        async fn durable_conformance_subject() -> Option<Box<dyn $crate::DurableSubject>> {
-            ($subject).into()
+        async fn durable_conformance_subject() -> Box<dyn $crate::DurableSubject> {
+            $subject
         }
 
         $crate::store_conformance_cases! {
-            (durable_conformance_subject().await.as_deref());
+            (Some(&*durable_conformance_subject().await));
             durable {
                 a_graceful_stop_loses_nothing
                 a_power_cut_loses_no_acknowledged_write

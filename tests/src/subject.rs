@@ -37,7 +37,7 @@ pub struct Subject {
     pub quotas: Arc<dyn Quotas>,
     /// Counts requests without a valid key.
     pub addresses: Arc<dyn AddressLimits>,
-    /// Drops expired records, and writes usage behind.
+    /// Drops expired records, and stores the usage that was counted.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
     /// this handle.
@@ -55,11 +55,11 @@ pub trait AnotherHandle: Send + Sync {
 /// A durable store, the subject of the cases of [`durable`](crate::durable).
 #[async_trait]
 pub trait DurableSubject: Send + Sync {
-    /// Opens the store on its existing data. It is open until the last port of the subject is dropped, and then
-    /// closes gracefully; a case never opens a second one meanwhile.
+    /// Opens the store on its existing data. The store closes gracefully when the last port of the subject is dropped.
+    /// A case never opens the store a second time before that.
     async fn open(&self) -> Subject;
 
-    /// The data that a power cut at this moment would leave, as another store. The open one continues, unaffected.
+    /// Returns another store with the data that a power cut at this moment would leave. The open store is not affected.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject>;
 }
 
@@ -131,7 +131,7 @@ impl Subject {
         self.housekeeping.watch(now).await.expect("a healthy store answers");
     }
 
-    /// Lets a healthy store write its usage behind.
+    /// Lets a healthy store write the counted usage to its storage.
     pub(crate) async fn note_usage(&self) {
         self.housekeeping.note_usage().await.expect("a healthy store notes usage");
     }

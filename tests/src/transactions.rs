@@ -71,7 +71,7 @@ pub async fn an_empty_change_succeeds(subject: &Subject) {
     assert_eq!(subject.snapshot().await, before, "an empty change has no effect");
 }
 
-/// Follows a chain of names: an order names its pet, the pet its category.
+/// Reads an order, its pet and the category of the pet. Each record names the next one.
 #[derive(Clone)]
 struct CategoryOfOrder(OrderId);
 
@@ -105,7 +105,7 @@ pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let found = subject.run(CategoryOfOrder(order)).await.expect("it only reads");
     assert_eq!(found.map(|one| one.id), Some(category), "a footprint grows until nothing new is named");
 
-    // The same for a change: a cancelled order returns its units to a pet, which it names only after it has been
+    // The same holds for an operation with changes: a cancelled order names its pet only after the order has been
     // loaded.
     subject.run(cancel_order(order)).await.expect("the order is open");
     let stock = subject.pet(pet).await.map(|record| record.stock);
@@ -153,7 +153,8 @@ impl Operation for PanicOver {
     }
 }
 
-/// A panic in `decide` fails that transition, as corrupt, and neither concurrent nor later ones.
+/// A panic in `decide` fails that transition with the error kind `Corrupt`. Concurrent and later transitions are not
+/// affected.
 pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     let pet = subject.add_only_pet(1_000).await;
     let outcomes = together(16, |number| {
@@ -177,7 +178,7 @@ pub async fn a_panic_fails_that_transition_alone(subject: &Subject) {
     subject.run(place_order(pet, 1)).await.expect("a panic releases its locks");
 }
 
-/// The transition of a dropped caller is applied whole or not at all.
+/// The transition of a dropped caller is applied as a whole or not at all.
 pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1_000).await;
@@ -221,7 +222,7 @@ async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     .await;
 }
 
-/// Checks that stock and orders, pets and their category's count agree.
+/// Checks that stock and orders agree, and that pets and their category's count agree.
 async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     let filter = OrderFilter { pet_id: Some(pet), complete: None };
     let orders = walk::<petstore_domain::OrderRecord>(subject, &filter, PageOrder::Ascending, 100).await;

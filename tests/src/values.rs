@@ -1,7 +1,7 @@
 //! The longest, greatest and most unusual values that the domain admits: each is read back unchanged, by every
 //! reader and by the operations.
 //!
-//! Values are rarely narrowed by a rule of the store, mostly by a column, a collation or a driver: a number in
+//! Values are rarely changed by a rule of the store. Mostly a column, a collation or a driver narrows them: a number in
 //! a byte, a time in seconds, a text in another character set.
 
 mod written;
@@ -99,7 +99,8 @@ fn look_at(
 }
 
 impl Snapshot {
-    /// The first records of each kind, as many as an operation may plausibly read. The unusual ones come first.
+    /// The first records of each kind, as many as an operation may plausibly read. Records with unusual values are
+    /// among the first.
     fn first_of_each(&self) -> Self {
         const SOME: usize = 12;
         let mut some = self.clone();

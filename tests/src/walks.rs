@@ -30,7 +30,7 @@ impl Writers {
         Self { stop: Arc::default(), tasks: Vec::new() }
     }
 
-    /// Adds a writer that repeats its work, with the number of earlier repetitions as argument.
+    /// Adds a writer that repeats its work. The argument of the work is the number of earlier repetitions.
     fn add<F>(&mut self, subject: &Subject, work: impl Fn(Subject, usize) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send,
@@ -77,7 +77,8 @@ async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTree
     }
 }
 
-/// Forty lasting pets, each followed by the place of a transient one.
+/// Adds forty pets that are never deleted. The id after each of them belongs to a deleted pet, and two writers create
+/// and delete further pets.
 async fn staying_pets(subject: &Subject, category: CategoryId, writers: &mut Writers) -> Vec<PetId> {
     let mut staying = Vec::new();
     for _ in 0..40 {

@@ -1,11 +1,11 @@
-//! `tests/fuzz/run` hides no failure. Scripts replace cargo and a program with two targets.
+//! Checks that `tests/fuzz/run` reports every failure. Scripts stand in for cargo and for a program with two targets.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds nothing, and fails for the package in `UNBUILT`.
+/// A cargo that builds nothing, and fails for the package in `UNBUILT`.
 const CARGO: &str = r#"#!/bin/sh
 case "$*" in
   *"-p $UNBUILT "*) exit 101 ;;
@@ -13,7 +13,7 @@ case "$*" in
 esac
 "#;
 
-/// Lists two targets, and runs each but the one in `UNKNOWN`.
+/// A program that lists two targets, and runs each except the one in `UNKNOWN`.
 const PROGRAM: &str = r#"#!/bin/sh
 if [ -n "$CARGO_BOLERO_SELECT" ]; then
   for name in cursor query; do

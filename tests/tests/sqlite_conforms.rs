@@ -61,7 +61,7 @@ fn open(folder: &Folder) -> Subject {
     subject_of(&open_store(folder), folder)
 }
 
-/// The ports of a store, which keep its folder: a store whose file was removed accepts no writes.
+/// The ports of a store. They keep its folder, because a store whose file was removed accepts no writes.
 fn subject_of(store: &Arc<MemoryStore>, folder: &Folder) -> Subject {
     let store_with_folder = StoreWithFolder { store: Arc::clone(store), _folder: folder.clone() };
     Subject { housekeeping: Arc::new(store_with_folder), ..Subject::of(store) }
@@ -97,8 +97,8 @@ impl DurableSubject for DurableStore {
         open(&self.0)
     }
 
-    /// The files as they are at this moment, as after a kill of the process. The tests of the binary check call
-    /// by call that every acknowledged write is synced.
+    /// Copies the files as a kill of the process at this moment would leave them. The tests of the binary check, call
+    /// by call, that every acknowledged write is also synced.
     async fn after_power_cut(&self) -> Box<dyn DurableSubject> {
         let copy = Folder::new();
         for name in ["petstore.db", "petstore.db-wal"] {

@@ -41,10 +41,10 @@ mod optimistic {
     });
 }
 
-/// Draws an id of each kind and discards it before each transition.
+/// A store that, before each transition, draws an id of each kind and discards it.
 struct WithGaps(Arc<ReferenceStore>);
 
-/// Takes an id of each kind, and writes nothing.
+/// A transition that takes an id of each kind and writes nothing.
 struct TakesIds;
 
 impl Transition for TakesIds {
@@ -72,10 +72,10 @@ impl Transactor for WithGaps {
     }
 }
 
-/// Decides without a lock, and retries if the records that it read have changed.
+/// A store that decides without a lock, and retries if the records that it read have changed.
 struct Optimistic(Arc<ReferenceStore>);
 
-/// Loads the footprint of a transition, and keeps the view.
+/// A transition that loads the footprint of another one and keeps the view.
 struct LoadView {
     transition: Arc<dyn Transition>,
     seen: Mutex<View>,
@@ -92,7 +92,7 @@ impl Transition for LoadView {
     }
 }
 
-/// Writes the decision, if the records of its view are unchanged.
+/// A transition that writes a decision if the records of its view are unchanged.
 struct WriteIfUnchanged {
     /// The records of the view without the next ids, which are unique to this transition.
     records: Footprint,
@@ -166,7 +166,7 @@ impl Transactor for Optimistic {
     }
 }
 
-/// Finds keys in a cached copy, which is renewed every [`StaleKeyReader::READS`] reads.
+/// A key reader that finds keys in a cached copy. It replaces the copy every [`StaleKeyReader::READS`] reads.
 struct StaleKeyReader {
     store: Arc<ReferenceStore>,
     cache: Arc<Mutex<KeyCache>>,
@@ -214,7 +214,7 @@ impl KeyReader for StaleKeyReader {
     }
 }
 
-/// Is slow for each address, and records the number of concurrent callers.
+/// Address limits that are slow for each address, and record the maximum number of concurrent callers.
 struct SlowAddresses {
     store: Arc<ReferenceStore>,
     waiting: Arc<AtomicUsize>,
@@ -252,6 +252,6 @@ fn the_flood_case_calls_a_slow_store_concurrently() {
         let subject = Subject { addresses: Arc::new(addresses), ..Subject::of(&store) };
         addresses::a_flood_of_addresses_grants_no_extra_requests(&subject).await;
     });
-    // In sequence, a hundred thousand calls of two milliseconds would exceed the deadline of a case.
+    // One after the other, a hundred thousand calls of two milliseconds would exceed the deadline of a case.
     assert!(most.load(Ordering::SeqCst) >= 16, "{most:?} at once");
 }

@@ -1,8 +1,9 @@
 //! The compact form of events, for stores that keep them as one row or one block for each batch.
 //!
 //! A body is a format byte and then groups of events, one group for each decision: the time, the number of events, and
-//! each event in [postcard's wire format](https://postcard.jamesmunns.com/wire-format). Positions are not part of it: the
-//! first event of a body has the position under which the body is kept, and each further one the next.
+//! each event in [postcard's wire format](https://postcard.jamesmunns.com/wire-format). A body does not contain
+//! positions. The store keeps a body under the position of its first event, and each further event has the next
+//! position.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -34,8 +35,9 @@ pub use read::{Visit, read};
 /// The format byte of the bodies that this version writes.
 pub const FORMAT: u8 = 1;
 
-/// The version of the compact form: it rises with each new format and with each new kind of event. A store records it with
-/// its events, so that a program that does not know them refuses the store at its start.
+/// The version of the compact form. It rises with each new format and with each new kind of event. A store saves the
+/// version with its events, so that a program that does not know the format or the kind refuses the store at its
+/// start.
 pub const VERSION: u32 = 1;
 
 /// A reason why a body cannot be read.
@@ -44,7 +46,7 @@ pub enum BodyError {
     /// A newer version wrote it.
     #[error("events are kept in format {0}, which this version does not know")]
     UnknownFormat(u8),
-    /// Not events in the compact form, or events of a kind that this version does not know.
+    /// The bytes are not events in the compact form, or contain an event of a kind that this version does not know.
     #[error("a body of events cannot be read: {0}")]
     Damaged(String),
 }

@@ -11,11 +11,11 @@ use crate::{BodyError, FORMAT};
 /// Receives the events that pass the filter, one by one, until it returns `Break`.
 pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
 
-/// Reads a body whose first event has the position `first`, and hands over the events that pass. Those that do not pass
-/// are decoded without an allocation.
+/// Reads a body whose first event has the position `first`, and passes the events that the filter admits to `visit`.
+/// The other events are decoded without an allocation.
 ///
 /// # Errors
-/// [`BodyError::UnknownFormat`] and [`BodyError::Damaged`]. The events before the damaged one have been handed over.
+/// [`BodyError::UnknownFormat`] and [`BodyError::Damaged`]. `visit` has already received the events before the damage.
 pub fn read(body: &[u8], first: Position, filter: &EventFilter, visit: Visit<'_>) -> Result<(), BodyError> {
     let (format, mut rest) = body.split_first().ok_or_else(|| damaged("it is empty"))?;
     if *format != FORMAT {

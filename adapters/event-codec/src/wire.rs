@@ -1,4 +1,5 @@
-//! The wire structs: numbers and borrowed texts. The order of variants and members is the format.
+//! The structs of the wire format: numbers and borrowed texts. The order of their variants and members defines the
+//! format.
 
 #![expect(
     clippy::option_option,
@@ -12,7 +13,7 @@ use petstore_domain::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One event. A new kind is appended: a variant keeps its number.
+/// One event. A new kind must be added as the last variant, because the format contains the numbers of the variants.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Wire<'a> {
     OrderPlaced(WireOrder),
@@ -158,7 +159,7 @@ const fn status_number(status: PetStatus) -> u8 {
 }
 
 impl Wire<'_> {
-    /// Returns whether the event passes, without building it.
+    /// Returns whether the filter admits the event. The event is not built for this.
     pub(crate) fn passes(&self, filter: &EventFilter) -> bool {
         let owner = match self {
             Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => AccountId::new(ban.account).ok(),
@@ -186,7 +187,7 @@ impl Wire<'_> {
         }
     }
 
-    /// Builds the event. Returns none if a value is not one of the domain's.
+    /// Builds the event. Returns none if a value is not valid in the domain.
     pub(crate) fn parse(self) -> Option<Happening> {
         Some(match self {
             Self::OrderPlaced(order) => Happening::OrderPlaced(order.parse()?),
@@ -287,7 +288,7 @@ fn status(number: u8) -> Option<PetStatus> {
     PetStatus::ALL.into_iter().find(|status| status_number(*status) == number)
 }
 
-/// Returns none if the number is not a time of the domain's.
+/// Returns none if the number is not a time in the domain's range.
 fn time(millis: Option<i64>) -> Option<Option<Timestamp>> {
     match millis {
         Some(millis) => Timestamp::from_millis(millis).ok().map(Some),

@@ -1,4 +1,4 @@
-//! Bodies come back as they were written, damage is an error, and the format is pinned byte by byte.
+//! Bodies are read as they were written, damage is an error, and the bytes of the format do not change.
 
 use std::ops::ControlFlow;
 
@@ -136,7 +136,7 @@ fn a_reader_that_breaks_off_gets_no_further_event() {
     assert_eq!(count, 3);
 }
 
-/// The bytes of format 1. They are in data files: a change of them needs a new format byte.
+/// The bytes of format 1. Data files contain them, so a change of the bytes needs a new format byte.
 #[test]
 fn the_format_is_pinned() {
     let order = Order {

@@ -47,7 +47,7 @@ const RAW_HEADERS_BODY_MAX: usize = BATCHED_WRITE_MAX / 2;
 /// The maximum number of header fields for which an idle connection keeps an allocation. A browser sends about twenty.
 const FIELDS_ROOM_MAX: usize = 24;
 
-/// The error that closes a connection without a response, as a planned failure of the sandbox demands.
+/// The error that closes a connection without a response. A planned failure of the sandbox causes it.
 #[derive(Debug, thiserror::Error)]
 #[error("a planned failure closes the connection")]
 pub(crate) struct Dropped;
@@ -56,18 +56,20 @@ pub(crate) struct Dropped;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueFull;
 
-/// Answers one request. It is a single future, since each further layer would move the request and the response once more.
-/// Steps that a plain read does not need are boxed where they are awaited: hyper moves the whole future for every request.
+/// Answers one request. It is a single future, because each further layer would move the request and the response once
+/// more. Steps that a plain read does not need are boxed where they are awaited, because hyper moves the whole future
+/// for every request.
 ///
-/// `SECURE` tells that the connection uses TLS. The function is compiled separately for both cases, so that the one without
-/// TLS has a single caller and is inlined.
+/// `SECURE` is `true` if the connection uses TLS. The function is compiled separately for both cases, so that the one
+/// without TLS has a single caller and is inlined.
 pub(crate) fn exchange<const SECURE: bool>(
     thread: Rc<ThreadState>,
     activity: Rc<Activity>,
     peer: IpAddr,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<ResponseBody>, Dropped>> {
-    // Taken apart outside of the future: an `async fn` would store its arguments in addition to their parts.
+    // The request is taken apart outside of the future, because an `async fn` would store its arguments in addition to
+    // their parts.
     let (mut parts, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming);
     async move {
@@ -89,7 +91,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
-            // Pinned here: a move into the panic barrier would copy the future twice.
+            // The future is pinned here, because moving it into `catch_panic` would copy it twice.
             let checks =
                 pin!(run_checks::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             catch_panic(checks).await
@@ -106,8 +108,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let _pending = is_http2.then(|| activity.pending_answer(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
-            // A request that was refused before the gate is not counted: its headers show the quota of its address. They are
-            // left out if that quota cannot be read.
+            // A request that was refused before the gate is not counted. Its headers show the quota of its address, or
+            // are left out if that quota cannot be read.
             let reading = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
             let verdict = catch_panic(Box::pin(reading).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
@@ -117,12 +119,13 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let made = Instant::now();
         let (lives_on, ended) = if head.has_other_coding() {
-            // The end of such a body is ambiguous: the bytes after it could be taken for a smuggled request.
+            // The body has an unknown transfer coding, so its end is ambiguous. The bytes after it could be taken for
+            // a smuggled request.
             (false, made)
         } else if body.is_read() {
             (true, made)
         } else {
-            // The duration excludes this: it depends on the client alone.
+            // The duration excludes the time for discarding the body, because that time depends on the client alone.
             (Box::pin(body.discard()).await, Instant::now())
         };
         let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(thread.next_request_id()));
@@ -133,7 +136,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         };
         activity.ended_at(ended);
         thread.send_batch.flush_if_due(ended);
-        // A wait that the client asked for is not the service's time.
+        // A wait for an event, which the client asked for, is not part of the service's time.
         let duration = (made - begun).saturating_sub(notes.waited);
         thread.counters.answered(route, &parts.method, answer.status, duration);
         if let Some(observer) = &thread.app.settings.observer
@@ -148,7 +151,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             id,
             origin: thread.app.cors.allowed_origin(&head),
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
-            // HTTP/2 has GOAWAY instead, and its connections stay open although a body was not read.
+            // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),
         };
         // hyper may send a 100 (Continue) before the final status line, and raw headers must follow the final one.
@@ -169,7 +172,8 @@ pub(crate) fn exchange<const SECURE: bool>(
     }
 }
 
-/// Returns an empty map with the request's allocation, unless that is large: hyper keeps it for the connection's next request.
+/// Returns an empty map that reuses the allocation of the request's headers, unless it is large: hyper keeps the
+/// allocation for the connection's next request.
 fn emptied(headers: &mut HeaderMap) -> HeaderMap {
     if headers.capacity().max(headers.len()) > FIELDS_ROOM_MAX {
         return HeaderMap::new();
@@ -179,10 +183,10 @@ fn emptied(headers: &mut HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Runs a future and returns `None` if it panics: a panic in a handler fails one request only.
+/// Runs a future and returns `None` if it panics, so that a panic in a handler fails only one request.
 async fn catch_panic<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(move |context| {
-        // The future is dropped after a panic, and no lock here can be poisoned.
+        // Nothing sees an inconsistent state: the future is dropped after a panic, and no lock here can be poisoned.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),

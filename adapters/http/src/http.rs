@@ -18,7 +18,7 @@ use crate::thread::shared::{App, Serves};
 #[derive(Clone)]
 pub struct Http {
     app: Arc<App>,
-    /// Health and readiness are served on a separate listener.
+    /// `true` if health and readiness are served on a separate listener only.
     ops_apart: bool,
 }
 
@@ -44,8 +44,9 @@ impl Http {
         Server::start(endpoint.into(), threads, Arc::clone(&self.app), self.serves(), None)
     }
 
-    /// Serves over TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, else HTTP/1.1. The
-    /// ALPN protocols of the configuration are overwritten; the caller decides everything else in it.
+    /// Serves over TLS, on this many threads: HTTP/2 to clients that choose it in the handshake, otherwise HTTP/1.1.
+    /// This sets the ALPN protocols of the configuration; all other parts of the configuration stay as the caller has
+    /// set them.
     ///
     /// # Errors
     /// The same as [`Http::listen`].
@@ -76,14 +77,14 @@ impl Http {
         self.app.cors.set(cors);
     }
 
-    /// Serves connections that the caller accepts, as [`Http::listen`] serves its own. Must be called where local tasks
-    /// can be spawned: in a `LocalSet` or a `LocalRuntime`.
+    /// Serves connections that the caller accepts, in the same way as [`Http::listen`] serves those that it accepts.
+    /// Must be called where local tasks can be spawned: in a `LocalSet` or a `LocalRuntime`.
     pub fn serve_here(&self) -> LocalServer {
         LocalServer::start(&self.app, self.serves())
     }
 
-    /// Leaves new connections in the kernel's accept queue until [`Http::open`]. The caller can then finish its start
-    /// once it holds the addresses and before it answers a request.
+    /// Leaves new connections in the kernel's accept queue until [`Http::open`]. So the caller can bind the addresses
+    /// first, then finish its start, and only then answer requests.
     pub fn hold(&self) {
         self.app.hold(true);
     }

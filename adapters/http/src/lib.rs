@@ -1,8 +1,8 @@
 //! The petstore over HTTP/1.1, and with a certificate over TLS and HTTP/2, on bare hyper.
 //!
-//! A driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and results into answers. It
-//! holds no rule about pets. It owns the transport: one runtime for each core, deadlines and bounds on all input, one
-//! gate in front of every operation, a panic barrier, and a graceful shutdown.
+//! The crate is a driving adapter: it turns requests into calls of [`petstore_ports::api::Petstore`] and results into
+//! answers. It contains no rule about pets. It does contain the transport: one runtime for each core, deadlines and
+//! bounds on all input, one gate in front of every operation, a panic barrier, and a graceful shutdown.
 //!
 //! ```no_run
 //! # use std::{net::SocketAddr, num::NonZeroUsize, sync::Arc};

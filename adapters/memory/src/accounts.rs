@@ -45,7 +45,7 @@ impl Accounts {
         self.read(id, Account::clone)
     }
 
-    /// Applies `read` to the account, which stays locked meanwhile: `read` must be short, and take no other lock.
+    /// Applies `read` to the account. The record is locked meanwhile, so `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: AccountId, read: impl FnOnce(&Account) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
@@ -59,7 +59,8 @@ impl Accounts {
         self.by_name.get(name).map(|id| *id)
     }
 
-    /// The account of this name. While an account is renamed both names lead to it, and its record has the valid one.
+    /// The account with this name. During a rename the index leads to the account from both names, so the name in the
+    /// account's record decides.
     pub(crate) fn named(&self, name: &FoldedName) -> Option<Account> {
         self.get(self.id_of(name)?).filter(|account| name.matches(account.name.as_str()))
     }
@@ -76,7 +77,7 @@ impl Accounts {
         self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
         if let Some(before) = before.filter(|before| *before != after) {
-            // The same changes may have given the name to another account.
+            // The same decision may have given the old name to another account, whose entry stays.
             self.by_name.remove_if(&before, |_, owner| *owner == id);
         }
     }
@@ -105,18 +106,18 @@ impl Accounts {
         self.meters.find(slot).map(AccountMeter::windows).unwrap_or_default()
     }
 
-    /// Takes the usage of at most `max` accounts that was not written behind yet.
+    /// Takes the usage of at most `max` accounts whose usage has changed since it was last taken.
     pub(crate) fn take_dirty_usage(&self, max: usize) -> Vec<UsageCount> {
         let accounts = self.dirty.take(max);
         let counts = accounts.into_iter().filter_map(|account| {
             let Windows { minute, day } = self.meters.of(slot(account.get())?).take_windows();
-            // The usage of an account without a record is not worth keeping.
+            // Usage of an account without a record is dropped.
             self.read(account, |_| UsageCount { account, minute, day })
         });
         counts.collect()
     }
 
-    /// Marks these accounts again after a failed write.
+    /// Marks these accounts as dirty again after their usage could not be written.
     pub(crate) fn mark_dirty(&self, counts: &[UsageCount]) {
         for UsageCount { account, .. } in counts {
             if let Some(slot) = slot(account.get()) {

@@ -16,22 +16,22 @@ const SETS: u32 = 16_384;
 /// Number of addresses of a set: the associativity.
 const WAYS: usize = 4;
 
-/// Counts of the current minute, by address: a set-associative table.
+/// Counts of the requests of each address in the current minute, in a set-associative table.
 ///
 /// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So
-/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the lowest
-/// count of a set never falls. In exchange an address may be refused early.
+/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the
+/// lowest count of a set never falls. The price is that an address may be refused early.
 pub(crate) struct Addresses {
     sets: Directory<Mutex<Set>>,
-    /// Seeded at random for each table, so that addresses cannot be chosen to collide in one set.
+    /// The hasher is seeded at random for each table, so that clients cannot choose addresses that collide in one set.
     hasher: RandomState,
 }
 
 #[derive(Default)]
 struct Set([Entry; WAYS]);
 
-/// The minute of one address. It is stored per address, so that an address cannot detect the others of its set when the
-/// clock steps.
+/// The count of one address, with its minute. Each entry has a separate minute, so that a client cannot detect the
+/// other addresses of its set when the clock steps.
 #[derive(Default, Clone, Copy)]
 struct Entry {
     /// The upper half of the address's hash. The lower half selects the set.
@@ -76,8 +76,8 @@ impl Set {
         }
     }
 
-    /// The entry of the address: its own, or the one with the lowest count; of several, the one whose minute is the
-    /// oldest.
+    /// Returns the entry of the address. If it has none, returns the entry to replace: the one with the lowest count,
+    /// and of several such entries the one with the oldest minute.
     fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
         let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
@@ -91,8 +91,8 @@ impl Set {
     }
 }
 
-/// The unit of counting: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address. A client can
-/// choose the other half of an IPv6 address freely.
+/// Returns the unit that is counted: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address.
+/// The owner of such a network can choose the other half of the address freely.
 fn network_of(address: IpAddr) -> (bool, u64) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u64::from(address.to_bits())),
@@ -147,7 +147,7 @@ mod tests {
         let mut set = Set::default();
         let mut left = |tag, minute| set.take(tag, LIMIT, Cost::One, minute).usage;
         assert_eq!(left(1, 8).remaining, 2);
-        // The clock is ahead for the second address, and back for the next request of the first.
+        // The clock is ahead when the second address sends, and back when the first address sends again.
         assert_eq!(left(2, 9).remaining, 2);
         let again = left(1, 8);
         assert_eq!((again.remaining, again.reset_secs), (1, 9 * 60));
@@ -187,7 +187,7 @@ mod tests {
             }
         }
         assert!(counts.iter().all(|count| *count <= LIMIT.get()));
-        // There is an entry for every second address, and all of them are used.
+        // The table has half as many entries as addresses, and all entries are used.
         assert!(counts.iter().sum::<u32>() > places * LIMIT.get() * 9 / 10);
         assert_eq!(admitted(&addresses, v4(u32::MAX), 10, at(60)), 3);
     }

@@ -16,9 +16,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together, by `write` for each change. Every decision
-    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch: a
-    /// record is written in one step.
+    /// Makes the changes of a decision and its events visible together. `write` writes one change. Every decision
+    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch,
+    /// because a record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
         self.publish_with(changes, EventLog::append, write);
     }
@@ -41,7 +41,7 @@ impl Tables {
             append(&self.events, &changes);
             changes.into_iter().for_each(write);
         }
-        // Readers that wait are woken last: they wait for write epochs in turn.
+        // Waiting readers are woken after the write has ended. If woken earlier, they would wait for it.
         if has_events {
             self.events.wake();
         }

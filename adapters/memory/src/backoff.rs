@@ -5,11 +5,12 @@ use std::time::Duration;
 /// Shortest pause.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Longest pause: half of the ten seconds in which a store is to recover.
+/// Longest pause: half of the ten seconds within which a store should recover.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Backoff factor: the pause is ten times as long as the last `recover` took. A call may copy everything that is not
-/// checkpointed, on each try while a disk is full: so it occupies the disk and a CPU for less than a tenth of the time.
+/// Backoff factor: the pause is ten times as long as the last `recover` took. While a disk is full, each call may copy
+/// all data that is not checkpointed. The factor limits this to less than a tenth of the time of the disk and of a
+/// CPU.
 const PAUSE_FACTOR: u32 = 10;
 
 /// The pause after a `recover` that failed after `took`.

@@ -1,4 +1,5 @@
-//! The batch that the writer decides: transitions, each on the result of those before it, and the callers that wait.
+//! The batch that the writer decides, and the callers that wait for it. Each transition of the batch sees the results
+//! of the earlier ones.
 
 use petstore_domain::{Changes, View};
 use petstore_ports::{StoreError, Transition};
@@ -17,8 +18,8 @@ pub(crate) struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Decides a transition, and adds its changes. A rejected transition waits for the commit as well: the rejection
-    /// may be due to another decision of the batch.
+    /// Decides a transition, and adds its changes. The caller of a rejected transition waits for the commit as well,
+    /// because the rejection may be due to another decision of the batch.
     pub(crate) fn decide(&mut self, tables: &Tables, transition: &dyn Transition, caller: Sender<()>) {
         match self.changes_of(tables, transition) {
             Ok(changes) => {
@@ -31,7 +32,7 @@ impl OpenBatch {
         }
     }
 
-    /// Asks a transition for its changes. No record changes meanwhile, so each one is loaded once.
+    /// Asks a transition for its changes. No record changes during the batch, so each record is loaded once.
     fn changes_of(&mut self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
         let mut view = View::default();
         for _ in 0..ROUNDS_MAX {
@@ -80,7 +81,7 @@ impl OpenBatch {
         }
     }
 
-    /// Leaves the outcome unknown to all callers.
+    /// Drops the channels of all callers, so that they are told that the outcome is unknown.
     pub(crate) fn abandon(&mut self) {
         self.callers.clear();
     }

@@ -15,7 +15,7 @@ impl Bulk for MemoryStore {
     }
 
     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        // A sink that stops the export knows its reason.
+        // The sink that stopped the export knows the reason, so the error carries none.
         let _: Result<(), ()> = Self::export(self, |row| match sink(row) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(()),

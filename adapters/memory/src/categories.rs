@@ -34,7 +34,7 @@ impl Categories {
         self.read(id, CategoryRecord::clone)
     }
 
-    /// Applies `read` to the category, which stays locked meanwhile: `read` must be short.
+    /// Applies `read` to the category. The record is locked meanwhile, so `read` must be short.
     pub(crate) fn read<R>(&self, id: CategoryId, read: impl FnOnce(&CategoryRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }

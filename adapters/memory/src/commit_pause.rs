@@ -1,4 +1,4 @@
-//! A pause between two commits, in which the tables and the journal hold the same: for backups.
+//! A pause between two commits, for backups: the tables and the journal have the same content.
 
 use std::fmt;
 
@@ -11,18 +11,19 @@ use crate::store::MemoryStore;
 use crate::tables::Tables;
 use crate::write_block::BLOCK_WAIT_MAX;
 
-/// A pause in the commits of a store with a journal. Writes wait until it is dropped, and do not fail because of it.
+/// A pause in the commits of a store with a journal. Writes wait until the pause is dropped, and do not fail because
+/// of it.
 pub struct CommitPause<'s> {
     tables: &'s Tables,
     committer: MutexGuard<'s, Committer>,
 }
 
 impl MemoryStore {
-    /// Waits for the end of the current batch, and delays further ones. Blocks.
+    /// Waits for the end of the current batch, and delays further batches. Blocks.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) without a journal, during an import, and while
-    /// the journal's last write does not complete.
+    /// [`StoreErrorKind::Busy`](petstore_ports::StoreErrorKind::Busy) if the store has no journal, during an import,
+    /// and while the journal's last write does not complete.
     pub fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
         let durable = self.durable.as_ref().ok_or_else(|| StoreError::busy("the store has no journal"))?;
         let Some(committer) = durable.committer.try_lock_for(BLOCK_WAIT_MAX) else {
@@ -39,7 +40,8 @@ impl MemoryStore {
 }
 
 impl CommitPause<'_> {
-    /// The header of the journal. Its epoch is 0, and it has no events: a copy must not have the epoch of the original.
+    /// The header for a copy of the journal. Its epoch is 0 and it has no events, because a copy must not have the
+    /// epoch of the original.
     pub fn header(&self) -> Header {
         Header {
             last_batch: self.committer.last_batch(),

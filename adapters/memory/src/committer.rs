@@ -1,7 +1,7 @@
 //! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
 //!
-//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition is decided on the tables and on the
-//! decisions before it in the batch. All changes go to the journal in one commit. After that they are written to the
+//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition decides on the tables and on the
+//! earlier decisions of the batch. All changes go to the journal in one commit. After that they are written to the
 //! tables, which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data
 //! that a crash could take back.
 
@@ -20,15 +20,16 @@ use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Most requests of one batch. A larger batch would delay its first caller, and hardly share the cost of a commit
-/// further.
+/// Maximum number of requests in a batch. A larger batch would delay its first caller, and hardly reduce the cost of a
+/// commit for each request further.
 const BATCH_MAX: usize = 256;
 
-/// Most accounts whose usage is written behind at once: no batch is committed meanwhile.
+/// Maximum number of accounts whose usage is written in one call of the journal. No batch is committed during the
+/// call.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Most passes of one call of housekeeping, each after a batch. They suffice for more accounts and expiring records than
-/// a second has requests.
+/// Maximum number of passes of one call of housekeeping. A pass follows each batch. All passes together handle more
+/// accounts and expiring records than there are requests in a second.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -54,16 +55,16 @@ pub(crate) struct Committer {
     batch: OpenBatch,
     /// The events of the batch.
     events: EncodedBatch,
-    /// The time up to which records and events are still to be dropped, and the number of passes left.
+    /// Records and events that were due at this time are still to be dropped, in at most this many passes.
     drops_left: Option<(Timestamp, u32)>,
-    /// The number of passes left to write usage behind.
+    /// Usage is still to be written to the journal, in at most this many passes.
     notes_left: Option<u32>,
     /// Buffer for the requests of a step; empty between two steps.
     requests: Vec<Request>,
 }
 
 impl Committer {
-    /// Commits to `journal`, the last batch of which is `last`.
+    /// Commits to `journal`. `last` is the last batch in the journal.
     pub(crate) fn new(
         tables: Arc<Tables>,
         stripes: Arc<Stripes>,
@@ -117,7 +118,7 @@ impl Committer {
         Step::Worked
     }
 
-    /// Continues the housekeeping that earlier passes have left, and then begins what is requested.
+    /// Continues the housekeeping that earlier passes have left, and then does the requested parts.
     fn keep_house(&mut self, parts: Vec<HousekeepingPart>) {
         // The callers were answered after the first pass. An error is kept in the state.
         if let Some(passes) = self.notes_left.take() {
@@ -140,16 +141,16 @@ impl Committer {
         }
     }
 
-    /// Processes all waiting requests, and everything that is written behind. A failing journal is asked to recover
-    /// once.
+    /// Processes all waiting requests, and writes all changed usage to the journal. A failing journal is asked to
+    /// recover once.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
         while self.state.is_healthy() && self.write_behind() == Ok(true) {}
         self.batch.abandon();
     }
 
-    /// Commits an import, which is in the hidden tables, and makes it visible; or drops it. If the outcome is unknown,
-    /// a later recovery does one of the two. `before`: the last ids issued before the import.
+    /// Commits an import, whose rows are in the hidden tables, and makes it visible; or drops it. If the outcome is
+    /// unknown, a later recovery does one of the two. `before` has the last ids issued before the import.
     pub(crate) fn commit_import(&mut self, before: LastIds) -> Result<(), StoreError> {
         self.guarded(|committer| {
             let (number, last_ids) = (committer.last.next(), committer.tables.last_ids());
@@ -186,7 +187,7 @@ impl Committer {
         })
     }
 
-    /// Runs `work` on a thread other than the writer's. A panic ends the writer there, too.
+    /// Runs `work` on the calling thread, which is not the writer's. A panic of `work` ends the writer, too.
     pub(crate) fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -197,8 +198,8 @@ impl Committer {
         })
     }
 
-    /// Adds a pause in which a failing journal was not asked. Callers in doubt are answered once they have waited for
-    /// long.
+    /// Adds a pause between two attempts to recover a failing journal. Callers whose write is in doubt are answered
+    /// once the pauses add up to [`recovery::IN_DOUBT_MAX`].
     pub(crate) fn add_pause(&mut self, pause: Duration) {
         if let Some(unknown) = self.state.add_pause(pause) {
             self.batch.answer(&Err(unknown));
@@ -233,7 +234,8 @@ impl Committer {
         self.journal.append(&Batch { number, changes, last_ids, events })
     }
 
-    /// Publishes a write on a thread other than the writer's, or settles it by one try to recover.
+    /// Publishes a write that a thread other than the writer's has committed. If `written` is an error, asks the
+    /// journal once to recover, and publishes or drops the write accordingly.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -248,8 +250,8 @@ impl Committer {
         }
     }
 
-    /// Makes a write visible that the journal holds, and answers its callers: the only place where a commit becomes
-    /// visible. The order of these calls is the order of commits.
+    /// Makes a write that the journal holds visible, and answers its callers. Commits become visible only here, in the
+    /// order of these calls.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
         match write {
@@ -276,7 +278,7 @@ impl Committer {
         self.batch.end(&Err(recovery::not_written(cause)));
     }
 
-    /// Refuses requests after a failed call of the journal. Returns the error that others are told.
+    /// Refuses requests after a failed call of the journal. Returns the error that later callers get.
     fn fail(&mut self, error: StoreError, pending: Option<PendingWrite>) -> StoreError {
         let (state, error) = WriterState::after_failure(error, pending);
         self.state = state;
@@ -311,9 +313,9 @@ impl Committer {
         Step::Worked
     }
 
-    /// Drops expired records and events, a bounded number of them. Further passes follow after the next batches, at most
-    /// `passes` of them. Returns the number of records dropped; tables and journal drop at their own pace, so it is the
-    /// larger of their two numbers.
+    /// Drops a bounded number of expired records and events. If more are left, further passes follow after the next
+    /// batches, at most `passes` of them. Returns the number of records dropped. The tables and the journal may drop
+    /// different numbers of records in one pass, so it is the larger of the two.
     fn drop_expired(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
         self.check_healthy()?;
         let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;
@@ -325,8 +327,8 @@ impl Committer {
         Ok(dropped)
     }
 
-    /// Writes usage behind, of a bounded number of accounts. Further passes follow after the next batches, at most
-    /// `passes` of them.
+    /// Writes the usage of a bounded number of accounts to the journal. If more is left, further passes follow after
+    /// the next batches, at most `passes` of them.
     fn note_usage(&mut self, passes: u32) -> Result<(), StoreError> {
         self.check_healthy()?;
         if self.write_behind()? {
@@ -335,7 +337,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Asks the journal whether it still answers.
+    /// Checks that the journal still answers.
     fn watch(&mut self) -> Result<(), StoreError> {
         self.check_healthy()?;
         self.journal.check().map_err(|error| self.fail(error, None))
@@ -345,7 +347,7 @@ impl Committer {
         self.state.error().map_or(Ok(()), Err)
     }
 
-    /// Drops events that are too old or too many from the journal, a bounded number of them. Returns true if more are left.
+    /// Drops a bounded number of events that are too old or too many from the journal. Returns true if more are left.
     fn prune_events(&mut self, now: Timestamp) -> Result<bool, StoreError> {
         match self.journal.prune_events(&self.tables.events.limits(now)) {
             Ok(EventsPruned { bounds, has_more }) => {

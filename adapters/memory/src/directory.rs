@@ -2,25 +2,25 @@
 
 use once_cell::race::OnceBox;
 
-/// Bits of an index that select an entry of a chunk, and an entry of a node.
+/// Number of bits of an index that select an entry of a chunk, and an entry of a node.
 const CHUNK_BITS: u32 = 4;
 const NODE_BITS: u32 = 8;
 
 const CHUNK: usize = 1 << CHUNK_BITS;
 const NODE: usize = 1 << NODE_BITS;
 
-/// Number of leaves that need no further node: those of the first 65,536 entries. In blocks of sixteen records these
-/// are a million records.
+/// Number of leaves that are reached without a node. They contain the first 65,536 entries: a million records, because
+/// an entry is a block of sixteen records.
 const DIRECT: usize = 16;
 
 type Chunk<T> = [T; CHUNK];
 type Node<T> = [OnceBox<T>; NODE];
 type Leaf<T> = Node<Chunk<T>>;
 
-/// Entries with an index below [`Directory::LEN`], created in chunks on first use: a radix tree.
+/// A radix tree: entries with an index below [`Directory::LEN`], which are created in chunks on first use.
 ///
 /// An entry is never moved or removed. Finding one takes two loads, or four for a large index. The nodes are small, so
-/// that a store with few records needs little memory: the first entry takes 2 KiB and its chunk.
+/// that a store with few records needs little memory: the first entry takes 2 KiB and the size of its chunk.
 pub(crate) struct Directory<T> {
     direct: [OnceBox<Leaf<T>>; DIRECT],
     /// The other leaves, through two levels of nodes. The places of the direct leaves are unused.

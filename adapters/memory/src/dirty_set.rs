@@ -1,11 +1,11 @@
-//! The ids of records whose usage is to be written behind.
+//! The ids of records whose usage has changed since it was last written to the journal.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-/// Ids in the order in which they became dirty. The caller adds each id at most once until it is taken, so the set is
-/// never larger than the table, even in a store without a journal, where no id is taken.
+/// Ids in the order in which they became dirty. The caller adds an id only if it is not in the set, so the set is
+/// never larger than the table. That also holds in a store without a journal, where no id is taken out.
 pub(crate) struct DirtySet<Id>(Mutex<VecDeque<Id>>);
 
 impl<Id> DirtySet<Id> {

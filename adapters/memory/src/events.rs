@@ -14,7 +14,8 @@ impl EventReader for MemoryStore {
     }
 
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
-        // A reader that has met a record finds its event: the decisions that were being applied have been applied.
+        // After this wait, the decisions that were being applied have been applied. So a reader that has seen a
+        // changed record also finds the event of the change.
         self.tables.write_epochs.wait_for_writes();
         match self.tables.events.read(&query) {
             Ok(FromRing::Read(read)) => Reply::now(Ok(read)),

@@ -1,8 +1,8 @@
 //! Group commit: how many requests a batch waits for, and for how long.
 //!
-//! A batch has a fixed cost: the calls, the sync and the thread switches. Where the CPU is saturated, sharing that cost
-//! is worth a delay. Otherwise a delay pays off only where many callers write at once: those of the batch before are
-//! about to write again. A few callers with an idle CPU are not delayed.
+//! A batch has a fixed cost: the calls, the sync and the thread switches. If the CPU is saturated, sharing that cost
+//! is worth a delay. Otherwise a delay pays off only if many callers write at once, because the callers of the
+//! previous batch are then about to write again. A few callers with an idle CPU are not delayed.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ const CONCURRENT_MIN: usize = 16;
 /// Largest target for concurrent callers. A larger one would leave the disk idle for longer than it saves.
 const CONCURRENT_TARGET_MAX: usize = 48;
 
-/// Longest delay for concurrent callers. Within the duration of a batch the callers of the batch before write again, if
-/// they do so at all; this bounds the delay of all others.
+/// Longest delay for concurrent callers. Callers of the previous batch that write again do so within the duration of a
+/// batch, so a batch never waits longer than that. This constant bounds the delay when batches take long.
 pub(crate) const CONCURRENT_DELAY_MAX: Duration = Duration::from_millis(2);
 
 /// The size that a batch waits for.
@@ -33,8 +33,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The target for the next batch. `concurrent`: the callers of the batch before, and those that wait already.
-    /// `last_batch`: the duration of the batch before.
+    /// The target for the next batch. `concurrent` is the number of callers of the previous batch and of those that
+    /// wait already; `last_batch` is the duration of the previous batch.
     pub(crate) fn of(is_cpu_saturated: bool, concurrent: usize, last_batch: Duration) -> Self {
         match concurrent {
             _ if is_cpu_saturated => Self { requests: SATURATED_TARGET, delay: SATURATED_DELAY_MAX },

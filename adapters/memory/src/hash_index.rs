@@ -1,4 +1,4 @@
-//! An index from the hash of a name to slots. Names have too many values for a bitmap each.
+//! An index from the hash of a name to slots. There are too many names for a bitmap for each of them.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ impl HashIndex {
         self.shard(key).write().remove(&pack(key, slot));
     }
 
-    /// Searches the slots of a key. The shard is locked meanwhile: the search must be short.
+    /// Searches the slots of a key. The shard is locked meanwhile, so the search must be short.
     pub(crate) fn search<R>(&self, key: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> R {
         search(&SlotsOf { pairs: &self.shard(key).read(), key })
     }
@@ -51,8 +51,8 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that are added together, in a bulk load. One by one, each pair would cost a search of a tree that no cache
-/// holds.
+/// Pairs that a bulk load collects and adds together. Added one by one, each pair would cost a search of the tree,
+/// which no CPU cache can hold.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }
@@ -79,7 +79,7 @@ impl SlotSet for SlotsOf<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let all = pack(self.key, 0)..=pack(self.key, u32::MAX);
         let mut pairs = self.pairs.range(all.clone());
-        // The next pair is nearly always the right one; only a skip costs a search of the tree.
+        // The next pair in the set is nearly always the wanted one. Only if slots are skipped is the tree searched.
         memoized(order, move |position| {
             let from = pack(self.key, position);
             let next = match order {

@@ -14,8 +14,8 @@ const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.
 ///
-/// A record counts until it is dropped. A change of a record needs its stripe; the counts are not part of any
-/// footprint.
+/// A record counts until it is dropped. To change a record, the caller holds its stripe. The counts are not part of
+/// any footprint.
 pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
@@ -72,7 +72,7 @@ impl IdempotencyTable {
         expired.take(max).map(|(_, id)| id.clone()).collect()
     }
 
-    /// Drops a record, unless it was replaced by one that has not expired. Returns true if it did.
+    /// Drops a record, unless it was replaced by one that has not expired. Returns true if the record was dropped.
     fn drop_expired(&self, id: &IdempotencyId, now: Timestamp) -> bool {
         let Some((_, record)) = self.records.remove_if(id, |_, record| record.expires_at <= now) else {
             return false;
@@ -125,7 +125,7 @@ mod tests {
         table.put(record(20));
         assert!(!table.drop_expired(&expired[0], at(10)));
         assert_eq!((table.get(&expired[0]), table.count(AccountId::FIRST)), (Some(record(20)), 1));
-        // The entry of the replaced record was removed.
+        // Replacing the record has removed the earlier entry of `by_expiry`.
         assert_eq!(table.by_expiry.lock().len(), 1);
     }
 

@@ -7,8 +7,8 @@ use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
 
-/// Issues ids in ascending order. An id that its operation does not use is reissued, unless another one was issued
-/// meanwhile: then it leaves a gap.
+/// Issues ids in ascending order. An id that its operation does not use is reissued. If another id was issued
+/// meanwhile, it is not reissued and leaves a gap.
 #[derive(Default)]
 pub(crate) struct IdCounter {
     /// The last id that was issued or written.
@@ -25,15 +25,15 @@ impl IdCounter {
         }
     }
 
-    /// Takes back an id with which nothing was written. Without this each rejected operation would leave a gap, and a
-    /// slab allocates its records in blocks of consecutive ids.
+    /// Takes back an id with which nothing was written. Otherwise each rejected operation would leave a gap, and gaps
+    /// waste memory, because a slab allocates records in blocks of consecutive ids.
     pub(crate) fn take_back(&self, id: u64) {
         let _ = self.last.compare_exchange(id, id - 1, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// The last id that was issued or written; 0 before the first.
     pub(crate) fn last(&self) -> u64 {
-        // Failed calls of `next` count up beyond the bound.
+        // Failed calls of `next` raise the number above the bound.
         self.last.load(Ordering::Relaxed).min(u64::from(SLOT_MAX))
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct SlotCursor {
 }
 
 impl SlotCursor {
-    /// The start of a page: after the end of the page before.
+    /// The start of a page: the position after the end of the previous page.
     pub(crate) fn new(page: &PageRequest) -> Self {
         let next = match (page.order, page.after) {
             (PageOrder::Ascending, None) => Some(0),
@@ -31,7 +31,7 @@ impl SlotCursor {
         Self { order: page.order, next }
     }
 
-    /// The start of all slots, ascending.
+    /// The start of a search through all slots, ascending.
     pub(crate) const fn of_all() -> Self {
         Self { order: PageOrder::Ascending, next: Some(0) }
     }
@@ -63,17 +63,17 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// No slots, and none left.
+    /// The result of a search that finds no slot and has reached the end.
     pub(crate) const fn nothing(cursor: SlotCursor) -> Self {
         Self { slots: Vec::new(), rest: cursor.at(None) }
     }
 }
 
-/// A leapfrog join: the next slots, at most `max` of them, that are in all of the sets. It may stop early, with slots
-/// left.
+/// Finds the next slots, at most `max` of them, that are in all of the sets, by a leapfrog join. The search may stop
+/// early, before it has found `max` slots or reached the end.
 ///
-/// Each set in turn seeks the position that the sets before it agree on. So a small set leads, and a large one is
-/// touched only at the slots of the small one.
+/// Each set in turn seeks the position that the other sets agree on. So a small set leads, and a large one is read
+/// only at the slots of the small one.
 pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize) -> Found {
     let mut seeks: Vec<Seek<'_>> = sets.iter().map(|set| set.seek(cursor.order)).collect();
     let mut slots = Vec::with_capacity(max.min(STEPS_MAX));
@@ -93,7 +93,7 @@ pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize
     Found { slots, rest: cursor }
 }
 
-/// The next slots of one set, at most `max` of them: the same as a [`leapfrog`] of one set, only faster.
+/// Finds the next slots of one set, at most `max` of them, like a [`leapfrog`] of one set but faster.
 pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found {
     let Some(position) = cursor.next else {
         return Found::nothing(cursor);
@@ -143,8 +143,8 @@ fn join_step(seeks: &mut [Seek<'_>], position: u32) -> JoinStep {
     agreed.map_or(JoinStep::End, JoinStep::Common)
 }
 
-/// The next slots, at most `max` of them, that all filters admit and that are in `other`, if it is given. It may stop
-/// early, with slots left.
+/// Finds the next slots, at most `max` of them, that all filters admit and that are in `other`, if it is given. The
+/// search may stop early, before it has found `max` slots or reached the end.
 pub(crate) fn search(
     filters: &[Union<'_>],
     other: Option<&dyn SlotSet>,
@@ -156,8 +156,9 @@ pub(crate) fn search(
     if filters.len() < 2 || found.rest.is_over() || found.slots.len() == max {
         return found;
     }
-    // The filters are large sets with a small intersection: a join costs a step for each gap. Intersecting the bitmaps
-    // costs one pass over their words of 64 slots, and the result is small, or soon fills the page.
+    // The filters are large sets that may have a small intersection, and a join would need a step for each gap.
+    // Intersecting the bitmaps takes one pass over their words of 64 slots. The intersection is then small, or it soon
+    // fills the page.
     let common = filters.iter().map(|filter| filter.0.iter().copied().union()).intersection();
     let sets: Vec<&dyn SlotSet> = std::iter::once(&common as &dyn SlotSet).chain(other).collect();
     let more = leapfrog(&sets, found.rest, max - found.slots.len());
@@ -232,7 +233,8 @@ mod tests {
                         let (start, sets): (_, [&dyn SlotSet; 1]) = (cursor(order, after), [set]);
                         let (mut scanned, mut joined) = (scan(set, start, max), leapfrog(&sets, start, max));
                         assert_eq!(scanned.slots, joined.slots, "{order:?} after {after:?}, at most {max}");
-                        // The two rests may differ where no slots are left.
+                        // Each function continues from the position that it returned, because the two positions may
+                        // differ at the end of the set.
                         (scanned, joined) = (scan(set, scanned.rest, max), leapfrog(&sets, joined.rest, max));
                         assert_eq!(
                             scanned.slots, joined.slots,

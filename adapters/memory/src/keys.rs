@@ -53,7 +53,7 @@ impl Keys {
         self.read(id, KeyRecord::clone)
     }
 
-    /// Applies `read` to the key, which stays locked meanwhile: `read` must be short, and take no other lock.
+    /// Applies `read` to the key. The record is locked meanwhile, so `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, id: KeyId, read: impl FnOnce(&KeyRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }
@@ -82,7 +82,7 @@ impl Keys {
         self.records.write(slot, Some(record));
     }
 
-    /// Counts a refusal by a window against the key of a request, which may begin a ban.
+    /// Counts a refusal by a window against the key of the request. The refusal may begin a ban.
     pub(crate) fn strike(&self, meter: &KeyMeter, ask: &Ask, usage: Usage) -> Verdict {
         let (verdict, is_begun) = meter.strike(ask, usage);
         if is_begun {

@@ -2,8 +2,8 @@
 //!
 //! [`MemoryStore`] implements every driven port of `petstore-ports` that a store implements. It contains no business
 //! rule: it loads the records that an operation names, calls the operation, and writes its changes. The time comes with
-//! each call; only the writer's thread times its own batches, for group commit. With a
-//! [`Journal`](petstore_ports::Journal) the store is durable; it does no I/O itself.
+//! each call; only the writer's thread measures the time of its own batches, for group commit. With a
+//! [`Journal`](petstore_ports::Journal) the store is durable; the store itself does no I/O.
 //!
 //! Layers, from the bottom up:
 //! - Tables: ids are dense and ascending (`ids`), so a table is a slab addressed by id (`slab`, on `directory`). A read
@@ -85,11 +85,11 @@ mod write_block;
 mod write_epochs;
 mod writer;
 
-pub use bulk_loader::Contradiction;
 pub use commit_pause::CommitPause;
 pub use committer::Step;
 pub use event_retention::EventRetention;
 pub use import::Import;
 pub use open::Opened;
+pub use petstore_bulk_checks::Contradiction;
 pub use store::MemoryStore;
 pub use writer::Writer;

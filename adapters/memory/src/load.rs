@@ -20,7 +20,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Loads one record, or the next id of a kind.
+    /// Loads one record, or the next id of a kind of record.
     pub(crate) fn load_one(&self, record: &RecordRef, view: &mut View) -> Result<(), StoreError> {
         match record {
             RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(*id)),
@@ -44,7 +44,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes back the new ids of the shop that a decision does not write.
+    /// Takes back the new ids of pets, categories and orders in the view that no change uses.
     pub(crate) fn return_unused_ids(&self, view: &View, changes: &Changes) {
         let is_unused = |next: &RecordRef, of: &dyn Fn() -> RecordRef| {
             view.holds(next) && !changes.as_slice().iter().any(|change| record_of(change) == of())

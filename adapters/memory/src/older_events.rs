@@ -1,4 +1,4 @@
-//! Events that the ring no longer holds: they are read from the journal, on a thread of their own.
+//! Events that the ring no longer holds. They are read from the journal, on a separate thread.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::oneshot::{Sender, channel};
 /// Capacity of the queue of pages.
 const QUEUE_MAX: usize = 64;
 
-/// Most tries to read a page while the journal drops the events that it begins with.
+/// Maximum number of attempts to read a page. An attempt fails if the journal meanwhile drops the first events of the
+/// page.
 const TRIES_MAX: usize = 4;
 
 /// Reads pages of events from the journal.
@@ -64,7 +65,8 @@ impl OlderEvents {
         Ok(())
     }
 
-    /// Reads a page that begins with events that the ring does not hold. `bounds` and `span`: as the ring has told them.
+    /// Reads a page that begins with events that the ring does not hold. The ring has returned `bounds` and `span` for
+    /// the page.
     pub(crate) fn read(
         &self,
         query: EventQuery,
@@ -90,7 +92,7 @@ impl OlderEvents {
         };
         Reply::later(async move {
             receiver.await.map_err(|error| match error.kind() {
-                // The thread has gone without an answer. A read has no effect, so nothing is in doubt.
+                // The thread ended without an answer. A read has no effect, so its outcome does not matter.
                 StoreErrorKind::Indeterminate => ended(),
                 _ => error,
             })
@@ -102,9 +104,10 @@ impl OlderEvents {
         let source = std::mem::replace(&mut *self.source.lock(), Source::Closed);
         if let Source::Thread(requests, thread) = source {
             drop(requests);
-            // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends anyway.
+            // This function may run on the thread itself: a waker that it called may have dropped the last reference
+            // to the store. A thread cannot join itself, and it ends anyway.
             if thread.thread().id() != thread::current().id() {
-                // A panic was reported to the callers that waited.
+                // The error is ignored: if the thread panicked, its waiting callers have been told that it ended.
                 let _ = thread.join();
             }
         }
@@ -144,7 +147,7 @@ fn read_all(log: &EventLog, mut reader: Box<dyn EventBatchReader>, requests: &Re
     }
 }
 
-/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new life of the log.
+/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new epoch of the log.
 fn read_page(
     log: &EventLog,
     reader: &mut dyn EventBatchReader,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use petstore_bulk_checks::Contradiction;
 use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
-use crate::bulk_loader::{BulkLoader, Contradiction};
+use crate::bulk_loader::BulkLoader;
 use crate::committer::Committer;
 use crate::older_events::{self, OlderEvents};
 use crate::queue::Queue;
@@ -33,11 +34,12 @@ impl MemoryStore {
         Self::open_with_cpu_probe(journal, || false)
     }
 
-    /// As [`MemoryStore::open`], with a probe that is called before each batch and returns true if the CPU has had no
-    /// idle time lately. A write then waits up to eight milliseconds for others, which share the cost of a batch.
+    /// Opens the store like [`MemoryStore::open`], with a probe that is called before each batch and returns true if
+    /// the CPU has had no idle time lately. A write then waits up to eight milliseconds for other writes, which share
+    /// the cost of a batch.
     ///
     /// # Errors
-    /// As [`MemoryStore::open`].
+    /// Those of [`MemoryStore::open`].
     pub fn open_with_cpu_probe(
         journal: Box<dyn Journal>,
         is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
@@ -49,10 +51,10 @@ impl MemoryStore {
         Ok(opened)
     }
 
-    /// As [`MemoryStore::open`], without a thread: only [`Writer::step`] commits.
+    /// Opens the store like [`MemoryStore::open`], but without a thread: only [`Writer::step`] commits.
     ///
     /// # Errors
-    /// As [`MemoryStore::open`].
+    /// Those of [`MemoryStore::open`].
     pub fn open_inline(mut journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
         let tables = Arc::new(Tables::new());
         let header = load(&tables, &mut *journal)?;
@@ -73,8 +75,7 @@ impl MemoryStore {
 fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError> {
     let mut loader = BulkLoader::of(tables);
     let header = journal.load(&mut |row| add(&mut loader, row).map_err(|it| corrupt(&it)))?;
-    loader.index_names();
-    loader.check().map_err(|it| corrupt(&it))?;
+    loader.finish().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
     tables.events.resume(header.events);
@@ -83,9 +84,7 @@ fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError
 
 fn add(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
     match row {
-        Row::Category(record) => loader.category(record),
-        Row::Pet(record) => loader.pet(record),
-        Row::Order(record) => loader.order(record),
+        Row::Category(_) | Row::Pet(_) | Row::Order(_) => loader.shop().add(row),
         Row::Account(account) => loader.account(account),
         Row::Key(record) => loader.key(*record),
         Row::Idempotency(record) => loader.idempotency_record(*record),

@@ -100,7 +100,8 @@ impl Orders {
     }
 
     fn candidates(&self, filter: &OrderFilter, cursor: SlotCursor, max: usize) -> Found {
-        // Two read locks at once. No writer takes another lock while it holds one of them, so there is no deadlock.
+        // This holds two read locks at once. No writer takes another lock while it holds one of them, so no deadlock
+        // can occur.
         let state_index = self.state_index.read();
         let states: Vec<Union<'_>> = filter
             .complete

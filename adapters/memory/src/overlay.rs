@@ -46,7 +46,8 @@ impl Overlay {
         self.account_names.0.clear();
     }
 
-    /// Loads one record: as the batch has decided it, or else as it is in the tables.
+    /// Loads one record as the batch has decided it. If the batch has not changed the record, loads it from the
+    /// tables.
     pub(crate) fn load(
         &self,
         tables: &Tables,
@@ -156,7 +157,7 @@ impl<N: Eq + Hash, Id: Copy + Eq> NameOwners<N, Id> {
         self.0.get(name).copied().unwrap_or_else(|| in_tables(name))
     }
 
-    /// Gives a record another name, and releases the old one unless another record has it by now.
+    /// Gives a record another name. Releases the old name, unless another record of the batch has it now.
     fn rename(
         &mut self,
         id: Id,

@@ -6,11 +6,11 @@ use roaring::RoaringBitmap;
 use crate::slab::Slab;
 use crate::slot_set::{Seek, SlotSet};
 
-/// Longest list of slots: an insertion in its middle moves at most 4 KiB.
+/// Maximum length of a list of slots. An insertion in the middle of a list moves at most 4 KiB.
 const LIST_MAX: usize = 1_024;
 
-/// Sets of slots, in a slab by the slot of their owner. A tree of pairs, as for names, would cost a cache miss at each
-/// level.
+/// Sets of slots, in a slab that is addressed by the slot of the owner. A tree of pairs, like that of the name index,
+/// would cost a cache miss at each level.
 pub(crate) struct OwnerIndex {
     sets: Slab<Set>,
 }
@@ -37,14 +37,14 @@ impl OwnerIndex {
         });
     }
 
-    /// Searches the slots of `owner`, if it has any. They are locked meanwhile: the search must be short.
+    /// Searches the slots of `owner`, if it has any. They are locked meanwhile, so the search must be short.
     pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> Option<R> {
         self.sets.read(owner, |set| search(set))
     }
 }
 
 enum Set {
-    /// Ascending.
+    /// Slots in ascending order.
     List(Vec<u32>),
     Bitmap(Box<RoaringBitmap>),
 }

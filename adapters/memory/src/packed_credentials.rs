@@ -1,7 +1,7 @@
 //! The credential fields of keys and accounts that every request reads, packed into atomics.
 //!
-//! A request then goes on to the usage of the key and its account, so the atomics lie beside the meters. Reading the
-//! fields from the records instead would take locks and further cache lines.
+//! After these fields a request uses the usage of the key and its account, so the atomics are stored beside the
+//! meters. Reading the fields from the records instead would take locks and further cache lines.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use petstore_ports::RecordedBan;
 pub(crate) struct PackedKey {
     /// The account, or 0 before the first write. It does not change after that write. Written last and read first.
     account: AtomicU64,
-    /// Expiry, scopes and revocation in one word, so that a reader sees all of them as of one write.
+    /// Expiry, scopes and revocation in one word, so that a reader sees values of the same write.
     word: AtomicU64,
     /// The end of the last ban in the key's record, in milliseconds since the epoch, or [`NONE`].
     banned_until: AtomicI64,
@@ -20,7 +20,7 @@ pub(crate) struct PackedKey {
     ban_lifted_at: AtomicI64,
 }
 
-/// No time: before every timestamp.
+/// The value for no time. It is less than every timestamp.
 const NONE: i64 = i64::MIN;
 
 impl Default for PackedKey {
@@ -109,7 +109,7 @@ impl PackedPlan {
             Plan::Free => FREE,
             Plan::Pro => PRO,
             Plan::Business => BUSINESS,
-            // The upper half is not 0, so this differs from the other plans.
+            // The upper half of the word is not 0, so the word differs from those of the other plans.
             Plan::Enterprise(limits) => limits.to_word(),
         };
         self.0.store(word, Ordering::Release);

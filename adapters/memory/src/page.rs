@@ -5,15 +5,15 @@ use petstore_ports::{PageEnd, PageRequest};
 use crate::index_search::{Found, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
-/// Maximum number of candidates of one search, whatever the page's limit: it bounds the time for which an index is
-/// locked.
+/// Maximum number of candidates of one search, even if the page's limit is higher. It bounds the time for which an
+/// index is locked.
 const CANDIDATES_MAX: usize = 1_024;
 
 /// Passes the records of a page to the sink.
 ///
 /// `candidates` returns all slots of the page, and possibly more; `admits` decides. The page ends once `is_visible`
-/// returns false, and the records that were copied meanwhile are discarded. No lock is held while the sink runs: it is
-/// foreign code, and may call the store.
+/// returns false; records that were copied but not passed yet are then discarded. No lock is held while the sink runs,
+/// because the sink is foreign code and may call the store.
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
@@ -26,7 +26,7 @@ pub(crate) fn fill<T: Clone>(
     let mut left = page.limit;
     let mut copies = [const { None }; BLOCK];
     while !cursor.is_over() {
-        // One more than the page has room for: it decides whether more records follow.
+        // One candidate more than the page has room for shows if more records follow.
         let found = candidates(cursor, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
             let count = records.copy_of_block(slots, &admits, &mut copies);

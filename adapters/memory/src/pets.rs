@@ -23,7 +23,8 @@ pub(crate) struct Pets {
     records: Slab<PetRecord>,
     state_index: RwLock<StateIndex<{ PetStatus::ALL.len() }>>,
     by_category: DashMap<CategoryId, RoaringBitmap, RandomState>,
-    /// By the hash of the folded name. Two names may have the same hash, so candidates are compared by their records.
+    /// An index by the hash of the folded name. Two names may have the same hash, so the records of the candidates are
+    /// compared.
     by_name: HashIndex,
     hasher: RandomState,
 }
@@ -50,10 +51,6 @@ impl Pets {
 
     pub(crate) fn get(&self, id: PetId) -> Option<PetRecord> {
         self.records.get(slot(id.get())?)
-    }
-
-    pub(crate) fn holds(&self, id: PetId) -> bool {
-        self.read(id, |_| ()).is_some()
     }
 
     /// Applies `read` to the record, which stays locked meanwhile: `read` must be short, and take no lock.
@@ -119,7 +116,7 @@ impl Pets {
         sink: PetSink<'_>,
     ) -> PageEnd {
         let candidates = |cursor, max| self.candidates(filter, cursor, max);
-        // Without a filter no record is compared.
+        // Without a filter, no record need be compared.
         if *filter == PetFilter::default() {
             return page::fill(page, &self.records, candidates, |_| true, is_visible, sink);
         }
@@ -152,7 +149,8 @@ impl Pets {
         if let Some(ids) = &filter.ids {
             return leapfrog(&[&Listed(ids)], cursor, max);
         }
-        // Three read locks at once. No writer takes another lock while it holds one of them, so there is no deadlock.
+        // This holds three read locks at once. No writer takes another lock while it holds one of them, so no deadlock
+        // can occur.
         let category = match filter.category_id {
             None => None,
             Some(id) => match self.by_category.get(&id) {
@@ -252,7 +250,7 @@ impl SlotSet for Listed<'_> {
                 PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < position)),
                 PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= position)].last(),
             };
-            // Ids are ascending: if this one exceeds the slots, so do all after it.
+            // Ids are ascending, so if this id exceeds the highest slot, all later ones do, too.
             slot(id?.get())
         })
     }

@@ -15,11 +15,11 @@ use crate::oneshot::Sender;
 /// queue full should retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
-/// Time after which an unfinished watch shows that the journal hangs: as long as a service's clients wait for a write.
+/// Time after which an unfinished watch shows that the journal hangs. It is as long as the service waits for a write.
 const WATCH_MAX: Duration = Duration::from_secs(2);
 
-/// Number of waits for a batch's target. If no request arrived during one of them, all current callers are waiting
-/// already.
+/// Number of parts in which the delay for a target is waited. If no request arrives during a part, the batch waits no
+/// longer, because all current callers are already waiting.
 const WAITS: u32 = 2;
 
 /// A request to the writer.
@@ -82,14 +82,15 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Request>,
-    /// Number of requests of the last batch: their callers may soon write again.
+    /// Number of requests in the last batch. Their callers may soon write again.
     taken: usize,
-    /// The time of the oldest unfinished watch. The store has no clock, so this shows how long the journal hangs.
+    /// The time of the first watch request that is not finished. The store has no clock, so it compares this time with
+    /// that of a later call to find how long the journal has hung.
     watched_since: Option<Timestamp>,
     /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
     /// useless.
     wake_at: usize,
-    /// The journal's error while it fails: requests are refused.
+    /// The journal's error while the journal fails. Requests are then refused.
     failure: Option<StoreError>,
     closed: bool,
 }
@@ -133,8 +134,8 @@ impl Queue {
         self.state.lock().check()
     }
 
-    /// Returns the health of the journal. Damage is reported as such. It is an error, too, if a watch was
-    /// requested more than [`WATCH_MAX`] before `now` and has not finished.
+    /// Returns the health of the journal. Damage is reported as such. If a watch was requested more than [`WATCH_MAX`]
+    /// before `now` and has not finished, returns an error, too.
     pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = self.state.lock();
         state.health()?;
@@ -196,7 +197,8 @@ impl Queue {
         state.watched_since = None;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        // Another thread may have found the failure while the writer sleeps. The writer asks the journal to recover.
+        // Wakes the writer, which may sleep if another thread has found the failure. The writer then asks the journal
+        // to recover.
         self.changed.notify_all();
         let refused = refusal(error.clone());
         for request in waiting {

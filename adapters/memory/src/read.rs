@@ -27,7 +27,7 @@ impl MemoryStore {
         found
     }
 
-    /// Reads again after an import or a reset began meanwhile.
+    /// Reads again, because an import or a reset began during the read.
     #[cold]
     fn read_shop_again<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
         self.read_shop(read)

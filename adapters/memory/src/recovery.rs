@@ -44,16 +44,16 @@ pub(crate) enum PendingWrite {
         /// The last ids issued before it.
         before: LastIds,
     },
-    /// A reset. Boxed: the other writes are small, and far more frequent.
+    /// A reset. It is boxed, because the other writes are small and far more frequent.
     Reset(Box<NewShop>),
 }
 
 /// The outcome of an attempt to recover.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
-    /// The journal holds the write: it is to be published.
+    /// The journal holds the write, so the write must be published.
     Committed(PendingWrite),
-    /// The journal does not hold the write: it is to be dropped.
+    /// The journal does not hold the write, so the write must be dropped.
     Lost {
         /// The write; none if the failed call was housekeeping.
         pending: Option<PendingWrite>,
@@ -95,7 +95,7 @@ impl WriterState {
         (Self::InDoubt { pending, error: error.clone(), waited }, Some(Recovery::Failing(error)))
     }
 
-    /// Adds a pause in which the journal was not asked. Returns the error for the callers of the write in doubt, once
+    /// Adds a pause between two attempts to recover. Returns the error for the callers of the write in doubt, once
     /// they have waited for [`IN_DOUBT_MAX`].
     pub(crate) fn add_pause(&mut self, pause: Duration) -> Option<StoreError> {
         let Self::InDoubt { error, waited, .. } = self else { return None };
@@ -107,7 +107,7 @@ impl WriterState {
         matches!(self, Self::Healthy)
     }
 
-    /// The error because of which no write is accepted; none while writes are accepted.
+    /// The error with which writes are refused; none while writes are accepted.
     pub(crate) fn error(&self) -> Option<StoreError> {
         match self {
             Self::Healthy => None,
@@ -137,7 +137,7 @@ pub(crate) fn panicked_in_doubt() -> StoreError {
     StoreError::indeterminate(PANICKED)
 }
 
-/// The journal's error for requests that come now, which had no effect.
+/// The journal's error as it is reported to later requests, which have had no effect.
 fn as_unavailable(error: StoreError) -> StoreError {
     match error.kind() {
         StoreErrorKind::Busy | StoreErrorKind::Indeterminate => error.with_kind(StoreErrorKind::Unavailable),

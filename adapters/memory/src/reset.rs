@@ -40,9 +40,10 @@ impl Resettable for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. To be called at a
-    /// start whose clock is behind the one that wrote the data: windows never go back, so a future one would stay in
-    /// force until the clock has caught up. Returns the number of accounts whose usage was forgotten.
+    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. It is called when
+    /// the store is opened, because the clock may be behind the one that wrote the data. A window never goes back, so
+    /// a window in the future would stay in force until the clock has caught up. Returns the number of accounts whose
+    /// usage was forgotten.
     ///
     /// # Errors
     /// If the journal fails or writes are blocked. Then nothing is forgotten, or the outcome is unknown.

@@ -4,17 +4,17 @@ use parking_lot::RwLock;
 
 use crate::directory::Directory;
 
-/// The highest id that a slab holds. Reads of a higher one find no record, writes are refused.
+/// The highest id that a slab can hold. A read with a higher id finds no record, and a write is refused.
 pub(crate) const SLOT_MAX: u32 = u32::MAX;
 
 const BLOCK_BITS: u32 = 4;
 
-/// Number of records under one lock: it saves memory, and a page takes few locks.
+/// Number of records under one lock. A shared lock saves memory, and reading a page takes few locks.
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
 
 const _: () = assert!(SLOT_MAX >> BLOCK_BITS < Directory::<()>::LEN);
 
-/// The slot of an id, if slabs have one.
+/// The slot of an id; none if the id is too high for a slab.
 pub(crate) fn slot(id: u64) -> Option<u32> {
     u32::try_from(id).ok()
 }
@@ -31,9 +31,9 @@ pub(crate) const fn place_of(slot: u32) -> usize {
 
 type Block<T> = RwLock<[Option<T>; BLOCK]>;
 
-/// Records by slot. A record lies in its block itself, so that reading one follows no further pointers.
+/// Records by slot. The blocks contain the records themselves, so that reading a record follows no further pointers.
 ///
-/// While a block is locked, one record is read or written, and no other lock is taken.
+/// While a block is locked, only one record is read or written, and no other lock is taken.
 pub(crate) struct Slab<T> {
     blocks: Directory<Block<T>>,
 }
@@ -43,7 +43,7 @@ impl<T> Slab<T> {
         Self { blocks: Directory::new() }
     }
 
-    /// Applies `read` to the record, which stays locked meanwhile: `read` must be short, and take no other lock.
+    /// Applies `read` to the record. The record is locked meanwhile, so `read` must be short, and take no other lock.
     pub(crate) fn read<R>(&self, slot: u32, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.blocks.find(block_of(slot))?.read()[place_of(slot)].as_ref().map(read)
     }

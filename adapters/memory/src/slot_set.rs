@@ -58,8 +58,8 @@ impl SlotSet for Union<'_> {
     }
 }
 
-/// Makes a [`Seek`] of a skipping iterator. An iterator does not return a slot twice, so the last one is kept until the
-/// search is past it.
+/// Makes a [`Seek`] of an iterator that can skip slots. An iterator returns each slot only once, so the last slot is
+/// kept until the search is past it.
 pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
     let mut last = None;
     Box::new(move |position| {

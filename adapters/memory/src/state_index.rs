@@ -21,7 +21,7 @@ impl<const STATES: usize> StateIndex<STATES> {
         &self.all
     }
 
-    /// The slots in a state. While the state of a record changes, its slot is in both.
+    /// The slots in a state. While the state of a record changes, its slot is in both states.
     pub(crate) const fn in_state(&self, state: usize) -> &RoaringBitmap {
         &self.by_state[state]
     }

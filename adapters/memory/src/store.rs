@@ -45,9 +45,9 @@ pub struct MemoryStore {
     pub(crate) tables: Arc<Tables>,
     pub(crate) stripes: Arc<Stripes>,
     pub(crate) addresses: Addresses,
-    /// The journal's queue and writer. None: the data is lost with the process.
+    /// The journal's queue and writer; none if the data is lost with the process.
     pub(crate) durable: Option<Durable>,
-    /// Held shared by a write while it is accepted, and exclusively by imports, exports and resets.
+    /// A write holds this lock shared while it is accepted. Imports, exports and resets hold it exclusively.
     pub(crate) writes: RwLock<()>,
 }
 
@@ -74,8 +74,8 @@ impl MemoryStore {
         self.tables.events.set_retention(retention);
     }
 
-    /// Refuses further writes, commits the waiting ones, and writes usage and bans behind. Dropping the store does the
-    /// same. Blocks until the end.
+    /// Refuses further writes, commits the waiting ones, and writes changed usage to the journal. Dropping the store
+    /// does the same. Blocks until this is done.
     pub fn close(&self) {
         if let Some(durable) = &self.durable {
             durable.close();
@@ -135,7 +135,7 @@ impl MemoryStore {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check_at(now))
     }
 
-    /// Lets the writer do a part of the housekeeping, and waits for the outcome. Without a journal nothing is to be done.
+    /// Asks the writer to do a part of the housekeeping, and waits for the outcome. Does nothing without a journal.
     async fn keep_house(&self, part: impl FnOnce(Sender<()>) -> HousekeepingPart) -> Result<(), StoreError> {
         let answer = {
             let _accepted = self.accept_write()?;
@@ -147,7 +147,7 @@ impl MemoryStore {
         answer.await
     }
 
-    /// The error of a journal that fails: nothing is written meanwhile.
+    /// The journal's error while it fails. Nothing is written during that time.
     pub fn journal_fault(&self) -> Option<StoreError> {
         self.durable.as_ref().and_then(|durable| durable.queue.failure())
     }

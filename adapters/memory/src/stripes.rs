@@ -9,7 +9,7 @@ use petstore_domain::RecordRef;
 /// Number of locks. Two records with the same lock delay each other's writes; with few concurrent writers this is rare.
 const STRIPES: usize = 1_024;
 
-/// A lock. It has a cache line to itself, since otherwise writes of different records would contend for the line.
+/// A lock. It has a separate cache line, because otherwise writes of different records would contend for one line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Stripe(Mutex<()>);
@@ -20,7 +20,7 @@ pub(crate) struct Stripes {
     hasher: RandomState,
 }
 
-/// The locks of some records, until it is dropped.
+/// The locked stripes of some records. Dropping this unlocks them.
 #[must_use]
 pub(crate) struct Held<'a> {
     _guards: Vec<MutexGuard<'a, ()>>,
@@ -32,8 +32,8 @@ impl Stripes {
         Self { stripes, hasher: RandomState::default() }
     }
 
-    /// Locks the stripes of these records. The caller must hold no stripe: one call locks its stripes in ascending
-    /// order, so that callers cannot deadlock, and a second call would break that order.
+    /// Locks the stripes of these records. The caller must hold no stripe. One call locks its stripes in ascending
+    /// order, so that callers cannot deadlock; a second call would break that order.
     pub(crate) fn hold(&self, records: &[RecordRef]) -> Held<'_> {
         let numbers = self.numbers_of(records);
         Held { _guards: numbers.into_iter().map(|number| self.stripes[number].0.lock()).collect() }
@@ -47,7 +47,7 @@ impl Stripes {
         numbers
     }
 
-    /// The stripe of a record. A new id needs none: a counter issues it to one caller only.
+    /// The stripe of a record. A new id needs no stripe, because a counter issues it to one caller only.
     fn number_of(&self, record: &RecordRef) -> Option<usize> {
         match record {
             RecordRef::NextPet

@@ -27,7 +27,7 @@ pub(crate) struct Tables {
     pub(crate) visibility: Visibility,
     /// Makes the changes of one decision visible together.
     pub(crate) write_epochs: WriteEpochs,
-    /// The events of the changes, added in the order in which these become visible.
+    /// The events of the changes, in the order in which the changes become visible.
     pub(crate) events: Arc<EventLog>,
 }
 

@@ -47,7 +47,7 @@ fn grow(footprint: &mut Footprint, asked: &Footprint) -> bool {
     footprint.records().len() > before
 }
 
-/// Calls an operation. Nothing is written meanwhile, so its panic leaves nothing half done.
+/// Calls an operation. Nothing is written during the call, so a panic of the operation leaves no partial change.
 pub(crate) fn ask<T>(call: impl FnOnce() -> T) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         StoreError::corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))

@@ -1,4 +1,4 @@
-//! The usage of accounts, and the strikes and bans of keys, beside the packed credential fields.
+//! The usage of accounts, and the strikes and bans of keys. Each is stored beside the packed credential fields.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,8 +11,8 @@ use crate::dirty_set::DirtySet;
 use crate::packed_credentials::{PackedKey, PackedPlan};
 use crate::slab::{BLOCK, block_of, place_of};
 
-/// Meters by slot, created on first use. They are kept apart from the records, so that a change of plan leaves the
-/// counts.
+/// Meters by slot, created on first use. They are kept apart from the records, so that a change of an account's plan
+/// does not reset its counts.
 pub(crate) struct UsageMeters<M> {
     blocks: Directory<[M; BLOCK]>,
 }
@@ -71,7 +71,8 @@ impl AccountMeter {
         Verdict::Admitted(told(used.windows))
     }
 
-    /// Takes the windows to write them behind: the next request makes the account dirty again.
+    /// Returns the windows to be written to the journal, and unmarks the account: its next request makes it dirty
+    /// again.
     pub(crate) fn take_windows(&self) -> Windows {
         let mut used = self.used.lock();
         used.is_dirty = false;
@@ -99,8 +100,8 @@ impl AccountMeter {
 /// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
     pub(crate) credential: PackedKey,
-    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads; before every timestamp
-    /// if there was no ban.
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads. If there was no ban,
+    /// the value is less than every timestamp.
     banned_until: AtomicI64,
     conduct: Mutex<Conduct>,
 }
@@ -139,7 +140,7 @@ impl KeyMeter {
     /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
     /// Returns true if a ban has begun.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
-        // The binding window is an exhausted one, and of two the one that resets last.
+        // `binding` returns an exhausted window; if both are exhausted, the one that resets last.
         let reset_secs = usage.binding().1.reset_secs;
         let allowed = ask.bans.strikes_allowed(ask.limits);
         let mut conduct = self.conduct.lock();
@@ -166,7 +167,7 @@ impl KeyMeter {
         conduct.see_lift(record.ban_lifted_at);
         let own = conduct.ban.filter(|ban| !ban.is_ended_by_lift(record.ban_lifted_at));
         if let Some(ban) = record.ban.filter(|ban| ban.outlasts(own)) {
-            // Another handle of the store may have decided it.
+            // Another handle of the store may have decided this ban.
             conduct.strikes = Strikes::default();
             self.set_ban(&mut conduct, Some(ban));
         } else {
@@ -184,7 +185,7 @@ impl KeyMeter {
         self.conduct.lock().strikes = Strikes::default();
     }
 
-    /// Resets the conduct to the key's record.
+    /// Sets ban and lift to those of the key's record, and forgets the strikes.
     pub(crate) fn begin_with(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         *conduct = Conduct { lifted_at: record.ban_lifted_at, ..Conduct::default() };
@@ -198,7 +199,8 @@ impl KeyMeter {
 }
 
 impl Conduct {
-    /// Returns the refusal of a request whose key is banned, by the ban decided here or by the recorded one.
+    /// Returns the refusal of a request whose key is banned. The ban may be the one decided here, or the one in the
+    /// key's record.
     fn banned(&self, ask: &Ask) -> Option<Verdict> {
         let recorded = ask.recorded_ban;
         let own = self.ban.filter(|ban| ban.in_force(ask.now) && !ban.is_ended_by_lift(recorded.lifted_at));
@@ -207,7 +209,7 @@ impl Conduct {
         Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// Records a lift. A new one resets the strikes.
+    /// Records the time of a lift. If the lift is new, resets the strikes.
     fn see_lift(&mut self, lifted_at: Option<Timestamp>) {
         if self.lifted_at < lifted_at {
             self.lifted_at = lifted_at;

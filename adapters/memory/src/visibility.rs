@@ -1,5 +1,5 @@
-//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins meanwhile finds an
-//! empty shop; the result of a read that was in progress is discarded.
+//! A seqlock that hides the shop while an import fills it or a reset replaces it. A read that begins in that time
+//! finds an empty shop. A read that was in progress when the shop was hidden discards its result.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -29,14 +29,14 @@ impl Visibility {
         self.0.load(Ordering::Acquire) % 2 == 1
     }
 
-    /// Begins a read. None: the shop is hidden.
+    /// Begins a read; none if the shop is hidden.
     pub(crate) fn begin_read(&self) -> Option<Sequence> {
         let sequence = self.0.load(Ordering::Acquire);
         (sequence.is_multiple_of(2)).then_some(Sequence(sequence))
     }
 
-    /// Returns true if the shop was visible since `sequence` was taken: the data that was read in between is
-    /// consistent.
+    /// Returns true if the shop has been visible without interruption since `sequence` was taken. All data that was
+    /// read since then is consistent.
     pub(crate) fn is_unchanged(&self, sequence: Sequence) -> bool {
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == sequence.0

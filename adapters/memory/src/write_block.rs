@@ -8,10 +8,11 @@ use petstore_ports::StoreError;
 use crate::committer::{Committer, Step};
 use crate::store::{MemoryStore, writes_blocked};
 
-/// Longest wait of a reset for another import, export or reset to end: requests wait for the reset meanwhile.
+/// The longest time that a reset waits for another import, export or reset to end. Requests wait for the reset
+/// meanwhile.
 pub(crate) const BLOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Excludes all other writes until it is dropped.
+/// An exclusion of all other writes, until it is dropped.
 pub(crate) struct WriteBlock<'a> {
     /// The committer of a store with a journal.
     pub(crate) committer: Option<MutexGuard<'a, Committer>>,
@@ -35,7 +36,7 @@ impl MemoryStore {
         WriteBlock::new(writes, self.durable.as_ref().map(|durable| durable.committer.lock()))
     }
 
-    /// As [`MemoryStore::block_writes`], but gives up as busy after a bounded wait.
+    /// Blocks writes like [`MemoryStore::block_writes`], but gives up as busy after a bounded wait.
     pub(crate) fn try_block_writes(&self) -> Result<WriteBlock<'_>, StoreError> {
         let writes = self.writes.try_write_for(BLOCK_WAIT_MAX).ok_or_else(writes_blocked)?;
         let committer = self.durable.as_ref().map(|durable| durable.committer.try_lock_for(BLOCK_WAIT_MAX));

@@ -1,10 +1,10 @@
-//! Makes the writes of one decision visible together: a read that has seen the first of them finds the others when it
-//! reads on.
+//! Makes the writes of one decision visible together: a reader that has seen one of them finds the others in its next
+//! reads.
 //!
-//! A read first waits for a grace period, as in SRCU: until every write that was in progress when the read arrived has
-//! finished. It does not wait for writes that begin later, so a steady load of writes cannot starve it. Writes register
-//! in one of two epochs. A waiting read flips the epoch once the other one has no writes left; after two flips every
-//! write that was registered before has finished.
+//! A read first waits for a grace period, as in SRCU: every write that was in progress when the read arrived must have
+//! finished. The read does not wait for writes that begin later, so a steady load of writes cannot starve it. Writes
+//! register in one of two epochs. A waiting read flips the epoch once the other epoch has no writes left. After two
+//! flips, every write that was registered before them has finished.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[repr(align(64))]
 pub(crate) struct WriteEpochs(AtomicU64);
 
-/// Width of the counter of one epoch: it exceeds the number of threads.
+/// Width of the counter of one epoch. The counter can count more writes than there are threads.
 const COUNT_BITS: u32 = 20;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const COUNTS: u64 = COUNT << COUNT_BITS | COUNT;
 const FLIP: u64 = COUNTS + 1;
 
-/// One write in the current epoch.
+/// The summand for one write in the current epoch.
 const fn unit(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
 }
@@ -30,7 +30,7 @@ const fn in_other_epoch(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
 }
 
-/// The number of flips, modulo its width.
+/// The number of flips, modulo the width of their counter.
 const fn flips(word: u64) -> u64 {
     word / FLIP
 }
@@ -59,8 +59,9 @@ impl WriteEpochs {
         ActiveWrite { epochs: self, unit: unit(word) }
     }
 
-    /// Waits for a grace period. Every read of the shop, of accounts and of keys calls it first. Checking before the
-    /// read is sufficient: a caller that has seen one record of a write sees the others only by a further read.
+    /// Waits for a grace period. Every read of the shop, of accounts and of keys calls this first. Waiting before a
+    /// read is sufficient, because a caller that has seen one record of a write can see the others only by a further
+    /// read.
     #[inline]
     pub(crate) fn wait_for_writes(&self) {
         let word = self.0.load(Ordering::Acquire);
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn a_read_waits_for_writes_in_progress_and_not_for_later_ones() {
         let epochs = WriteEpochs::default();
-        // The start is in either epoch, and the last two cases wrap the flip counter around.
+        // The first epoch is either of the two, and the last two values make the flip counter wrap around.
         for flips in [0, 1, 2, 3, u64::MAX / FLIP - 1, u64::MAX / FLIP] {
             epochs.0.store(flips * FLIP, Ordering::Relaxed);
             epochs.wait_for_writes();

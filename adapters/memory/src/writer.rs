@@ -21,10 +21,10 @@ pub(crate) type IsCpuSaturated = Box<dyn FnMut() -> bool + Send>;
 /// The parts that make a store durable: a queue and its committer.
 pub(crate) struct Durable {
     pub(crate) queue: Arc<Queue>,
-    /// Locked for each step. Another holder of the lock has the journal to itself.
+    /// The committer, locked for each step. Another holder of the lock has exclusive use of the journal.
     pub(crate) committer: Arc<Mutex<Committer>>,
     pub(crate) older_events: OlderEvents,
-    /// None if a simulation drives the committer, or after the end.
+    /// None if a simulation drives the committer, or once the thread was joined.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -35,7 +35,7 @@ impl Durable {
         Self { queue, committer, older_events, thread: Mutex::default() }
     }
 
-    /// Starts a thread that drives the committer until the queue is closed, and one that reads older events.
+    /// Starts a thread that drives the committer until the queue is closed, and a thread that reads older events.
     pub(crate) fn spawn(&self, is_cpu_saturated: IsCpuSaturated) -> Result<(), StoreError> {
         self.older_events.spawn()?;
         let (queue, committer) = (Arc::clone(&self.queue), Arc::clone(&self.committer));
@@ -48,7 +48,8 @@ impl Durable {
         Ok(())
     }
 
-    /// Refuses further requests, processes the waiting ones, writes behind, and ends the threads.
+    /// Refuses further requests, processes the waiting ones, writes changed usage to the journal, and ends the
+    /// threads.
     pub(crate) fn close(&self) {
         self.older_events.close();
         self.queue.close();
@@ -56,10 +57,10 @@ impl Durable {
             self.committer.lock().finish();
             return;
         };
-        // The thread itself may drop the last reference to the store, in a waker. It cannot join itself, and ends
-        // anyway.
+        // This function may run on the thread itself: a waker that it called may have dropped the last reference to
+        // the store. A thread cannot join itself, and it ends anyway.
         if thread.thread().id() != thread::current().id() {
-            // The callers that waited were told of a panic.
+            // The error is ignored: after a panic the waiting callers have been told of it.
             let _ = thread.join();
         }
     }
@@ -106,7 +107,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Drives the committer of a store that was opened without a thread: for simulations, where one seed is one run.
+/// The driver of the committer of a store that was opened without a thread. It is for simulations, which are
+/// deterministic.
 pub struct Writer(Arc<Mutex<Committer>>);
 
 impl Writer {

@@ -74,7 +74,7 @@ fn a_renamed_account_has_its_new_name_only() {
     assert_eq!((named("ADA"), named(made.name.as_str())), (Some(made.id), None));
     rename("ADA").unwrap();
     assert_eq!(named("Ada"), Some(made.id), "it may change the case of its own name");
-    // Its old name is free for another.
+    // The account's old name is free for another account.
     let other = create_key(&store, 2, Plan::Free).account;
     done(&store, UpdateAccount { id: other.id, name: Some(made.name.clone()), plan: None });
     assert_eq!(rename(made.name.as_str()), Err(UpdateAccountRejection::NameTaken));

@@ -1,4 +1,4 @@
-//! Idempotency records: they are counted exactly, and dropped once they have expired.
+//! Idempotency records. They are counted exactly, and dropped once they have expired.
 
 mod common;
 

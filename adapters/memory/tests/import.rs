@@ -23,7 +23,7 @@ fn add_order(import: &mut Import<'_>, id: u64, pet: u64, complete: bool) -> Resu
     import.order(order(id, pet, complete).order, Version::FIRST)
 }
 
-/// One category and one pet with three units.
+/// Adds one category, and one pet with three units.
 fn begin(import: &mut Import<'_>) -> Result<(), ImportError> {
     add_category(import, 4, "Dogs")?;
     add_pet(import, 7, 4, PetStatus::Available)?;
@@ -54,7 +54,7 @@ fn an_import_keeps_ids_and_versions() {
     assert_eq!(get_key(&store, made.key.id), made.key, "accounts and keys stay as they are");
 }
 
-/// The refusal of these rows, by the call that adds a row or at the end.
+/// Returns the refusal of these rows, either by the call that adds a row or by the call at the end.
 fn refusal(
     store: &MemoryStore,
     rows: impl FnOnce(&mut Import<'_>) -> Result<(), ImportError>,
@@ -75,7 +75,7 @@ fn refusal(
 fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     type Rows = fn(&mut Import<'_>) -> Result<(), ImportError>;
     use PetStatus::{Available, Pending, Sold};
-    // Three rows come before these.
+    // `begin` adds three rows before these.
     let cases: [(Rows, u64, &str); 17] = [
         (|it| add_category(it, 4, "Cats"), 4, "category 4 occurs twice"),
         (
@@ -94,7 +94,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
             5,
             "inventory item 8 is available, but its pet is pending",
         ),
-        // A fault that is found at the end belongs to the row after which another one is missing.
+        // A fault that is found at the end is reported for the row that lacks a later row.
         (|it| add_pet(it, 8, 4, Available), 4, "pet 8 has no inventory item"),
         (
             |it| add_pet(it, 8, 4, Available).and_then(|()| add_category(it, 5, "Cats")),
@@ -131,7 +131,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
             7,
             "pet 8 is sold (free units: 0, open orders: 1)",
         ),
-        // Of several faults, the first is reported.
+        // If several faults are found at the end, the first one is reported.
         (
             |it| {
                 add_pet(it, 9, 4, Sold)?;
@@ -200,7 +200,7 @@ fn an_id_above_the_bound_is_refused() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     let refused = add_category(&mut import, 1 << 32, "Dogs");
-    let why = Contradiction::NoRoom { kind: "category", id: 1 << 32 }.to_string();
+    let why = Contradiction::NoRoom { kind: "category", id: 1 << 32, max: u32::MAX.into() }.to_string();
     assert_eq!(refused, Err(ImportError::Contradiction { row: 1, why }));
 }
 

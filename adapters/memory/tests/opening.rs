@@ -1,4 +1,4 @@
-//! Opening a store: consistent rows are loaded, a row that contradicts another one is named.
+//! Opening a store. Consistent rows are loaded, and a row that contradicts another one is named in the error.
 
 mod common;
 
@@ -261,7 +261,7 @@ fn events_in_an_unknown_format_or_of_an_unknown_kind_are_refused_at_the_start() 
     let said = "events are kept in format 9, which this version does not know: open the data with the version that \
                 wrote it, or a newer one";
     assert!(unknown.to_string().ends_with(said), "{unknown}");
-    // Format 1, the time 0, one event of kind 99.
+    // This body has format 1, the time 0, and one event of kind 99.
     let unknown = refused(&[1, 0, 1, 99]);
     assert_eq!(unknown.kind(), StoreErrorKind::Corrupt);
     assert!(MemoryStore::open(Box::new(Newest(&[1]))).is_ok());

@@ -17,7 +17,7 @@ use proptest::sample::{select, subsequence};
 /// Names that collide in several ways: by case, by a letter that folds to two, as a prefix.
 const NAMES: [&str; 5] = ["Rex", "REX", "İda", "Bello", "Bell"];
 
-/// Ids of one block, of the next block, of another chunk, after a gap, and the last one.
+/// Ids in one block, in the next block and in another chunk; then an id after a gap, and the highest id.
 const IDS: [u64; 14] =
     [1, 2, 3, 15, 16, 17, 31, 1_023, 1_024, 65_535, 65_536, 70_000, 5_000_000, u32::MAX as u64];
 

@@ -1,4 +1,4 @@
-//! Quotas: they are exact under concurrency.
+//! Quotas are exact under concurrency.
 
 mod common;
 
@@ -134,7 +134,7 @@ fn threads_are_admitted_the_smaller_limit_and_a_refusal_counts_in_no_window() {
 proptest! {
     #![proptest_config(cases(128))]
 
-    /// The store computes as the domain does, also when the clock steps back.
+    /// The store computes the same as the domain, also if the clock steps back.
     #[test]
     fn one_at_a_time_the_store_answers_as_the_domain_does(
         minute in 1_u32..5, day in 1_u32..12, steps in proptest::collection::vec((-90_i64..200, any::<bool>()), 1..60),

@@ -62,7 +62,7 @@ pub fn write(outcome: &Outcome) -> String {
 
 /// Decodes an outcome.
 pub fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
-    // serde's own message may quote the value.
+    // serde's own message is not used, because it may quote the value.
     let stored = serde_json::from_str(text).map_err(|_| "is not a known outcome")?;
     Ok(match stored {
         StoredOutcome::Pet { id, name, category_id, status, version } => {
@@ -105,7 +105,7 @@ pub fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
-/// Returns the JSON with a valid date and a valid name, if an older version has stored one that is no longer valid.
+/// Returns the JSON with repaired dates and names if an older version has stored ones that are no longer valid.
 pub fn repaired(text: &str) -> Option<String> {
     let mut stored = serde_json::from_str(text).ok()?;
     match &mut stored {

@@ -14,7 +14,7 @@ use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
 use crate::queries::{Link, Pool};
 use crate::reads::Loaders;
-use crate::schema;
+use crate::schema::{self, NewShop};
 use crate::stats::Stats;
 
 /// The number of connections for pages.
@@ -44,6 +44,7 @@ pub struct PostgresStore {
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
     epoch: u64,
+    is_sandbox: bool,
     // The last field: its tasks use the others.
     pub(crate) background: Background,
 }
@@ -54,10 +55,26 @@ impl PostgresStore {
     /// # Errors
     /// The database cannot be reached, or does not suit.
     pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), &options, false)
+    }
+
+    /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
+    ///
+    /// # Errors
+    /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
+    pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), &options, true)
+    }
+
+    fn open_as(target: Target, options: &Options, as_sandbox: bool) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let seed = options.seed;
-        let connector = Arc::new(Connector::new(target.into().with_schema(&options.schema), seed));
-        let epoch = background.handle().block_on(prepare(&connector, seed))?;
+        let connector = Arc::new(Connector::new(target.with_schema(&options.schema), seed));
+        let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
+        let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        if as_sandbox && !is_sandbox {
+            return Err(OpenError::NotASandbox { schema: options.schema.clone() });
+        }
         let handle = background.handle();
         let events = EventLog::start(handle, &connector, seed);
         handle.block_on(events.bounds())?;
@@ -74,6 +91,7 @@ impl PostgresStore {
             slot: slot(seed),
             events,
             epoch,
+            is_sandbox,
             connector,
             background,
         })
@@ -83,16 +101,32 @@ impl PostgresStore {
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
+
+    /// Returns whether only sandboxes had used the schema when the store was opened.
+    pub fn is_sandbox(&self) -> bool {
+        self.is_sandbox
+    }
+
+    /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
+    ///
+    /// # Errors
+    /// The database cannot be reached.
+    pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect(Role::Writer).await?;
+            schema::disclaim(&session).await
+        })
+    }
 }
 
-/// Creates the schema if it does not exist. Returns the epoch of the shop.
-async fn prepare(connector: &Connector, seed: u64) -> Result<u64, StoreError> {
-    let session = connector.connect(Role::Writer).await?;
-    schema::create(&session, connector.schema(), seed).await?;
-    let row = session.client().query_one("select epoch from shop", &[]).await;
+/// Creates or migrates the schema. Returns the epoch of the shop, and whether a sandbox may reset it.
+async fn prepare(connector: &Connector, new: NewShop) -> Result<(u64, bool), OpenError> {
+    let session = schema::prepare(connector, schema::STEPS, new).await?;
+    let row = session.client().query_one("select epoch, is_sandbox from shop", &[]).await;
     let row = row.map_err(|error| failed("read the epoch", error))?;
-    u64::from_str_radix(row.get(0), 16)
-        .map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))
+    let epoch = u64::from_str_radix(row.get(0), 16);
+    let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
+    Ok((epoch, row.get(1)))
 }
 
 /// The number of slots in the counts of idempotency records.

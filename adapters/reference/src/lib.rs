@@ -51,8 +51,8 @@ files! {
 
 /// Returns the page of a sandbox, with a note about the requests that a tester can send.
 ///
-/// `origin` is the sandbox's origin, such as `http://127.0.0.1:8080`; it is inserted unchanged. `is_here` states that
-/// the page comes from that origin, too: the browser then shows the address that it used.
+/// `origin` is the sandbox's origin, such as `http://127.0.0.1:8080`; it is inserted unchanged. If `is_here` is true,
+/// the page comes from that origin, too, and the browser shows the address by which it has reached the page.
 ///
 /// ```
 /// let page = petstore_reference::page_of_sandbox("http://127.0.0.1:9090", false);

@@ -1,8 +1,8 @@
 //! Aliases of a data file: hard links, and other mounts of the same file.
 //!
-//! SQLite derives the path of the `-wal` from the path of the data file, so each alias has its own log. Two servers with two
-//! aliases would each write their own log over the same file. A file that is opened by another alias than the last time lacks
-//! the changes that are still in the log of the last one.
+//! SQLite derives the path of the `-wal` from the path of the data file, so each alias has a separate log. Two servers
+//! that use two aliases would each write a log for the same file. If a file is opened by another alias than the last
+//! time, the changes in the log of the last alias are missing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, TryLockError};
@@ -20,7 +20,7 @@ use crate::files::{companion, with_suffix};
 /// The kernel's list of held locks.
 const LOCKS: &str = "/proc/locks";
 
-/// Takes the lock on the file itself. It excludes a process that has opened the file by any alias.
+/// Locks the file itself. The lock excludes a process that opens the file by any alias.
 pub(crate) fn lock(data: &DataFile, database: &Path) -> Result<(), OpenError> {
     data.lock().map_err(|error| match error {
         TryLockError::WouldBlock => in_use(database),
@@ -36,8 +36,8 @@ fn in_use(database: &Path) -> OpenError {
     OpenError::InUseByAnotherName { path: database.into(), holder }
 }
 
-/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The list has 0 for a process of
-/// another container, and other device numbers for some file systems.
+/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The list has the process
+/// id 0 for a process of another container, and device numbers of its own for some file systems.
 fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
     let file = format!("{major:02x}:{minor:02x}:{inode}");
     let of_file = |line: &str| {
@@ -51,7 +51,7 @@ fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
 
 /// Refuses a file that another process has open by another alias. Call it before the file is read.
 ///
-/// Not for a process that has the file open itself: closing a descriptor releases SQLite's locks on it.
+/// Not for a file that this process has open: closing a descriptor of the file would release SQLite's locks on it.
 pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
     if !has_hard_links(database) {
         return Ok(());
@@ -60,13 +60,14 @@ pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
         let opened = File::open(path);
         opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
-    // A process that has opened it by this name also holds the lock file beside this name.
+    // A process that has opened the file by this name also holds the lock file beside this name.
     let is_elsewhere = is_held(database) && !is_held(&companion(database, ".lock"));
     if is_elsewhere { Err(in_use(database)) } else { Ok(()) }
 }
 
-/// Refuses an alias by which no journal has been opened: the last server may have been killed, and its log is then beside
-/// another alias, in any folder. An alias that was used has a lock file beside it.
+/// Refuses an alias by which the file has never been opened as a journal. The last server may have been killed, and
+/// its log with the last changes is then beside another alias, in any folder. An alias that was used has a lock file
+/// beside it.
 pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
     const UNUSED: &str = "it is a hard link that has not been opened by this name before, and the last changes may be in the -wal \
                           beside another of its names: open it by that name, or copy the file and open the copy";
@@ -79,8 +80,8 @@ pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
     Err(failed(io::Error::other(UNUSED)))
 }
 
-/// Refuses a file if one of its aliases in the same folder has a log, which holds the last changes. A later recovery of that
-/// log would overwrite what is written without it.
+/// Refuses a file if one of its aliases in the same folder has a log, because that log contains the last changes. If
+/// the file were written without it, a later recovery of the log would overwrite those writes.
 pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
     let (Some(folder), true) = (database.parent(), has_hard_links(database)) else { return Ok(()) };
     let id = |of: &Metadata| (of.dev(), of.ino());
@@ -99,14 +100,14 @@ pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The extended attribute for the name by which a data file was opened last. It belongs to the inode, so all aliases share
-/// it.
+/// The extended attribute for the name by which a data file was last opened. The attribute belongs to the inode, so
+/// all aliases share it.
 const LAST_NAME: &str = "user.petstore.opened_as";
 
 /// The longest name that is recorded, in bytes: file systems have little room for attributes.
 const LAST_NAME_MAX: usize = 1024;
 
-/// Records the name by which a file is opened. A file system without attributes records none.
+/// Records the name by which a file is opened. Does nothing if the file system has no extended attributes.
 pub(crate) fn record_name(data: &DataFile, database: &Path) {
     let name = database.as_os_str().as_bytes();
     if name.len() <= LAST_NAME_MAX {
@@ -114,8 +115,8 @@ pub(crate) fn record_name(data: &DataFile, database: &Path) {
     }
 }
 
-/// Refuses a file that was opened last by another alias, unless the log of that alias is known to be empty: it holds the last
-/// changes.
+/// Refuses a file that was last opened by another alias, unless the log of that alias is known to be empty. Otherwise
+/// that log may contain the last changes.
 pub(crate) fn check_last_name(database: &Path) -> io::Result<()> {
     let mut name = [0; LAST_NAME_MAX];
     if !has_hard_links(database) {

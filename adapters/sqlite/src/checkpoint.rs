@@ -1,8 +1,8 @@
-//! Checkpoints: they copy the write-ahead log into the database, beside the writer.
+//! Checkpoints copy the write-ahead log into the database, while the writer goes on.
 //!
-//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never pauses
-//! would make the log grow without bound. So a round copies most of the log beside the writer, and the short rest under the
-//! [`LogState`]'s lock, which the writer holds for each of its transactions.
+//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never
+//! pauses would make the log grow without bound. So a round copies most of the log while the writer goes on, and then
+//! the short rest under the [`LogState`]'s lock, which the writer holds for each of its transactions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,22 +18,24 @@ use rusqlite::hooks::Wal;
 use crate::error::EngineError;
 use crate::{OpenError, connection};
 
-/// Pages in the log from which a round is due: 32 MiB. Longer rounds are rarer and cheaper, because a longer log holds the
-/// same pages more often, but a start after a crash reads the whole log (PERFORMANCE.md, "SQLite").
+/// Number of pages in the log from which a round is due: 32 MiB. A larger number makes rounds rarer and cheaper,
+/// because a longer log contains the same pages more often. But a start after a crash reads the whole log
+/// (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
-/// Pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds that by the pages of one round
-/// at most, unless a reader needs an old state for long.
+/// Number of pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds this by the
+/// pages of one round at most, unless a reader needs an old state for a long time.
 const LOG_PAGES_MAX: u32 = 131_072;
 
-/// Pages that may be left for the copy that the writer waits for: 128 KiB.
+/// Maximum number of pages in the copy that the writer waits for: 128 KiB.
 const BLOCKING_COPY_PAGES: u32 = 256;
 
-/// Copies beside the writer in one round. Each leaves less than the one before.
+/// Maximum number of copies in one round during which the writer goes on. Each copy leaves fewer pages than the
+/// previous one.
 const COPIES_MAX: usize = 4;
 
-/// The delay before a failed round is repeated without a write. Its cause may end while there are few writes, and the fault
-/// is reported until a round succeeds.
+/// The delay after which a failed round is repeated although nothing was written. The cause of the failure may go away
+/// while there are few writes, but the fault is reported until a round succeeds.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The state of the log, shared by the writer, the checkpoints and the scrubber.
@@ -50,7 +52,7 @@ pub(crate) struct LogState {
 }
 
 impl LogState {
-    /// Blocks other writes. The writer holds this lock for each of its transactions.
+    /// Blocks other writes until the guard is dropped. The writer holds this lock for each of its transactions.
     pub(crate) fn lock_writes(&self) -> MutexGuard<'_, ()> {
         self.writes.lock()
     }
@@ -119,7 +121,7 @@ fn count_commits(writer: &mut Connection, log: &Arc<LogState>) -> rusqlite::Resu
     let on_commit = move |_: &mut Wal, pages: i32| {
         log.pages.store(pages.unsigned_abs(), Ordering::Relaxed);
         if log.is_due() {
-            // A full channel holds a wake-up already.
+            // If the channel is full, it already contains a wake-up.
             let _ = wake.try_send(());
         }
         Ok(())
@@ -132,7 +134,7 @@ fn count_commits(writer: &mut Connection, log: &Arc<LogState>) -> rusqlite::Resu
 pub(crate) fn stop(writer: &mut Connection, thread: JoinHandle<()>) {
     let none = None::<fn(&mut Wal, i32) -> rusqlite::Result<()>>;
     if writer.wal_hook(none).is_ok() {
-        // An error is a panic of the thread, which has been reported already.
+        // An error means that the thread has panicked, which has been reported already.
         let _ = thread.join();
     }
 }
@@ -148,7 +150,7 @@ fn run(connection: &Connection, log: &LogState, woken: &Receiver<()>, retry_dela
     }
 }
 
-/// Waits for a wake-up, at most for this long. Returns false when the writer has gone.
+/// Waits for a wake-up, but not longer than `at_most`. Returns false if the writer has gone.
 fn wait(woken: &Receiver<()>, at_most: Option<Duration>) -> bool {
     match at_most {
         None => woken.recv().is_ok(),
@@ -181,7 +183,7 @@ fn round(connection: &Connection, log: &LogState) -> Result<(), String> {
 pub(crate) enum LogCopy {
     /// The log is empty.
     Emptied,
-    /// All committed pages are in the database, but a reader keeps the log.
+    /// All committed pages are in the database, but the log is not empty, because a reader needs it.
     Complete,
     /// Some committed pages are only in the log.
     Partial,
@@ -197,19 +199,20 @@ pub(crate) fn copy_and_empty(connection: &Connection) -> rusqlite::Result<LogCop
     })
 }
 
-/// Returns the number of pages in the log, written by any process.
+/// Returns the number of pages in the log, whichever process has written them.
 pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
     checkpoint(connection, "NOOP").map(|found| found.pages)
 }
 
-/// Returns the number of frames in the log; none if it cannot be determined, which must not count as an empty log.
+/// Returns the number of frames in the log; none if it cannot be determined. The caller must not take none for an
+/// empty log.
 pub(crate) fn frame_count(connection: &Connection) -> Option<u32> {
     checkpoint(connection, "NOOP").ok().filter(|found| !found.is_busy).map(|found| found.pages)
 }
 
-/// Invalidates the frames behind the last commit of a log that could not be emptied. They may be those of a failed
-/// transaction, with its commit mark, which crash recovery would take for committed. A commit without changes overwrites the
-/// first of them, so that the others no longer continue the checksum chain.
+/// Invalidates the frames after the last commit of a log that could not be emptied. They may be the frames of a failed
+/// transaction with its commit mark, and crash recovery would take that transaction for committed. A commit without
+/// changes overwrites the first of these frames, so that the others no longer continue the checksum chain.
 pub(crate) fn invalidate_tail(connection: &Connection, version: u32) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT"))
 }

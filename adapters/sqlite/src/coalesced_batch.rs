@@ -46,7 +46,7 @@ impl<'a> CoalescedBatch<'a> {
         }
     }
 
-    /// Writes the rows. The caller has a transaction.
+    /// Writes the rows. The caller has begun a transaction.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         delete(connection, "DELETE FROM pets WHERE id = ?1", deleted(&self.pets).map(PetId::get))?;
         delete(connection, "DELETE FROM orders WHERE id = ?1", deleted(&self.orders).map(OrderId::get))?;
@@ -64,9 +64,10 @@ impl<'a> CoalescedBatch<'a> {
         put(connection, self.idempotency.values().copied())
     }
 
-    /// Replaces the names that records lose by placeholders. One operation may rename a record, and a later one may give
-    /// its old name to another record. Rows are written by id, so each name must be free before the first row is written. A
-    /// placeholder contains a control character, which no name does.
+    /// Replaces the names that records lose by placeholders. In one batch, an operation may rename a record, and a
+    /// later one may give the old name to another record. Rows are written in the order of their ids, so each name
+    /// must be free before the first row is written. A placeholder contains a control character, so it is equal to no
+    /// name.
     fn release_names(&self, connection: &Connection) -> rusqlite::Result<()> {
         if self.categories.len() > 1 {
             let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";

@@ -10,12 +10,14 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::EngineError;
 use crate::{NameCollisions, OpenError, RepairedValues, meta, schema, schema_check};
 
-/// The page size in bytes, the smallest that SQLite has: a batch of orders changes pets all over the file, and each changed
-/// page is written whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
+/// The page size in bytes, the smallest that SQLite has. A batch of orders changes pets all over the file, and each
+/// changed page is written as a whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to
+/// 2 TiB.
 const PAGE_BYTES: u32 = 512;
 
-/// The size of the writer's page cache in KiB: room for the inner pages of some million rows. Leaf pages come from the
-/// system's cache. A larger cache is not better, because a commit that has split a page searches all of it.
+/// The size of the writer's page cache in KiB. It has room for the inner pages of some million rows; leaf pages come
+/// from the system's cache. A larger cache is not better, because a commit that has split a page searches the whole
+/// cache.
 const CACHE_KIB: i32 = 4 * 1024;
 
 /// The size to which a checkpoint truncates the log, in bytes, for example after a bulk load.
@@ -24,22 +26,22 @@ const LOG_BYTES_KEPT: u32 = 64 * 1024 * 1024;
 /// The longest wait for a lock of another program, which can only be a tool that writes into the file.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
-/// The number of prepared statements that a connection caches: more than there are.
+/// The number of prepared statements that a connection caches. It is higher than the number of different statements.
 const STATEMENTS_KEPT: usize = 64;
 
 /// The error if SQLite falls back to another journal mode than the write-ahead log.
 const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
                                 file open: move the file to a local disk";
 
-/// Opens a database for writing. With an epoch, the schema is created or migrated, and a new file or an unopened backup
-/// gets that epoch. Without one, the file must have the current schema.
+/// Opens a database for writing. If an epoch is given, the schema is created or migrated, and a new file or a backup
+/// that was never opened gets the epoch. If none is given, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
     collisions: NameCollisions,
 ) -> Result<(Connection, RepairedValues), OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
-    // Before the first query, which creates the index of the log with the file's mode.
+    // This comes before the first query, because the query creates the index of the log with the mode of the file.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
         return Err(OpenError::File { path: path.into(), source: io::ErrorKind::PermissionDenied.into() });
     }
@@ -47,7 +49,8 @@ pub(crate) fn writer(
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
-    // Before a migration step runs. Objects that are added later never run here, and are no reason to refuse a recovery.
+    // The schema is checked before the migration, because unexpected objects could disturb the steps of the migration.
+    // A recovery does not check it, because objects that another program has added later never run here.
     if epoch_if_new.is_some() {
         schema_check::check(&connection, path, found)?;
         schema::check_event_version(&connection, path, found)?;
@@ -60,19 +63,19 @@ pub(crate) fn writer(
         meta::set_event_version(&connection, petstore_event_codec::VERSION)
             .map_err(OpenError::engine(path))?;
     }
-    // After the migration, which may have to rebuild a table.
+    // This comes after the migration, because a step that rebuilds a table must run without foreign keys.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
     Ok((connection, repaired))
 }
 
 fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
-    // Takes effect only while the file is empty.
+    // The page size takes effect only while the file is empty.
     set("page_size", i64::from(PAGE_BYTES))?;
     write_ahead(connection, path)?;
     set("cache_size", -i64::from(CACHE_KIB))?;
     set("journal_size_limit", i64::from(LOG_BYTES_KEPT))?;
-    // Another connection runs the checkpoints.
+    // The checkpoints run on another connection.
     set("wal_autocheckpoint", 0)
 }
 
@@ -92,12 +95,13 @@ fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         return Err(OpenError::Engine { path: path.into(), source: EngineError::new(NO_SHARED_MEMORY) });
     }
     set("synchronous", "full")?;
-    // For macOS, where a plain sync leaves the data in the cache of the drive.
+    // On macOS a plain sync leaves the data in the cache of the drive.
     set("fullfsync", "on")?;
     set("checkpoint_fullfsync", "on")
 }
 
-/// Opens a database for checkpoints. This connection waits for no lock: the next checkpoint copies what this one could not.
+/// Opens a database for checkpoints. The connection does not wait for locks. Pages that a checkpoint cannot copy
+/// because of a lock are copied by the next one.
 pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     write_ahead(&connection, path)?;
@@ -107,8 +111,8 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
 
 /// Opens a journal for reading, in use or at rest. It must have the current schema.
 ///
-/// Not in SQLite's read-only mode: such a connection creates an empty log for a file at rest and cannot remove it. A file
-/// without write permission is opened read-only nevertheless.
+/// The connection is not in SQLite's read-only mode, because such a connection creates an empty log for a file at rest
+/// and cannot remove it. But a file without write permission is opened read-only.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     match open_journal(path)? {
         (connection, schema::VERSION) => schema::check_folding(&connection, path).map(|()| connection),
@@ -116,12 +120,13 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     }
 }
 
-/// Opens a journal as [`reader`] does, for a backup, which keeps the schema version of the file.
+/// Opens a journal for a backup, in use or at rest. The journal may have any schema version that this program knows,
+/// because the copy keeps the version.
 pub(crate) fn reader_of_any_version(path: &Path) -> Result<Connection, OpenError> {
     open_journal(path).map(|(connection, _)| connection)
 }
 
-/// Opens a journal of a schema version that this program knows. Returns the version.
+/// Opens a journal of a schema version that this program knows. Returns the connection and the version.
 fn open_journal(path: &Path) -> Result<(Connection, u32), OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     match schema::version(&connection, path)? {
@@ -130,19 +135,19 @@ fn open_journal(path: &Path) -> Result<(Connection, u32), OpenError> {
     }
 }
 
-/// Disables the checkpoint at the end of a connection, which would also remove the log by its path: that may lead to another
-/// file by then.
+/// Disables the checkpoint when the connection is closed. That checkpoint would also remove the log by its path, which
+/// may lead to another file by then.
 pub(crate) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
-/// Opens an existing file. One thread at a time uses a connection, so SQLite needs no mutex for it.
+/// Opens an existing file. Only one thread at a time uses the connection, so SQLite needs no mutex for it.
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    // The schema has no triggers and no views. Another program may add one at any time, and it must not run here.
+    // The schema has no triggers and no views. Another program may add one at any time, which must not run here.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -155,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_file_system_without_shared_memory_is_named_as_the_reason() {
-        // A database in memory has no log either.
+        // A database in memory cannot have a write-ahead log either.
         let connection = Connection::open_in_memory().unwrap();
         let refused = write_ahead(&connection, Path::new("shop.db")).unwrap_err().report();
         assert!(

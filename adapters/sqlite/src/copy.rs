@@ -12,18 +12,18 @@ use crate::files::with_suffix;
 use crate::snapshot::{begin_copy, check_target};
 use crate::{BackupError, Copied, NameCollisions, PartialFile, connection, meta, schema, tables};
 
-/// The bytes of a copy that are written at once.
+/// Number of bytes of a copy that are written at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Writes a data file with these rows and without an epoch, like a [`backup`](crate::backup). The file is written beside the
-/// database and has no name when this returns.
+/// Writes a data file with these rows and without an epoch, like a [`backup`](crate::backup). The file is written in
+/// the folder of the database. When this returns, the file has no name any more, only the returned descriptor.
 pub fn copy_of(
     database: &Path,
     header: &Header,
     rows: impl Iterator<Item = Row>,
 ) -> Result<(File, Copied), StoreError> {
     let failed = |error: io::Error| StoreError::unavailable("the copy cannot be written").with_source(error);
-    // Its name is removed when it is dropped.
+    // When `partial` is dropped, the name of the file is removed.
     let partial = PartialFile::begin(&with_suffix(database, ".copy")).map_err(failed)?;
     let (pets, orders) = fill(partial.path(), header, rows)?;
     let file = File::open(partial.path()).map_err(failed)?;
@@ -59,7 +59,8 @@ fn write(
     Ok((pets, orders))
 }
 
-/// Saves a copy that is read from `bytes`, `length` bytes long: on disk when this returns. The target must not exist.
+/// Saves a copy of `length` bytes, read from `bytes`. The copy is on disk when this returns. The target must not
+/// exist.
 pub fn keep_copy(source: &Path, target: &Path, bytes: &mut dyn Read, length: u64) -> Result<(), BackupError> {
     let failed = |error: io::Error| BackupError::target(target, error);
     let place = path::absolute(target).map_err(failed)?;

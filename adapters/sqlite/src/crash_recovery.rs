@@ -1,8 +1,8 @@
 //! The checks of a log that a crash has left, before the engine reads it.
 //!
-//! SQLite reads a log up to the first invalid frame, and takes a missing log for an empty one. A server that stops in order
-//! removes its log. A killed server leaves its last writes only in the log, so a damaged or missing log loses acknowledged
-//! changes.
+//! SQLite reads a log up to the first invalid frame, and treats a missing log like an empty one. A server that is
+//! stopped normally removes its log. A killed server leaves its last writes only in the log, so acknowledged changes
+//! are lost if that log is damaged or missing.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::files::{self, with_suffix};
 use crate::wal::{DamageScan, Frame, HEADER_BYTES, LogHeader, LogPosition};
 use crate::{OpenError, connection, meta};
 
-/// Bytes of the log that are read at once.
+/// Number of bytes of the log that are read at once.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// Attempts to confirm damage in a log that may be written meanwhile.
@@ -26,18 +26,18 @@ const READS_MAX: usize = 3;
 /// The page sizes that a database may have.
 const PAGE_SIZES: [usize; 8] = [512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536];
 
-/// The policy for a log that is damaged where that loses acknowledged changes.
+/// The policy for a log whose damage loses acknowledged changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DamagedLog {
     /// Refuse to open the file, and leave it as it is.
     #[default]
     Refuse,
-    /// Drop the changes behind the damage.
+    /// Drop the changes after the damage.
     Drop,
 }
 
-/// Makes the log durable and checks it, before the engine reads it. Returns the damaged position if the changes behind it
-/// were dropped.
+/// Makes the log durable and checks it, before the engine reads it. If the changes after a damaged position were
+/// dropped, returns that position.
 pub(crate) fn recover_log(
     database: &Path,
     damaged_log: DamagedLog,
@@ -45,7 +45,8 @@ pub(crate) fn recover_log(
     if !files::has_log(database) {
         return check_log_not_lost(database).map(|()| None);
     }
-    // A killed process may have left a batch that was not synced. It must be on disk before what is written behind it.
+    // A killed process may have left a batch that was not synced. The batch must be on disk before more is written
+    // after it.
     files::sync_log(database).map_err(|source| OpenError::File { path: database.into(), source })?;
     match (check_log(database), damaged_log) {
         (Err(OpenError::LogDamaged { position, .. }), DamagedLog::Drop) => {
@@ -65,7 +66,7 @@ fn check_log(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database that is only read if its log is damaged or missing.
+/// Refuses a database whose log is damaged or missing. Called for a database that is opened only for reading.
 pub(crate) fn check_at_rest(database: &Path) -> Result<(), OpenError> {
     if files::has_log(database) { check_log(database) } else { check_log_not_lost(database) }
 }
@@ -94,7 +95,7 @@ fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>
     if !is_complete(log.read_exact_at(&mut header, 0))? {
         return Ok(None);
     }
-    // A damaged header does not tell the page size, so all sizes are tried.
+    // If the header is damaged, the page size is unknown, so all sizes are tried.
     let known = LogHeader::parse(&header).map(|header| header.page);
     let pages = known.map_or_else(|| PAGE_SIZES.to_vec(), |page| vec![page]);
     for page in pages {
@@ -124,7 +125,7 @@ fn scan_frames(log: &File, scan: &mut DamageScan) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells a file that ends early (false) from a failure to read.
+/// Returns true if the bytes were read, false if the file ends early, and an error if it cannot be read.
 fn is_complete(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -132,8 +133,8 @@ fn is_complete(read: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Copies the frames before the damage into the database, and removes the log. No other process may have the database open:
-/// its index of the log also lists the frames behind the damage.
+/// Copies the frames before the damage into the database, and removes the log. No other process may have the database
+/// open, because that process's index of the log also lists the frames after the damage.
 fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     let failed = OpenError::engine(database);
     let connection = connection::open(database).map_err(&failed)?;
@@ -147,9 +148,9 @@ fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database without a log that holds nothing but its schema although it was in use. The first use sets an epoch,
-/// and a use that ends in order without a write removes it ([`mark_closed_empty`]). So an epoch without a batch means that
-/// all batches were in a log that is lost.
+/// Refuses a database that has no log and no batches although it was in use. The first use sets an epoch, and a use
+/// without a write removes the epoch when it ends normally ([`mark_closed_empty`]). So if the database has an epoch
+/// and no batch, all batches were in a log that is lost.
 fn check_log_not_lost(database: &Path) -> Result<(), OpenError> {
     let known = connection::open(database).ok().and_then(|connection| meta::read(&connection).ok());
     match known {
@@ -160,7 +161,7 @@ fn check_log_not_lost(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Marks a database as closed in order. Call it at the end of a use without a write.
+/// Marks a database as closed normally. Call it at the end of a use without a write.
 pub(crate) fn mark_closed_empty(connection: &Connection) -> rusqlite::Result<()> {
     meta::forget_epoch(connection)
 }

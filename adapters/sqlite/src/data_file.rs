@@ -1,4 +1,4 @@
-//! The data file as it was opened, and the check that its header is still that of a petstore.
+//! The data file as it was opened, and the check that it still has the header of a petstore's file.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -12,21 +12,23 @@ use crate::lock_file::lock_with_retry;
 use crate::schema;
 use crate::schema::APPLICATION_ID;
 
-/// Fields of the database header that do not change while a server has the file open (file format, section 1.3). The page
-/// size is that of the file's creation. A backup that was never opened has another journal mode than the write-ahead log.
+/// Fields of the database header that do not change while a server has the file open (file format, section 1.3). The
+/// page size is the one with which the file was created. A backup that was never opened does not have the journal mode
+/// of the write-ahead log.
 const PAGE_SIZE: Range<usize> = 16..18;
 const JOURNAL_MODE: Range<usize> = 18..20;
 const WRITE_AHEAD: [u8; 2] = [2, 2];
 const PAYLOAD_FRACTIONS: Range<usize> = 21..24;
 const FIXED_FRACTIONS: [u8; 3] = [64, 32, 32];
 
-/// The application id; zeros until the tables have been copied from the log.
+/// The application id. It is zero until the tables have been copied from the log into the file.
 const APPLICATION: Range<usize> = 68..72;
 const HEADER_BYTES: usize = 100;
 
-/// Fields that have one value in all files of a petstore (file format, section 1.3): no reserved space at the end of a page,
-/// the schema format and the text encoding (both 0 until there is a table), the schema version, and fields that only
-/// auto-vacuum, an old pragma or later formats use. Counters and the number of pages change with each checkpoint.
+/// Fields that have the same value in all files of a petstore (file format, section 1.3): the reserved space at the
+/// end of a page (none), the schema format and the text encoding (both 0 until the file has a table), the schema
+/// version, and fields that only auto-vacuum, an old pragma or later formats use. Counters and the number of pages are
+/// not among them, because each checkpoint changes them.
 const RESERVED_SPACE: usize = 20;
 const SCHEMA_FORMAT: usize = 44;
 const NEWEST_FORMAT: u32 = 4;
@@ -37,7 +39,8 @@ const UNUSED: [Range<usize>; 4] = [48..52, 52..56, 64..68, 72..92];
 
 /// The data file as it was opened.
 ///
-/// Drop it after every other descriptor and connection of the file: closing one releases SQLite's locks on the file.
+/// Drop it after all other descriptors and connections of the file, because closing it releases SQLite's locks on the
+/// file.
 #[derive(Debug)]
 pub(crate) struct DataFile {
     opened: FileIdentity,
@@ -54,20 +57,20 @@ impl DataFile {
         self.opened.path()
     }
 
-    /// Returns the file itself, which must not be closed.
+    /// Returns the opened file. It must not be closed.
     pub(crate) fn file(&self) -> &File {
         self.opened.file()
     }
 
-    /// Takes the lock on the file itself, which lasts as long as this value.
+    /// Locks the file itself. The lock lasts as long as this value.
     ///
-    /// Only on Linux, where `flock` locks and SQLite's POSIX locks do not conflict. Systems derived from BSD keep both in one
-    /// list, so SQLite would wait for this lock.
+    /// Only Linux gets this lock, because its `flock` locks and SQLite's POSIX locks do not conflict. Systems derived
+    /// from BSD keep both kinds in one list, so SQLite would wait for this lock.
     pub(crate) fn lock(&self) -> Result<(), TryLockError> {
         if cfg!(target_os = "linux") { lock_with_retry(self.file()) } else { Ok(()) }
     }
 
-    /// Checks that the path leads to this file and that the header is that of a petstore.
+    /// Checks that the path leads to this file and that the file has the header of a petstore's file.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         const REPLACED: &str = "another file is in the place of the data file that was opened";
         self.opened.check_path("the data file has been removed", REPLACED)?;

@@ -67,7 +67,7 @@ pub enum OpenError {
         /// The objects, and the statements that remove them.
         reason: String,
     },
-    /// The names in the file are folded by another rule than that of this program.
+    /// The folding rule by which the names in the file were folded is not the rule of this program.
     #[error("{} has {}", path.display(), rules(*found, *known))]
     Folding {
         /// The file.
@@ -87,14 +87,15 @@ pub enum OpenError {
         /// The version that this program knows.
         known: u32,
     },
-    /// Records have names that are equal by the folding rule of this program, and were not by that of the file.
+    /// Records have names that are equal by the folding rule of this program, but were different by the rule of the
+    /// file.
     #[error("{} has {}", path.display(), name_collisions(categories, accounts))]
     NameCollisions {
         /// The file, which is left as it was.
         path: PathBuf,
-        /// Each category that has the name of an older one, and that one.
+        /// Pairs of a category and an older category with an equal name.
         categories: Vec<(CategoryId, CategoryId)>,
-        /// Each account that has the name of an older one, and that one.
+        /// Pairs of an account and an older account with an equal name.
         accounts: Vec<(AccountId, AccountId)>,
     },
     /// The engine has found damage in the file.
@@ -105,7 +106,7 @@ pub enum OpenError {
         /// The error of the engine.
         source: EngineError,
     },
-    /// The file's own row cannot be read.
+    /// The row of the table `meta` cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
         /// The file.
@@ -113,7 +114,8 @@ pub enum OpenError {
         /// The error. Its kind is `Corrupt` if the row is damaged.
         source: StoreError,
     },
-    /// The log is damaged before its last transaction: without that part, acknowledged changes would be lost.
+    /// The log is damaged before its last transaction. If the damaged part were dropped, acknowledged changes would be
+    /// lost.
     #[error("{} is damaged in {position}, and acknowledged changes follow the damage", path.display())]
     LogDamaged {
         /// The log.
@@ -192,7 +194,7 @@ fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 }
 
-/// The reason why a journal was not copied. The message leaves the cause to the source; [`BackupError::report`] adds it.
+/// The reason why a backup failed. The message leaves the cause to the source; [`BackupError::report`] adds it.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The target exists.
@@ -215,7 +217,7 @@ pub enum BackupError {
 }
 
 impl OpenError {
-    /// The message and those of all sources, in one line.
+    /// The message, followed by the messages of all sources, in one line.
     pub fn report(&self) -> String {
         report(self)
     }
@@ -234,7 +236,7 @@ impl OpenError {
 }
 
 impl BackupError {
-    /// The message and those of all sources, in one line.
+    /// The message, followed by the messages of all sources, in one line.
     pub fn report(&self) -> String {
         report(self)
     }
@@ -255,7 +257,7 @@ fn report(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Leaves out the path of the file: `/ready` shows the store's error to any client.
+/// Leaves out the path of the file, because `/ready` shows the store's error to any client.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         match error {
@@ -295,8 +297,8 @@ impl From<OpenError> for StoreError {
     }
 }
 
-/// An error of the engine, by its result code. The engine's own message is left out, because it may contain parts of a
-/// statement.
+/// An error of the engine, described by its result code. The engine's message is left out, because it may contain
+/// parts of a statement.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct EngineError {
@@ -334,12 +336,12 @@ impl EngineError {
     }
 }
 
-/// Converts a failure to write.
+/// Converts an error of a write.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }
 
-/// Returns true if the file is shorter than the engine has written it.
+/// Returns true if the file is shorter than it was when the engine wrote it.
 fn is_cut(error: &Error) -> bool {
     error.sqlite_error().is_some_and(|failure| failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ)
 }
@@ -354,7 +356,7 @@ pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-/// Converts a failure to read. Damage becomes a `Corrupt` error.
+/// Converts an error of a read. Damage becomes a `Corrupt` error.
 pub(crate) fn unreadable(table: &str, error: &Error) -> StoreError {
     if is_damage(error) {
         return StoreError::corrupt(table.to_owned()).with_source(EngineError::of(error));

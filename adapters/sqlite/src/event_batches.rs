@@ -11,10 +11,11 @@ use crate::table::Fields;
 /// The name of the table.
 pub(crate) const TABLE: &str = "event_batches";
 
-/// Rows that one step drops at most: a few milliseconds of the writer's time.
+/// Maximum number of rows that one step drops. It bounds the step to a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
 
-/// Writes the events of a batch. They must follow the last event, because a gap would be lost events.
+/// Writes the events of a batch. They must follow the last event in the table, because a gap would mean that events
+/// are lost.
 pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlite::Result<()> {
     let EventBatch { first, last, latest, body } = *events;
     let bytes = body.len() as u64;
@@ -28,7 +29,7 @@ pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlit
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Begins a new life of the log.
+/// Begins a new epoch of the log.
 pub(crate) fn restart(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM event_batches", [])?;
     let sql = "UPDATE meta SET event_epoch = ?1, last_event = 0, event_bytes = 0";
@@ -36,8 +37,8 @@ pub(crate) fn restart(connection: &Connection, epoch: u64) -> rusqlite::Result<(
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them. Returns true if more exceed them. The caller
-/// has a transaction.
+/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them. Returns true if more rows exceed the
+/// limits. The caller has begun a transaction.
 pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::Result<bool> {
     let sql = "SELECT event_bytes FROM meta";
     let mut left: u64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -67,7 +68,7 @@ pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::
     Ok(has_more)
 }
 
-/// Reads the extent of the log. The caller has a transaction, or the only connection that writes.
+/// Reads the extent of the log. The caller has begun a transaction, or has the only connection that writes.
 pub(crate) fn bounds(connection: &Connection) -> Result<EventBounds, StoreError> {
     let failed = |error| unreadable("meta", &error);
     let sql = "SELECT id, event_epoch, last_event FROM meta";
@@ -91,7 +92,7 @@ pub(crate) fn bounds(connection: &Connection) -> Result<EventBounds, StoreError>
     Ok(EventBounds { epoch, pruned: oldest.first.before(), last, oldest_at: Some(oldest.latest) })
 }
 
-/// A row without its body.
+/// The columns of a row except its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) first: Position,

@@ -1,4 +1,4 @@
-//! The events of a file that another process may use.
+//! The events of a data file that another process may have open.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::error::unreadable;
 use crate::event_reader::read_page;
 use crate::{connection, crash_recovery, snapshot};
 
-/// Reads the events of a data file, in use or at rest. Nothing in the file is changed, and between two pages no
-/// transaction is open, so that the owner of the file is not held up.
+/// Reads the events of a data file, in use or at rest. It changes nothing in the file. Between two pages it has no
+/// transaction open, so that it does not prevent the process that uses the file from restarting the log.
 #[derive(Debug)]
 pub struct EventFile(Connection);
 
@@ -31,7 +31,7 @@ impl EventBatchReader for EventFile {
         range: &EventRange,
         into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
     ) -> Result<EventBounds, StoreError> {
-        // Read only: dropping it is enough.
+        // The transaction only reads, so it is dropped without a commit.
         let page = self.0.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
         read_page(&page, range, into)
     }

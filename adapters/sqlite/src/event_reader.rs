@@ -1,4 +1,4 @@
-//! The reader of events beside the writer.
+//! The reader of events that works while the journal is written.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use crate::error::unreadable;
 use crate::event_batches::{TABLE, bounds, parse_row};
 use crate::open_files::OpenFiles;
 
-/// Reads pages of events from the files of an open journal. Each page has a connection of its own, so that the files are
-/// checked each time, and the journal may be recovered in between.
+/// Reads pages of events from the files of an open journal. Each page gets a new connection, so that the files are
+/// checked for each page, and the journal may be recovered between two pages.
 pub(crate) struct EventReader(OpenFiles);
 
 impl EventReader {
@@ -27,7 +27,7 @@ impl EventBatchReader for EventReader {
         into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
     ) -> Result<EventBounds, StoreError> {
         let connection = self.0.reader()?;
-        // Read only: dropping it is enough.
+        // The transaction only reads, so it is dropped without a commit.
         let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
         read_page(&snapshot, range, into)
     }
@@ -46,7 +46,7 @@ pub(crate) fn read_page(
     Ok(bounds)
 }
 
-/// The batches of a range. The first one may begin before the range, and the last one may end after it.
+/// The batches of a range. The first batch may begin before the range, and the last one may end after it.
 const ASCENDING: &str = "SELECT first, last, at, body FROM event_batches
      WHERE first >= (SELECT coalesce(max(first), 0) FROM event_batches WHERE first <= ?1) AND first <= ?2
      ORDER BY first";
@@ -78,7 +78,7 @@ fn read_rows(
     chain.finish()
 }
 
-/// The check that the batches of a page follow each other without a gap, in either direction.
+/// The check that the batches of a page follow each other without a gap, for both orders.
 struct Chain {
     order: PageOrder,
     /// The next position of the page.

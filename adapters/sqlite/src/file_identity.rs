@@ -1,4 +1,4 @@
-//! The identity of an opened file: whether its path still leads to it.
+//! The identity of an opened file, to check that its path still leads to it.
 //!
 //! A file can be removed or replaced while a server has it open. The server would then write to a file that no later start
 //! finds.
@@ -32,8 +32,9 @@ impl FileIdentity {
         &self.file
     }
 
-    /// Checks that the path still leads to this file, by device and inode. Both files are queried each time, because some
-    /// file systems renumber a file. A query that fails for another reason than a missing path is no loss.
+    /// Checks that the path still leads to this file, by device and inode. Both files are queried each time, because
+    /// some file systems change the inode number of a file. If a query fails although the path exists, the file counts
+    /// as unchanged.
     pub(crate) fn check_path(
         &self,
         removed: &'static str,
@@ -61,12 +62,12 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A change to the files by another program, after which the journal writes nothing more.
+/// A change to the files by another program. After it the journal writes nothing more.
 #[derive(Debug)]
 pub(crate) enum FileLoss {
-    /// The content of a file was changed, or the data file has lost its path.
+    /// The content of a file was changed, or the path of the data file leads elsewhere or nowhere.
     Data(&'static str),
-    /// The log has lost its path. Its content is intact.
+    /// The path of the log leads elsewhere or nowhere. The content of the log is intact.
     LogPath(&'static str),
 }
 

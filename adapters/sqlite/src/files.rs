@@ -6,10 +6,12 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Read and write for the owner only: the file holds key digests and customers' data. SQLite gives the log the same mode.
+/// Read and write for the owner only, because the file contains key digests and customers' data. SQLite gives the log
+/// the same mode.
 pub(crate) const PRIVATE: u32 = 0o600;
 
-/// Returns the path of a companion file of a database, which is beside the file itself even if the path is a symbolic link.
+/// Returns the path of a companion file of a database. If the path of the database is a symbolic link, the companion
+/// file is in the folder of the file that the link leads to.
 pub fn companion(database: &Path, suffix: &str) -> PathBuf {
     with_suffix(&resolve_link(database), suffix)
 }
@@ -20,8 +22,8 @@ pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
 /// The first bytes of every SQLite database (file format, section 1.2).
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Returns true if a file begins like an SQLite database. Not for a file that this process has open: closing a descriptor
-/// releases SQLite's locks on it.
+/// Returns true if a file begins like an SQLite database. Not for a file that this process has open, because closing a
+/// descriptor would release SQLite's locks on the file.
 pub fn is_database(file: &Path) -> bool {
     let mut begin = [0; MAGIC.len()];
     File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok_and(|()| begin == *MAGIC)
@@ -34,15 +36,15 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the path of the file itself if the path is a symbolic link. For hard links see [`aliases`](crate::aliases).
+/// Returns the path that a symbolic link leads to, or the path itself. For hard links see [`aliases`](crate::aliases).
 pub(crate) fn resolve_link(path: &Path) -> PathBuf {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let target = if is_link { fs::canonicalize(path).ok() } else { None };
     target.unwrap_or_else(|| path.to_owned())
 }
 
-/// Refuses a path where no database can be, and a log without its data file: the log holds the last changes, and the creation
-/// of a new data file would remove it.
+/// Refuses a path that cannot be that of a database. Also refuses a log without its data file, because the log
+/// contains the last changes, and a new data file would cause the engine to remove it.
 pub(crate) fn check_path(database: &Path) -> io::Result<()> {
     const MISSING: &str = "it does not exist, but its -wal does, which holds the last changes: bring the data file back, or move the -wal away";
     const EMPTY: &str = "it is empty, but its -wal is not, which holds the last changes: bring the data file back, or move the -wal away";
@@ -61,13 +63,13 @@ pub(crate) fn check_path(database: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns true if a database has a log, even an empty one. The engine removes the log when a use ends in order.
+/// Returns true if a database has a log, even an empty one. The engine removes the log when a use ends normally.
 pub(crate) fn has_log(database: &Path) -> bool {
     fs::symlink_metadata(with_suffix(database, "-wal")).is_ok()
 }
 
-/// Creates an empty file whose name survives a power cut. Fails if the file exists: an existing database is never opened
-/// here, because closing it would release SQLite's locks on it.
+/// Creates an empty file and makes its name durable. Fails if the file exists. So it never opens an existing database,
+/// whose locks by SQLite would be released when the descriptor is closed.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
     sync_directory_of(path)

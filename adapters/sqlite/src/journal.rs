@@ -26,33 +26,35 @@ use crate::{
     event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
-/// Expired idempotency records that one call deletes at most: a few milliseconds of the writer's time.
+/// Maximum number of expired idempotency records that one call deletes. It bounds the call to a few milliseconds of
+/// the writer's time.
 const PRUNE_MAX: usize = 1_000;
 
 /// A journal in one SQLite file.
 pub struct SqliteJournal {
     path: PathBuf,
     log: Arc<LogState>,
-    /// None after a failure: [`Journal::recover`] opens the database again and asks it for its last batch.
+    /// None after a failure. [`Journal::recover`] then opens the database again and reads the number of its last
+    /// batch.
     open: Option<OpenDatabase>,
     open_files: OpenFiles,
-    /// A failed commit may be in the log.
+    /// True if the log may contain a commit that failed.
     may_have_committed: bool,
-    /// The engine found damage during a write.
+    /// True if the engine found damage during a write.
     is_suspect: bool,
     dropped: Option<LogPosition>,
-    /// Dropped last, after everything of the database is closed.
+    /// The lock must be released last, so it is the last field: fields are dropped in order.
     _lock: File,
 }
 
 impl SqliteJournal {
-    /// Opens the journal in this file, or creates it. A new file gets this epoch, and so does a copy by
+    /// Opens the journal in this file, or creates it. `epoch_if_new` becomes the epoch of a new file, and of a copy by
     /// [`backup`](crate::backup) that is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
         Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
 
-    /// Opens the journal with options. Also returns the values of an older version that were migrated.
+    /// Opens the journal with options. Also returns the values of older versions that were repaired.
     pub fn open_with(
         path: impl AsRef<Path>,
         epoch_if_new: u64,
@@ -66,7 +68,7 @@ impl SqliteJournal {
         mount::check(&path).map_err(failed)?;
         aliases::check_was_used(&path)?;
         let lock = lock_file::lock(&path)?;
-        // Again, under the lock: another process may have created the file meanwhile.
+        // The path is checked again under the lock, because another process may have created the file meanwhile.
         files::check_path(&path).map_err(failed)?;
         match files::create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
@@ -102,7 +104,7 @@ impl SqliteJournal {
         Ok((journal, repaired))
     }
 
-    /// Returns the position of the damage in the log, if the changes behind it were dropped when the file was opened.
+    /// Returns the position of the damage in the log, if the changes after it were dropped when the file was opened.
     pub fn dropped(&self) -> Option<LogPosition> {
         self.dropped
     }
@@ -112,12 +114,12 @@ impl SqliteJournal {
         CheckpointHealth::of(&self.log)
     }
 
-    /// Returns the files of the journal, for reads beside it.
+    /// Returns the files of the journal, for threads that read them while the journal is written.
     pub fn open_files(&self) -> OpenFiles {
         self.open_files.clone()
     }
 
-    /// Fails if damage has been found, and then closes the database without changing the files.
+    /// Fails if damage has been found. It then also closes the database, without changing the files.
     fn check_undamaged(&mut self) -> Result<(), StoreError> {
         let Some(damage) = self.open_files.damage() else { return Ok(()) };
         if let Some(open) = self.open.take() {
@@ -130,8 +132,8 @@ impl SqliteJournal {
         self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
-    /// Runs one transaction. After a failure the connection is not used again: after a failed sync its view of the disk may
-    /// be wrong, and other failures are not distinguished.
+    /// Runs one transaction. The connection is not used again after any failure, because after a failed sync its view
+    /// of the disk may be wrong, and that failure is not distinguished from others.
     fn write<T>(
         &mut self,
         doing: &str,
@@ -149,7 +151,7 @@ impl SqliteJournal {
 
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
-            // The recovery reports what has happened to the files.
+            // The result is ignored, because the recovery reports what has happened to the files.
             let _ = self.check_files();
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
@@ -170,8 +172,8 @@ impl SqliteJournal {
         Err(self.open_files.set_damage(loss.into()))
     }
 
-    /// Checks the whole file after the engine has found damage. A disk may have returned wrong data once. If the file
-    /// itself is damaged, further writes could make it worse.
+    /// Checks the whole file after the engine has found damage. If the disk has returned wrong data only once, the
+    /// file is sound. If the file itself is damaged, further writes could make the damage worse.
     fn check_integrity(&mut self, open: &OpenDatabase) -> Result<(), StoreError> {
         let damage = schema::damage(&open.connection).map_err(|error| unreadable("the data file", &error))?;
         self.is_suspect = false;
@@ -180,8 +182,8 @@ impl SqliteJournal {
     }
 }
 
-/// Runs a transaction with prepared statements for its begin and end. After a failure the end of the connection rolls it
-/// back.
+/// Runs a transaction with prepared statements for its begin and end. After a failure the transaction is rolled back
+/// when the connection is closed.
 fn transact<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -210,7 +212,7 @@ impl Journal for SqliteJournal {
     }
 
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
-        // The old connections are closed first, so that no state of theirs is reused.
+        // The old connections are closed first, so that the new ones share no state with them.
         let _ = self.check_files();
         self.open = None;
         if let Err(what) = self.open_files.data().check() {
@@ -226,8 +228,9 @@ impl Journal for SqliteJournal {
             return Err(self.open_files.set_damage(batch_lost(last, kept)));
         }
         if last > kept && copied == LogCopy::Partial {
-            // The batch in doubt is in the log, but its sync may have failed, and a later sync would not report that. It
-            // counts only once it has been copied into the database, which a reader of the file prevents.
+            // The batch in doubt is in the log, but its sync may have failed, and a later sync would not report that.
+            // So the batch counts only after it has been copied into the database, and a reader of the file prevents
+            // that copy.
             return Err(StoreError::unavailable(
                 "the last batch cannot be copied into the data file while another program reads that",
             ));
@@ -298,7 +301,7 @@ impl Drop for SqliteJournal {
             if self.open_files.kept() == BatchNumber(0) {
                 let _ = crash_recovery::mark_closed_empty(&open.connection);
             }
-            // Pages that stay in the log are as durable there.
+            // Pages that cannot be copied stay in the log, where they are just as durable.
             let _ = checkpoint::copy_and_empty(&open.connection);
         }
     }
@@ -327,7 +330,7 @@ mod tests {
             Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default(), events: None };
         let full = StoreError::unavailable("append: database or disk is full (code 13)");
         assert_eq!(journal.append(&batch), Err(full));
-        // The new connection has no such limit.
+        // `recover` opens a new connection, which has no limit on the number of pages.
         assert_eq!(journal.recover(), Ok(BatchNumber(0)));
         assert_eq!(journal.append(&batch), Ok(()));
         drop(journal);

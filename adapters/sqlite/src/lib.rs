@@ -1,16 +1,16 @@
 //! The petstore's journal in one SQLite file.
 //!
 //! [`SqliteJournal`] keeps batches of changes on disk for a store in memory, as ordinary tables that any SQLite tool can
-//! read while the petstore runs. It contains no business rule, reads no clock, and is read only once, at the start. It
-//! blocks, so it belongs on its own thread.
+//! read while the petstore runs. It contains no business rule and reads no clock. Its rows are read only once, at the
+//! start. Its calls block, so it is used on a separate thread.
 //!
 //! Its guarantees, and the modules that provide them:
 //! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
 //! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
-//! - No pauses: checkpoints run beside the writer, on their own thread and connection (`checkpoint`).
-//! - One writer: a process holds a lock on a lock file that names it (`lock_file`), and a lock on the data file itself, which
-//!   holds for all aliases (`aliases`). SQLite's exclusive mode would exclude readers, too, and the close of any descriptor
-//!   of the file releases SQLite's own locks.
+//! - No pauses: checkpoints run on a separate thread and connection, while the writer goes on (`checkpoint`).
+//! - One writer: a process holds a lock on a lock file, which contains its process id (`lock_file`), and a lock on the
+//!   data file itself, which covers all aliases (`aliases`). SQLite's exclusive mode is not used, because it would
+//!   exclude readers, too, and SQLite's own locks are released when any descriptor of the file is closed.
 //! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
 //! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops
 //!   acknowledged changes as a torn end.
@@ -20,8 +20,8 @@
 //!   (`table`, `tables`). Triggers and views never run, and a file that contains any is refused (`schema_check`).
 //! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`)
 //!   change in one transaction.
-//! - Events: a batch's events are one row, written in its transaction (`event_batches`), and read beside the writer
-//!   (`event_reader`).
+//! - Events: the events of a batch are one row, written in the transaction of the batch (`event_batches`). They are
+//!   read while the writer goes on (`event_reader`).
 //!
 //! [`read_snapshot`], [`backup`] and [`EventFile`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 

@@ -1,4 +1,4 @@
-//! The load of all rows, in an order in which each row follows the rows that it refers to.
+//! Reads all rows, in an order in which each row comes after the rows that it refers to.
 
 use petstore_domain::{Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord};
 use petstore_ports::{Header, Row, StoreError, UsageCount};
@@ -8,12 +8,12 @@ use crate::error::unreadable;
 use crate::table::each;
 use crate::{event_batches, meta};
 
-/// Reads all rows as of one moment.
+/// Reads all rows in the state of one moment.
 pub(crate) fn read_all(
     connection: &Connection,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
-    // Read only: dropping it is enough.
+    // The transaction only reads, so it is dropped without a commit.
     let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
     let header = meta::read(&snapshot)?;
     event_batches::check_end(&snapshot, &header.events)?;

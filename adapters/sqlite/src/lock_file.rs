@@ -12,11 +12,12 @@ use crate::files::{PRIVATE, companion};
 
 /// Takes the lock file of a database. The lock lasts as long as the returned file.
 ///
-/// The lock file is never removed: a process that removes it could remove a file that another process has just locked.
+/// The lock file is never removed: a process that removed it could remove it just after another process has locked it.
 pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     let path = companion(database, ".lock");
     let failed = |source: io::Error| {
-        // Without the folder the database cannot be created; otherwise the lock file alone may belong to another user.
+        // If the folder is missing, the database itself cannot be created. Otherwise only the lock file may be
+        // inaccessible, for example because it belongs to another user.
         let is_folder_missing =
             matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let path = if is_folder_missing { database } else { path.as_path() };
@@ -31,7 +32,8 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         .map_err(failed)?;
     match lock_with_retry(&file) {
         Ok(()) => {
-            // For the message of the next process. A full disk is no reason to refuse the lock.
+            // The next process reads the process id for its message. If it cannot be written because the disk is full,
+            // the lock is still valid.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
             Ok(file)
         }
@@ -43,7 +45,8 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Takes a lock, and waits two seconds for another process to release it: a command holds it while it loads the file.
+/// Takes a lock, and waits up to two seconds for another process to release it. A command holds the lock while it
+/// loads the file.
 pub(crate) fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     const TRIES: u32 = 40;
     const DELAY: Duration = Duration::from_millis(50);

@@ -45,7 +45,7 @@ impl LogFile {
         self.0.check_path("the data file's -wal has been removed", REPLACED)
     }
 
-    /// Checks the first bytes of the log. `is_used`: the engine knows of frames in it.
+    /// Checks the first bytes of the log. `is_used` is true if the log has frames, according to the engine.
     pub(crate) fn check_contents(&self, is_used: bool) -> Result<(), &'static str> {
         let magic = self.0.first_bytes().map(u32::from_be_bytes);
         let is_sound = !is_used || magic.is_none_or(|magic| magic & !1 == MAGIC);

@@ -38,7 +38,8 @@ fn parse(row: &mut Fields<'_>, events: EventBounds) -> Result<Header, StoreError
     })
 }
 
-/// Records a batch, in its transaction. It must follow the last one, because a gap would be a lost batch.
+/// Records a batch, in the transaction of the batch. Its number must follow the last one, because a gap would mean
+/// that a batch is lost.
 pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET last_batch = ?1, last_pet = ?2, last_category = ?3, last_order = ?4,
          last_account = ?5, last_key = ?6 WHERE last_batch = ?1 - 1";
@@ -53,7 +54,7 @@ pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) 
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// Sets all columns, for a copy.
+/// Sets all columns of a copy.
 pub(crate) fn set(connection: &Connection, header: &Header) -> rusqlite::Result<()> {
     let ids = header.last_ids;
     let sql =
@@ -84,8 +85,8 @@ pub(crate) fn set_folding(connection: &Connection, rule: u32) -> rusqlite::Resul
     connection.execute("UPDATE meta SET folding = ?1", [rule]).map(drop)
 }
 
-/// The epoch of a copy until it is opened. It must not keep the epoch of the original, which uses its entity tags for later
-/// content.
+/// The epoch of a copy until the copy is opened. The copy must not keep the epoch of the original, because the
+/// original uses the entity tags of that epoch for content that the copy does not have.
 pub(crate) const NO_EPOCH: u64 = 0;
 
 /// Removes the epoch of a copy.
@@ -93,7 +94,7 @@ pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {
     set_epoch(connection, NO_EPOCH)
 }
 
-/// Sets the epoch of a copy that has none, and begins a new life of its event log.
+/// Sets the epoch of a copy that has none, and begins a new epoch of its event log.
 pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let sql = "SELECT epoch = ?1 FROM meta";
     let is_copy = connection.query_row(sql, [digits(NO_EPOCH)], |row| row.get(0)).optional()?;

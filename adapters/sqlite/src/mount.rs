@@ -1,7 +1,8 @@
 //! Data files that are mount points, as `docker run -v ./petstore.db:/data/petstore.db` creates them.
 //!
-//! SQLite keeps the `-wal` beside the path of the data file. If the file itself is a mount point, the `-wal` is in the file
-//! system of the container and is lost with it, with the last acknowledged changes.
+//! SQLite keeps the `-wal` beside the path of the data file. If the data file itself is a mount point, the `-wal` is
+//! in the file system of the container. It contains the last acknowledged changes, and is lost when the container is
+//! removed.
 
 use std::fs;
 use std::io;
@@ -37,13 +38,13 @@ fn refusal(suffix: &str, database: &Path) -> String {
     )
 }
 
-/// Returns true if exactly this path is a mount point. False if the system reports mounts in neither of the two ways.
+/// Returns true if exactly this path is a mount point. Returns false if the system cannot report mounts in either way.
 fn is_mount(file: &Path) -> bool {
     let Ok(file) = fs::canonicalize(file) else { return false };
     let is_root = StatxAttributes::MOUNT_ROOT;
     match statx(CWD, &file, AtFlags::empty(), StatxFlags::empty()) {
         Ok(found) if found.stx_attributes_mask.contains(is_root) => found.stx_attributes.contains(is_root),
-        // Linux before 5.8 does not report it for files.
+        // Linux before 5.8 does not report mount points of files in this way.
         Ok(_) | Err(_) => fs::read(MOUNTS).is_ok_and(|mounts| is_listed(&mounts, &file)),
     }
 }

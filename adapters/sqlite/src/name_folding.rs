@@ -12,14 +12,14 @@ use rusqlite::{Connection, params};
 use crate::repaired_values::RepairError;
 use crate::{NameCollisions, RepairedValues, meta};
 
-/// A table of records that have a name each, unique after folding.
+/// A table of named records. The names are unique after folding.
 struct NamedTable<Id, Name> {
     table: &'static str,
     parse_id: fn(u64) -> Result<Id, IdError>,
     number: fn(Id) -> u64,
-    /// The new name of a record whose name has no visible character.
+    /// The replacement for the name of a record without a visible character.
     stand_in: fn(Id) -> Option<Name>,
-    /// Further assignments of a rename, because clients see the change.
+    /// Further assignments for a record that is renamed, such as a new version, because clients see the new name.
     on_rename: &'static str,
 }
 
@@ -50,7 +50,8 @@ struct Names<Id, Name> {
     invisible: Vec<(Id, Name)>,
 }
 
-/// Folds all names if the file has another folding rule than this program. The caller has a transaction.
+/// Folds all names if the names of the file were folded by another rule than that of this program. The caller has
+/// begun a transaction.
 pub(crate) fn fold_names(
     connection: &Connection,
     collisions: NameCollisions,
@@ -74,7 +75,8 @@ pub(crate) fn fold_names(
 }
 
 impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
-    /// Reads the names of all rows that can be read; other damage is reported when the file is loaded.
+    /// Reads the names of all rows that can be read. Other rows are damaged, which is reported when the file is
+    /// loaded.
     fn read(&self, connection: &Connection) -> rusqlite::Result<Names<Id, Name>> {
         let mut names =
             Names { changed: BTreeMap::new(), namesakes: Namesakes::default(), invisible: Vec::new() };
@@ -120,8 +122,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
         Ok((count, renamed_records))
     }
 
-    /// Writes the new names. Every old folded form is replaced first, since a record may get the form that another one had; a
-    /// text with a control character collides with no name.
+    /// Writes the new names. All old folded forms are first replaced by placeholders, because a record may get the
+    /// form that another record had. A placeholder contains a control character, so it is equal to no name.
     fn write(&self, connection: &Connection, names: &BTreeMap<Id, NewName<Name>>) -> rusqlite::Result<()> {
         let Self { table, on_rename, .. } = self;
         let mut free =

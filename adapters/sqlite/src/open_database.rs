@@ -14,7 +14,7 @@ use crate::open_files::OpenFiles;
 use crate::scrubber::Scrubber;
 use crate::{NameCollisions, OpenError, RepairedValues, connection, files, schema};
 
-/// The writer's connection, and the two threads that work beside it.
+/// The writer's connection, and the threads for checkpoints and scrubs.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     pub(crate) repaired: RepairedValues,
@@ -33,11 +33,13 @@ impl OpenDatabase {
         let path = files.path();
         let failed = |source| OpenError::File { path: path.into(), source };
         let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
-        // A killed process may have left a batch in the log that was never synced. From here on it is read, so it must be
-        // durable first: in the database, or in the log while a reader needs an older state.
+        // A killed process may have left a batch in the log that was never synced. This process is about to read the
+        // batch, so it must be durable first: either in the database, or in the log if a reader still needs an older
+        // state.
         let copied = checkpoint::copy_and_empty(&connection).map_err(OpenError::engine(path))?;
         if copied == LogCopy::Emptied {
-            // A failed commit may be in the old log. It must not come back after a power cut.
+            // The old log may contain a failed commit. Its removal is synced, so that the commit does not return after
+            // a power cut.
             files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
             log.reset();
         }
@@ -55,19 +57,20 @@ impl OpenDatabase {
     /// Checks that the files are still those that were opened.
     pub(crate) fn check(&self, data: &DataFile) -> Result<(), FileLoss> {
         data.check().map_err(FileLoss::Data)?;
-        // Twice, because another program may empty the log between the two steps of the first check, which is no damage.
+        // The check is tried twice, because it has two steps, and another program may empty the log between them
+        // without damage.
         self.check_log().or_else(|_| self.check_log())?;
         self.log.check_path().map_err(FileLoss::LogPath)
     }
 
     fn check_log(&self) -> Result<(), FileLoss> {
-        // A query that fails here also fails at the next write, which reports it.
+        // An error of this query is ignored, because the next write fails in the same way and reports it.
         let is_used = checkpoint::pages_in_log(&self.connection).is_ok_and(|pages| pages > 0);
         self.log.check_contents(is_used).map_err(FileLoss::Data)
     }
 
-    /// Closes the database and leaves the files on disk as they are. A log that has lost only its path is copied into the
-    /// data file first.
+    /// Closes the database and leaves the files on disk as they are. If only the path of the log is lost
+    /// (`is_log_sound`), the log is first copied into the data file.
     pub(crate) fn close_without_cleanup(mut self, is_log_sound: bool) {
         self.stop();
         if is_log_sound {
@@ -94,7 +97,7 @@ impl OpenDatabase {
         }
     }
 
-    /// Invalidates the frames behind the end of a log that could not be emptied; see
+    /// Invalidates the frames after the last commit of a log that could not be emptied; see
     /// [`checkpoint::invalidate_tail`].
     pub(crate) fn invalidate_tail(&self, copied: LogCopy, path: &Path) -> Result<(), OpenError> {
         if copied == LogCopy::Emptied {

@@ -14,23 +14,24 @@ use crate::file_identity::FileLoss;
 use crate::log_file::LogFile;
 use crate::{connection, load, meta};
 
-/// The files of a journal that is open in this process. Any thread may read them beside the writer, and check at any time
-/// that they are still the files that were opened.
+/// The files of a journal that is open in this process. Any thread may read them while the journal is written, and may
+/// check at any time that they are still the files that were opened.
 ///
-/// Drop every clone before the same file is opened again: the last one releases this process's locks on the file.
+/// Drop all clones before the same file is opened again, because dropping the last one releases this process's locks
+/// on the file.
 #[derive(Debug, Clone)]
 pub struct OpenFiles(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     data: DataFile,
-    /// Empty while the journal has the log closed.
+    /// The log. The reference is dead while the journal has the log closed.
     log: Mutex<Weak<LogFile>>,
     /// The number of the last batch that is known to be on disk.
     kept: AtomicU64,
     /// The number of completed scrubs.
     scrubs: AtomicU64,
-    /// The first loss that was found. It lasts until a restart.
+    /// The first damage that was found. It is reported until a restart.
     damage: Mutex<Option<StoreError>>,
 }
 
@@ -62,7 +63,8 @@ impl OpenFiles {
     /// Checks that the files are those that were opened and that no scrub has found damage.
     ///
     /// # Errors
-    /// The content of the files is not that of the store, until a restart. A full disk or a lock is not such an error.
+    /// The files are not those that were opened, or are damaged. The error stays until a restart. A full disk or a
+    /// lock held by another process is not such an error.
     pub fn check(&self) -> Result<(), StoreError> {
         if let Some(damage) = &*self.0.damage.lock() {
             return Err(damage.clone());
@@ -73,8 +75,8 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// Reads the files as [`read_snapshot`](crate::read_snapshot) does, if they are those that were opened. Writes nothing
-    /// into a file that has replaced one of them.
+    /// Reads the files like [`read_snapshot`](crate::read_snapshot), if they are those that were opened. If a file was
+    /// replaced, writes nothing into the new one.
     pub fn read_snapshot(
         &self,
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
@@ -82,16 +84,16 @@ impl OpenFiles {
         load::read_all(&self.reader()?, into)
     }
 
-    /// Opens a connection that reads the files beside the writer, if they are those that were opened.
+    /// Opens a connection that reads the files while the journal is written, if they are those that were opened.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
         self.check()?;
-        // Read first: later batches only make the content newer than this number.
+        // The number is read before the file, because batches that are written meanwhile make the content only newer.
         let kept = self.kept();
         let connection = connection::reader(self.path())?;
         connection::leave_log(&connection).map_err(|error| unreadable("the data file", &error))?;
-        // Again: the files may have been replaced before the connection opened them.
+        // The files are checked again, because they may have been replaced before the connection opened them.
         self.check()?;
-        // The log may have been removed while no connection had it open.
+        // The log may have been removed while no connection had it open. Then its batches are missing.
         let last = meta::read(&connection)?.last_batch;
         if last < kept {
             return Err(batch_lost(last, kept));
@@ -127,7 +129,7 @@ impl OpenFiles {
     }
 }
 
-/// Returns the error of a file that has lost a batch.
+/// Returns the error of a file in which a batch is missing.
 pub(crate) fn batch_lost(last: BatchNumber, kept: BatchNumber) -> StoreError {
     StoreError::corrupt(format!("batch {} was on disk, and the file ends at {}", kept.0, last.0))
 }

@@ -13,7 +13,7 @@ use crate::files::{PRIVATE, with_suffix};
 pub struct PartialFile {
     path: PathBuf,
     target: PathBuf,
-    /// Locked, so that no other process writes to the same file.
+    /// The file. It is locked, so that no other process writes to it.
     file: File,
     is_finished: bool,
 }
@@ -25,10 +25,11 @@ impl PartialFile {
         with_suffix(target, ".part")
     }
 
-    /// Creates the temporary file: empty, readable by its owner only, and locked. A file that a killed process left is
-    /// overwritten.
+    /// Creates the temporary file: empty, readable by its owner only, and locked. If a killed process has left such a
+    /// file, it is overwritten.
     ///
-    /// # Errors [`io::ErrorKind::ResourceBusy`]: another process writes it.
+    /// # Errors
+    /// [`io::ErrorKind::ResourceBusy`] if another process is writing the file.
     pub fn begin(target: &Path) -> io::Result<Self> {
         let path = Self::path_of(target);
         Ok(Self { file: begin(&path)?, path, target: target.into(), is_finished: false })
@@ -46,10 +47,11 @@ impl PartialFile {
         &self.file
     }
 
-    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this returns,
-    /// if the folder is readable; otherwise the system makes it durable later.
+    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this
+    /// returns, if the folder is readable; otherwise the system makes it durable later.
     ///
-    /// # Errors The system's error. The file then has its target name or is removed.
+    /// # Errors
+    /// The system's error. The file then has its target name or is removed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.target)?;
@@ -63,7 +65,7 @@ impl PartialFile {
 impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            // The caller reports why the file was not finished, which matters more than this failure.
+            // The error is ignored, because the caller reports why the file was not finished, which matters more.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -73,13 +75,14 @@ fn begin(path: &Path) -> io::Result<File> {
     let busy = || {
         io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it: wait until that has ended")
     };
-    // A symbolic link of another user, or a file without write permission, is removed once and created again.
+    // A symbolic link, which may be another user's, or a file without write permission is removed once and created
+    // again.
     let is_ours = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
     let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // If nothing can be removed, the folder itself is not writable.
+            // If the file does not exist, the folder is not writable, and the first error says so.
             let is_absent = |failed: &io::Error| failed.kind() == io::ErrorKind::NotFound;
             fs::remove_file(path).map_err(|failed| if is_absent(&failed) { error } else { failed })?;
             OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?
@@ -91,7 +94,8 @@ fn begin(path: &Path) -> io::Result<File> {
         Err(TryLockError::Error(error)) => return Err(error),
         Ok(()) => {}
     }
-    // A process that finished the file before we had the lock has renamed it. Then it is not ours.
+    // Another process may have finished and renamed the file before this one got the lock. Then the path leads to
+    // another file.
     let (ours, there) = (file.metadata()?, fs::symlink_metadata(path));
     if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
         return Err(busy());

@@ -1,4 +1,5 @@
-//! The repair of values that older versions have stored and that are no longer valid, in the transaction of the migration.
+//! The repair of values that older versions have stored and that are no longer valid. It runs in the transaction of
+//! the migration.
 //!
 //! Other invalid values are not changed. The load reports them.
 
@@ -16,7 +17,7 @@ const VALID_SINCE: u32 = 3;
 /// The schema version from which a stored key label is empty or has a visible character.
 const LABELS_VALID_SINCE: u32 = 4;
 
-/// All columns with a timestamp. True if a change must increment the version of the row.
+/// All columns with a timestamp. The flag is true if a change of the column must increment the version of the row.
 const TIMES: [(&str, &str, bool); 9] = [
     ("orders", "ship_date", true),
     ("accounts", "created_at", false),
@@ -29,10 +30,11 @@ const TIMES: [(&str, &str, bool); 9] = [
     ("retries", "expires_at", false),
 ];
 
-/// Selects texts without a printable ASCII character, the only ones that may lack a visible character.
+/// Selects texts without a printable ASCII character. Only these may lack a visible character.
 const NOT_ASCII: &str = "NOT GLOB '*[!-~]*'";
 
-/// Repairs the values of a file that had this schema version. The caller has a transaction and has migrated the schema.
+/// Repairs the values of a file that had this schema version before the migration. The caller has begun a transaction
+/// and has migrated the schema.
 pub(crate) fn repair_values(
     connection: &Connection,
     found: u32,

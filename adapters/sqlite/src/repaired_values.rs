@@ -2,8 +2,8 @@
 
 use petstore_domain::{AccountId, AccountName, CategoryId, Renamed};
 
-/// The treatment of categories and accounts whose names are equal by the folding rule of today, in a file that was written
-/// under an older one.
+/// The treatment of categories and accounts whose names are equal by the current folding rule, in a file that was
+/// written under an older rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NameCollisions {
     /// The file is refused and left unchanged.
@@ -47,7 +47,7 @@ impl RepairedValues {
 pub(crate) enum RepairError {
     /// A failure of the engine.
     Engine(rusqlite::Error),
-    /// Records have names that are equal by the folding rule of today: each with the older one.
+    /// Records have names that are equal by the current folding rule. Each pair is a record and an older one.
     NameCollisions { categories: Vec<(CategoryId, CategoryId)>, accounts: Vec<(AccountId, AccountId)> },
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenE
     }
 }
 
-/// Refuses a file with an older folding rule. A journal that is opened for writing is migrated instead.
+/// Refuses a file with an older folding rule. (When a journal is opened for writing, it is migrated instead.)
 pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match folding(connection, path, VERSION)? {
         FOLDING => Ok(()),
@@ -51,7 +51,8 @@ pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), 
     }
 }
 
-/// Returns the version of the folding rule of a file. A file without one is damaged, which the load reports.
+/// Returns the version of the folding rule of a file. A file without a row in `meta` is damaged, which is reported
+/// when the file is loaded.
 fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, OpenError> {
     match version {
         0 => Ok(FOLDING),
@@ -105,12 +106,12 @@ fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenEr
 /// Checks a file with its indexes. Returns the first damage, if there is any. Takes seconds for a million pets.
 pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    // The damage follows a line that names the database.
+    // A line that names the database comes before the damage.
     let told = found.lines().find(|line| !line.starts_with("***")).unwrap_or(&found);
     Ok((found != "ok").then(|| told.to_owned()))
 }
 
-/// Creates an empty journal of a version in memory, by the steps up to that version.
+/// Creates an empty journal in memory by running the migration steps up to this version.
 pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     const NO_EPOCH: u64 = 0;
     let connection = Connection::open_in_memory()?;

@@ -22,7 +22,7 @@ struct Object {
     kind: String,
     name: String,
     table: String,
-    /// The words of its definition, without white space and comments.
+    /// The words of the object's definition, without white space and comments.
     words: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn check(connection: &Connection, path: &Path, version: u32) -> Resul
     }
 }
 
-/// Finds all differences, in an order in which the objects can be removed.
+/// Finds all differences, in an order in which the objects can be removed one after the other.
 fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>> {
     let made = schema::made_by_steps(version)?;
     let expected: BTreeMap<_, _> = objects(&made)?.into_iter().map(|object| (key(&object), object)).collect();
@@ -49,9 +49,9 @@ fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>>
         }
         match object.kind.as_str() {
             "table" if let Some(known) = known => faults.extend(changed(connection, &made, object, known)?),
-            // Removed with its virtual table.
+            // A shadow table is removed with its virtual table.
             "table" if is_shadow(object, &found) => {}
-            // Removed with its table.
+            // An index is removed with its table.
             "index" if !expected.contains_key(&("table".to_owned(), object.table.clone())) => {}
             "index" if is_plain(connection, &object.name)? => {}
             _ => faults.push(removal(object)),
@@ -70,7 +70,7 @@ fn key(object: &Object) -> (String, String) {
     (object.kind.clone(), object.name.clone())
 }
 
-/// Reads all objects but SQLite's own. Triggers come first, because they are removed with their tables.
+/// Reads all objects except SQLite's own. Triggers come first, because removing a table also removes its triggers.
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
     let sql =
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*'
@@ -105,7 +105,7 @@ fn changed(
         let what = format!("further columns of the table {name}");
         return Ok(Some(Fault { what, statement: Some(statement) }));
     }
-    // An ON CONFLICT clause replaces or skips rows without an error. No table of ours has one.
+    // An ON CONFLICT clause replaces or skips rows without an error. No table of a petstore has such a clause.
     let has_clause = table.words.iter().any(|word| word.eq_ignore_ascii_case("conflict"));
     let is_changed = has_clause || structure(found, name)? != structure(made, name)?;
     if is_changed {
@@ -136,8 +136,8 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>
     statement.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Returns true if a table is a shadow table, whose name begins with that of its virtual table. SQLite reports that only
-/// for virtual tables whose module is loaded.
+/// Returns true if a table is the shadow table of a virtual table, judged by the beginning of its name. SQLite itself
+/// knows this only if the module of the virtual table is loaded.
 fn is_shadow(table: &Object, found: &[Object]) -> bool {
     let is_virtual = |one: &Object| one.words.get(1).is_some_and(|word| word.eq_ignore_ascii_case("virtual"));
     let begins = |one: &Object| table.name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with('_'));
@@ -154,7 +154,7 @@ fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     connection.query_row(sql, [index], |row| row.get::<_, i64>(0)).map(|count| count > 0)
 }
 
-/// Returns the fault of an object that is not expected.
+/// Returns the fault of an unexpected object, with the statement that removes it.
 fn removal(object: &Object) -> Fault {
     let Object { kind, name, .. } = object;
     Fault {
@@ -168,7 +168,7 @@ fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Returns a name that is safe to print: another program may have chosen it.
+/// Returns a name in a form that is safe to print, because another program may have chosen the name.
 fn shown(name: &str) -> String {
     name.chars().map(|sign| if sign.is_control() { char::REPLACEMENT_CHARACTER } else { sign }).collect()
 }

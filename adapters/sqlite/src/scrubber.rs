@@ -1,10 +1,10 @@
 //! The scrubber: a thread that reads the files again while they are in use.
 //!
-//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not notice: it reads
-//! the log without verifying its checksums, and copies it into the database. The scrubber follows the checksum chain of the
-//! log as crash recovery does, from the header to the last commit, and checks that each page of the database is in one of
-//! the two files. It cannot detect a changed byte within a page of the database, because pages carry no checksum. It does
-//! not read files again that have not changed since the last scrubs.
+//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not notice this,
+//! because it reads the log without verifying its checksums, and copies it into the database. Like crash recovery, the
+//! scrubber follows the checksum chain of the log from the header to the last commit. It also checks that each page of
+//! the database is in one of the two files. It cannot detect a changed byte within a page of the database, because
+//! pages have no checksum. It does not read files again that have not changed since the last scrubs.
 
 use std::fs::Metadata;
 use std::io;
@@ -23,19 +23,22 @@ use crate::open_files::OpenFiles;
 use crate::wal::{Checksum, ChecksumChain, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogHeader};
 use crate::{OpenError, connection};
 
-/// Bytes of the log that are read at once. The thread can be stopped between two pieces.
+/// Number of bytes of the log that are read at once. The thread can be stopped between two pieces.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Frames up to which a log is scrubbed at each request: 8 MiB, a few milliseconds of processor time.
+/// Maximum number of frames of a log that is scrubbed at each request: 8 MiB, which takes a few milliseconds of CPU
+/// time.
 const SHORT_LOG_FRAMES: u32 = 16_384;
 
-/// Requests per scrub of a longer log. Requests come twice a second, and damage must be reported within two seconds.
+/// Number of requests for each scrub of a longer log. Requests come twice a second, and damage must be reported within
+/// two seconds.
 const REQUESTS_PER_SCRUB: u32 = 2;
 
-/// Scrubs of files with the same time stamps: a write within the granularity of a file system's time stamps changes none.
+/// Number of scrubs of files whose time stamps have not changed. More than one is needed, because a write shortly
+/// after another one may leave the time stamp the same.
 const UNCHANGED_SCRUBS_MAX: u32 = 3;
 
-/// Attempts beside the writer before a scrub blocks the writer.
+/// Number of attempts to read the files while the writer goes on. After them a scrub blocks the writer.
 const UNBLOCKED_TRIES: usize = 3;
 
 const LOG_OVERWRITTEN: &str = "the data file's -wal has been overwritten";
@@ -75,16 +78,16 @@ impl Scrubber {
 
     /// Requests a scrub. Call it twice a second.
     pub(crate) fn request(&self) {
-        // A full channel holds a request already.
+        // If the channel is full, it already contains a request.
         let _ = self.requests.try_send(());
     }
 
-    /// Stops the thread, in the middle of a scrub if need be.
+    /// Stops the thread, even in the middle of a scrub.
     pub(crate) fn stop(self) {
         let Self { requests, is_stopping, thread } = self;
         is_stopping.store(true, Ordering::Relaxed);
         drop(requests);
-        // An error is a panic of the thread, which has been reported already.
+        // An error means that the thread has panicked, which has been reported already.
         let _ = thread.join();
     }
 }
@@ -112,7 +115,7 @@ impl Task {
         }
     }
 
-    /// Scrubs the files once, unless they have not changed.
+    /// Scrubs the files once, if a scrub is due.
     fn scrub(&mut self) -> Result<(), FileLoss> {
         let Ok(stamps) = self.stamps() else { return Ok(()) };
         if !self.unchanged.is_due(stamps) {
@@ -126,8 +129,8 @@ impl Task {
         Ok(())
     }
 
-    /// Reads both files, and confirms damage while the writer is blocked: a log that restarts during the read looks damaged,
-    /// too.
+    /// Reads both files. Damage is confirmed by another read while the writer is blocked, because a log that restarts
+    /// during the read looks damaged, too.
     fn read_confirmed(&self) -> Result<Option<VerifiedLog>, FileLoss> {
         for _ in 0..UNBLOCKED_TRIES {
             if let Ok(read) = self.read() {
@@ -137,7 +140,7 @@ impl Task {
         let _blocked = self.log.lock_writes();
         let before = checkpoint::frame_count(&self.connection);
         let read = self.read();
-        // Another process may have written meanwhile.
+        // The lock does not block other processes, so damage counts only if none of them has written meanwhile.
         let is_unchanged = before.is_some() && checkpoint::frame_count(&self.connection) == before;
         read.or_else(|loss| if is_unchanged { Err(loss) } else { Ok(None) })
     }
@@ -201,7 +204,7 @@ impl Task {
         Ok(last.map(|last| Frame::new(&last).pages_after_commit()))
     }
 
-    /// Returns the pages that the data file is too short for. The log must hold all of them.
+    /// Returns the pages of the database that are beyond the end of the data file. The log must contain all of them.
     fn pages_beyond_end(
         &self,
         header: &LogHeader,
@@ -250,9 +253,9 @@ struct VerifiedLog {
     chain: Option<ChecksumChain>,
     /// The number of verified frames.
     frames: u32,
-    /// The checksum of the last of them.
+    /// The checksum of the last verified frame.
     checksum: Checksum,
-    /// The log was empty after that: its next content must belong to a later generation.
+    /// True if the log was emptied after these frames. Its next content must then belong to a later generation.
     was_emptied: bool,
 }
 
@@ -267,8 +270,8 @@ impl VerifiedLog {
         }
     }
 
-    /// Checks that a log with this header and number of frames can succeed the verified one: it is the same log and not
-    /// shorter, or it has restarted. Each restart increments the first salt.
+    /// Checks that a log with this header and number of frames can come after the verified one. Either it is the same
+    /// log and not shorter, or the log has restarted since. Each restart increments the first salt.
     fn may_be_followed_by(&self, next: &LogHeader, frames: u32) -> bool {
         self.header.is_none_or(|header| {
             let restarts = next.generation().wrapping_sub(header.generation());

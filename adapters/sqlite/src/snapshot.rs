@@ -1,4 +1,5 @@
-//! Snapshots and backups of a file that may be in use: a consistent state, while the owner goes on writing.
+//! Snapshots and backups of a file that may be in use. They read a consistent state while another process goes on
+//! writing.
 
 use std::fs;
 use std::io;
@@ -13,10 +14,11 @@ use crate::{
     meta, mount, schema,
 };
 
-/// Reads all rows of a journal as of one moment, in the order of [`Journal::load`](petstore_ports::Journal::load).
+/// Reads all rows of a journal in the state of one moment, in the order of
+/// [`Journal::load`](petstore_ports::Journal::load).
 ///
-/// The file is not changed and may be in use by another process. The owner's log cannot restart during the read, so the sink
-/// should be quick.
+/// The file is not changed and may be in use by another process. That process cannot restart the log during the read,
+/// so the sink should be quick.
 pub fn read_snapshot(
     path: &Path,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
@@ -38,11 +40,11 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies a journal that may be in use by another process: its state at one moment, without events and unused pages, on disk
-/// when this returns. The target must not exist.
+/// Copies a journal that may be in use by another process. The copy has the state of one moment, without events and
+/// unused pages, and is on disk when this returns. The target must not exist.
 ///
-/// The copy gets an epoch only when it is opened. After a restore the store issues the versions since the backup again, for
-/// other content, and the entity tags that clients have kept must not match it.
+/// The copy has no epoch until it is opened. When a store is restored from it, the store issues the versions since the
+/// backup again, for other content, so entity tags that clients have kept must not match that content.
 pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let failed = |error: io::Error| BackupError::target(target, error);
     let unread = |error| OpenError::File { path: source.into(), source: error };
@@ -54,14 +56,14 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     check_target(&place, target)?;
     let partial = begin_copy(&place, source).map_err(failed)?;
     let undo = files::with_suffix(partial.path(), "-journal");
-    // A killed process may have left it.
+    // A killed process may have left the rollback journal of an earlier copy.
     let _ = fs::remove_file(&undo);
     let filled = fill(&connection, &partial, source, target);
     if filled.is_err() {
         let _ = fs::remove_file(&undo);
     }
     let (pets, orders) = filled?;
-    // The engine does not sync the copy.
+    // The engine does not sync the copy, so this does.
     partial.file().sync_all().map_err(failed)?;
     let bytes = partial.file().metadata().map_err(failed)?.len();
     check_target(&place, target)?;
@@ -130,7 +132,7 @@ fn vacuum_into(
     }
 }
 
-/// Opens a copy and drops its events: the log of a restored copy begins again, under ids that no reader has seen.
+/// Opens a copy and drops its events. A restored copy begins a new log, whose event ids no reader has seen.
 fn without_events(copy: &Path) -> rusqlite::Result<Connection> {
     let connection = connection::open(copy)?;
     connection::configure_copy(&connection)?;
@@ -146,7 +148,7 @@ fn finish(copy: &Path) -> rusqlite::Result<(u64, u64)> {
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Refuses a file whose log is beside another of its names: the snapshot would lack the last changes.
+/// Refuses a file whose log is beside another name of the file, because a snapshot would lack the changes in that log.
 pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     let path = files::resolve_link(path);
     let failed = |source| OpenError::File { path: path.clone(), source };
@@ -156,7 +158,7 @@ pub(crate) fn check(path: &Path) -> Result<(), OpenError> {
     aliases::check_last_name(&path).map_err(failed)
 }
 
-/// Returns an absolute path: SQLite would take a path that begins with `file:` for a URI.
+/// Returns an absolute path, because SQLite would take a path that begins with `file:` for a URI.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     path::absolute(path).map_err(|error| failed(path, error))
 }

@@ -17,10 +17,10 @@ pub(crate) trait Table: Sized {
     const SELECT: &'static str;
     /// Inserts a row.
     const INSERT: &'static str;
-    /// The clause that updates an existing row instead.
+    /// The clause that updates the row if it exists already.
     const OR_UPDATE: &'static str;
-    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns that
-    /// have an index or a foreign key, and matches no row in which these differ.
+    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns
+    /// that have an index or a foreign key, and does not match a row in which these columns would change.
     const SHORTCUT: Option<&'static str> = None;
 
     /// Runs a statement with the record's values. Returns the number of changed rows.
@@ -65,7 +65,7 @@ pub(crate) fn each<R: Table>(
     let mut rows = statement.query([]).map_err(failed)?;
     let mut last = i64::MIN;
     while let Some(row) = rows.next().map_err(failed)? {
-        // The B-tree keeps rows in order. If they are not, a page belongs elsewhere.
+        // The B-tree keeps rows in the order of their ids. Rows in another order show that a page belongs elsewhere.
         let id: i64 = row.get(0).map_err(failed)?;
         if id <= last {
             return Err(StoreError::corrupt(format!("{} row {id} comes after row {last}", R::NAME)));
@@ -139,7 +139,7 @@ impl<'r> Fields<'r> {
         self.text(column, Timestamp::parse)
     }
 
-    /// A point in time that may be absent.
+    /// Reads a timestamp that may be NULL.
     pub(crate) fn optional_time(&mut self, column: &str) -> Result<Option<Timestamp>, StoreError> {
         self.optional(column, Timestamp::parse)
     }

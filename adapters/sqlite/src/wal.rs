@@ -1,7 +1,7 @@
 //! SQLite's write-ahead log as bytes (its file format, section 4): a header, then frames of one page each.
 //!
-//! Each frame carries a checksum of itself and of all frames before it, so a frame is valid only behind the frames that it
-//! was written behind. This module does no I/O.
+//! The checksum of each frame covers the frame itself and all frames before it, so a frame is valid only after the
+//! frames that it was written after. This module does no I/O.
 
 mod damage_scan;
 
@@ -16,10 +16,10 @@ pub use damage_scan::LogPosition;
 /// The length of the log's header in bytes.
 pub(crate) const HEADER_BYTES: usize = 32;
 
-/// The length of a frame's header, which precedes its page, in bytes.
+/// The length in bytes of the header of a frame, which comes before the frame's page.
 pub(crate) const FRAME_HEADER_BYTES: usize = 24;
 
-/// The first four bytes of the log. Their last bit is the byte order of the checksums.
+/// The first four bytes of the log, without the last bit, which is the byte order of the checksums.
 pub(crate) const MAGIC: u32 = 0x377F_0682;
 
 /// The page sizes that a database may have.
@@ -54,7 +54,7 @@ impl Checksum {
         Self(number(bytes, 0), number(bytes, 4))
     }
 
-    /// Continues the checksum over further bytes, a multiple of eight.
+    /// Continues the checksum over further bytes. Their number must be a multiple of eight.
     pub(crate) fn over(self, order: ByteOrder, bytes: &[u8]) -> Self {
         let Self(mut one, mut two) = self;
         for pair in bytes.as_chunks::<4>().0.as_chunks::<2>().0 {
@@ -90,7 +90,7 @@ pub(crate) struct LogHeader {
     /// The page size in bytes.
     pub(crate) page: usize,
     pub(crate) salts: Salts,
-    /// The checksum that the first frame continues.
+    /// The checksum of the header, which the checksum of the first frame continues.
     pub(crate) checksum: Checksum,
 }
 
@@ -107,7 +107,7 @@ impl LogHeader {
         is_valid.then_some(Self { order, page: page as usize, salts: salts(bytes, 16), checksum })
     }
 
-    /// The generation of the log: each restart increments it, from a random first value.
+    /// The generation of the log. Each restart of the log increments it; its first value is random.
     pub(crate) fn generation(&self) -> u32 {
         number(&self.salts, 0)
     }
@@ -132,7 +132,7 @@ impl<'b> Frame<'b> {
         number(self.0, 0)
     }
 
-    /// The number of pages in the database after the commit that ends at this frame; 0 if none does.
+    /// The number of pages in the database after the commit that ends with this frame; 0 if no commit ends with it.
     pub(crate) fn pages_after_commit(self) -> u32 {
         number(self.0, 4)
     }
@@ -146,14 +146,14 @@ impl<'b> Frame<'b> {
         Checksum::stored(self.0.get(16..).unwrap_or_default())
     }
 
-    /// The checksum that this frame must have behind a frame with the given checksum.
+    /// Returns the checksum that this frame must have if it follows a frame with the given checksum.
     pub(crate) fn after(self, checksum: Checksum, order: ByteOrder) -> Checksum {
         let (head, page) = self.0.split_at(FRAME_HEADER_BYTES.min(self.0.len()));
         checksum.over(order, head.get(..8).unwrap_or_default()).over(order, page)
     }
 }
 
-/// The chain of checksums, verified frame by frame from the header on.
+/// The chain of checksums, verified frame by frame, beginning with the header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChecksumChain {
     header: LogHeader,
@@ -165,7 +165,7 @@ impl ChecksumChain {
         Self { header, checksum: header.checksum }
     }
 
-    /// Verifies the next frame. Returns false if it is not valid behind the frames before it.
+    /// Verifies the next frame. Returns false if the frame is not valid after the frames before it.
     pub(crate) fn follow(&mut self, frame: Frame<'_>) -> bool {
         self.checksum = frame.after(self.checksum, self.header.order);
         frame.salts() == self.header.salts && frame.page() != 0 && frame.stored() == self.checksum
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn checksums_follow_the_file_format_in_either_byte_order() {
         let bytes = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
-        // s0 += x0 + s1; s1 += x1 + s0, twice.
+        // The algorithm runs twice: s0 += x0 + s1; s1 += x1 + s0.
         assert_eq!(Checksum::default().over(ByteOrder::Big, &bytes), Checksum(7, 14));
         let little = Checksum::default().over(ByteOrder::Little, &bytes);
         assert_eq!(little, Checksum(7 << 24, 14 << 24));

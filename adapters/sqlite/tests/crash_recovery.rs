@@ -1,4 +1,4 @@
-//! Logs that a crash has left: a torn end is cut, and damage before the last transaction is refused.
+//! Logs that a crash has left. A torn end is dropped, and a log with damage before the last transaction is refused.
 
 mod common;
 
@@ -18,10 +18,10 @@ use rusqlite::config::DbConfig;
 const HEADER: usize = 32;
 const FRAME: usize = 24 + 512;
 
-/// Bytes that a disk writes as a whole.
+/// Number of bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
 
-/// Opens a file, and drops the changes behind damage of its log.
+/// Opens a file. If its log is damaged, the changes after the damage are dropped.
 fn open_dropping(path: impl AsRef<Path>) -> Result<SqliteJournal, OpenError> {
     let options = OpenOptions { damaged_log: DamagedLog::Drop, ..OpenOptions::default() };
     SqliteJournal::open_with(path, EPOCH, options).map(|(journal, _)| journal)
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// Writes them to a path that no process has open.
+    /// Writes the files to a path that no process has open.
     fn put(&self, room: &Room) -> PathBuf {
         let path = room.path("crash.db");
         for end in ["", "-wal", "-shm", ".lock"] {
@@ -64,7 +64,7 @@ fn last(journal: &mut SqliteJournal) -> u64 {
     journal.load(&mut |_| Ok(())).unwrap().last_batch.0
 }
 
-/// Opens a journal and writes so many batches. Returns the end of each batch in the log.
+/// Opens a journal and writes this many batches. Returns the end of each batch in the log.
 fn in_use(room: &Room, batches: u64) -> (SqliteJournal, Vec<usize>) {
     let mut journal = room.open();
     let mut ends = vec![];
@@ -158,7 +158,7 @@ fn an_incomplete_last_transaction_is_cut() {
     assert_eq!(last(&mut SqliteJournal::open(shorter.put(&room), EPOCH).unwrap()), 2);
 }
 
-/// Returns the log after a power cut, which leaves any subset of the sectors that were not synced.
+/// Returns the log after a power cut, which leaves any subset of the unsynced sectors.
 fn torn(before: &[u8], after: &[u8], random: &mut u64) -> Vec<u8> {
     let mut torn = before.to_vec();
     // The header of a restarted log is synced before the first frame.
@@ -192,9 +192,9 @@ fn a_power_cut_is_not_damage_in_any_order_of_the_sectors() {
             .map(|one| Row::Category(category(number * 100 + one, &format!("{number} {one}").repeat(9))));
         let changes = changes(&rows.collect::<Vec<_>>());
         match number % 9 {
-            // The log is copied, so the next batch restarts it.
+            // The whole log is copied into the database, so the next batch restarts the log.
             4 => tool.query_row("PRAGMA wal_checkpoint(FULL)", [], |_| Ok(())).unwrap(),
-            // An abandoned transaction leaves frames behind the end.
+            // An abandoned transaction leaves frames after the end of the log.
             2 | 6 => tool
                 .execute_batch("BEGIN; UPDATE categories SET description = printf('%500c', 'x'); ROLLBACK")
                 .unwrap(),

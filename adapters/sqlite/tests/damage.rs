@@ -15,7 +15,7 @@ use rusqlite::Connection;
 /// The page size in bytes.
 const PAGE: usize = 512;
 
-/// Copies the data file and the log as a crash leaves them: without the index of the log.
+/// Copies the data file and the log. The index of the log is lost in a crash, so it is not copied.
 fn after_a_crash(room: &Room, name: &str) -> std::path::PathBuf {
     let copy = room.path(name);
     fs::copy(room.database(), &copy).unwrap();
@@ -33,7 +33,7 @@ fn a_failed_commit_that_is_in_the_log_does_not_reappear_after_a_crash() {
     let _count: u64 = older.query_row("SELECT count(*) FROM pets", [], |row| row.get(0)).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
 
-    // A transaction whose sync fails is in the log with its commit mark, and is not in the index.
+    // A transaction whose sync failed is in the log with its commit mark, but not in the index of the log.
     let log = room.path("petstore.db-wal");
     let known = fs::metadata(&log).unwrap().len();
     let copy = after_a_crash(&room, "elsewhere.db");

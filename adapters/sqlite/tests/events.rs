@@ -1,4 +1,5 @@
-//! The event log in the file: written with its batch, read beside the writer, and dropped from the front.
+//! The event log in the file: events are written with their batch, read while the journal is written, and dropped,
+//! oldest first.
 
 mod common;
 
@@ -77,7 +78,7 @@ fn events_are_kept_with_their_batch_and_read_in_both_directions() {
     keep(&mut journal, 4, [Change::Category(category(2, "dogs"))]).unwrap();
     let log = bounds(EPOCH, 0, 6);
     assert_eq!(read(&journal, 0, 6, UP), (log, vec![(1, 2), (3, 4), (5, 6)]));
-    // The first and the last batch may reach beyond the range.
+    // The first and the last batch may contain events outside the range.
     assert_eq!(read(&journal, 1, 3, UP), (log, vec![(1, 2), (3, 4)]));
     assert_eq!(read(&journal, 2, 5, DOWN), (log, vec![(5, 6), (3, 4)]));
     assert_eq!(read(&journal, 5, 6, DOWN), (log, vec![(5, 6)]));
@@ -118,7 +119,7 @@ fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
     let nothing = EventLimits { not_before: Timestamp::MIN, bytes_max: all };
     let kept = |pruned, has_more| Ok(EventsPruned { bounds: bounds(EPOCH, pruned, 4_020), has_more });
     assert_eq!(journal.prune_events(&nothing), kept(0, false));
-    // The batch of this time stays.
+    // The batch with exactly this time stays.
     let by_age = EventLimits { not_before: at(21), bytes_max: all };
     assert_eq!(journal.prune_events(&by_age), kept(20, false));
     assert_eq!(read(&journal, 19, 24, UP), (bounds(EPOCH, 20, 4_020), vec![]), "dropped events are no gap");

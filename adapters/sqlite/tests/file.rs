@@ -31,7 +31,7 @@ fn a_second_journal_on_a_file_is_refused_and_names_the_lock_and_its_holder() {
     let link = room.path("link.db");
     std::os::unix::fs::symlink(room.database(), &link).unwrap();
     assert!(matches!(SqliteJournal::open(&link, 1), Err(OpenError::InUse { .. })), "by another name");
-    // A lock file without a process id.
+    // The lock file has no process id.
     std::fs::write(&lock, "").unwrap();
     let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
     assert!(refused.contains("another process holds"), "{refused}");

@@ -13,7 +13,7 @@ use petstore_sqlite::{SqliteJournal, backup};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-/// Reads beside a writer. Among some hundreds, one coincides with each moment of a commit.
+/// Number of reads while the journal is written. It is so high that a read coincides with every phase of a commit.
 const READS: usize = 2_000;
 
 /// A change to the files, and the expected error.
@@ -62,7 +62,7 @@ fn remove_all(room: &Room) {
     }
 }
 
-/// Opens a journal whose log contains changes that the data file lacks, with a backup beside it.
+/// Opens a journal whose log contains changes that the data file lacks. A backup of the journal is in the same folder.
 fn in_use(room: &Room) -> SqliteJournal {
     let mut journal = room.open();
     fill(&mut journal);
@@ -91,7 +91,8 @@ fn found(room: &Room) -> [Option<Vec<u8>>; 2] {
     [room.database(), log(room)].map(|path| fs::read(path).ok())
 }
 
-/// Checks the error after a change. A file that is overwritten here is empty for a moment, which the scrubber may see first.
+/// Checks the error after a change. A file that this test overwrites is empty for a moment, and the scrubber may find
+/// that first.
 #[track_caller]
 fn check_lost(told: &StoreError, what: &str) {
     let lost = |what: &str| {
@@ -188,7 +189,7 @@ fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
         assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
         act(&room);
         let before = found(&room);
-        // Only the writer checks the content of the log.
+        // The content of the log is checked only by the writer.
         let is_seen = !what.ends_with("-wal has been overwritten");
         if is_seen {
             assert!(refused(open_files.read_snapshot(&mut |_| panic!("{what}"))), "{what}");
@@ -218,7 +219,7 @@ fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
     let _tool = locked(&room, &mut journal);
     let open_files = journal.open_files();
     remove_log(&room);
-    // The missing log shows only in the missing batch.
+    // The loss of the log is found only because a batch is missing.
     assert_eq!(open_files.check(), Ok(()));
     assert!(open_files.read_snapshot(&mut |row| panic!("{row:?}")).is_err());
 }
@@ -227,7 +228,7 @@ fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
 fn a_file_that_lacks_an_acknowledged_batch_is_not_read() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    // The data file has the batches so far, and the log the later ones.
+    // The data file gets the batches so far, and the log will get the later ones.
     let busy = room.tool().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     assert_eq!(busy, Ok(false));
     keep(&mut journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 #[test]
 fn the_engine_has_no_known_bug_that_loses_a_log() {
-    // 3.7.0 to 3.51.2 can corrupt a database when one connection writes while another ends a checkpoint.
+    // Versions 3.7.0 to 3.51.2 can corrupt a database if one connection writes while another one ends a checkpoint.
     assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
 }
 
@@ -138,7 +138,7 @@ fn a_batch_in_doubt_counts_once_it_is_copied_into_the_data_file() {
     let older = reader.unchecked_transaction().unwrap();
     let last = |of: &Connection| of.query_row("SELECT last_batch FROM meta", [], |row| row.get::<_, u64>(0));
     assert_eq!(last(&older), Ok(1));
-    // The batch is in the log and was not acknowledged.
+    // The batch is in the log, but was not acknowledged.
     room.tool().execute_batch("UPDATE meta SET last_batch = 2").unwrap();
     assert!(
         matches!(journal.recover(), Err(error) if error.kind() == StoreErrorKind::Unavailable),

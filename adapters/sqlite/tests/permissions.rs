@@ -15,13 +15,15 @@ use petstore_sqlite::{SqliteJournal, backup};
 
 const UNPRIVILEGED: u32 = 65_534;
 
-/// Runs the test as an unprivileged user if this is root, which has all permissions. Returns true if it did.
+/// If this test runs as root, which has all permissions, runs it again as an unprivileged user. Returns true if it
+/// did.
 fn was_run_unprivileged(room: &Room, test: &str) -> bool {
     if fs::metadata(room.path("")).unwrap().uid() != 0 {
         return false;
     }
-    // The build folder may be inaccessible to other users. `cp` is a separate process, because a process that another test
-    // starts meanwhile would inherit a descriptor open for writing, and a file that is open for writing cannot be run.
+    // The test program is copied, because the build folder may be inaccessible to other users. The copy is made by a
+    // separate process, `cp`: if this process opened the copy for writing, a process that another test starts
+    // meanwhile would inherit the descriptor, and a file that is open for writing cannot be run.
     let program = room.path("test");
     let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status();
     assert!(copied.unwrap().success());

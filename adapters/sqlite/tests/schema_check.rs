@@ -59,7 +59,7 @@ fn a_trigger_that_is_added_to_an_open_file_never_runs() {
     room.tool().execute_batch(SWEEP).unwrap();
     keep(&mut journal, 2, [Change::PetDeleted(PetId::FIRST)]).unwrap();
     assert_eq!(orders(&room.database()), before);
-    // Nor during a backup, which removes the epoch of the copy.
+    // The trigger does not run during a backup either, which removes the epoch of the copy.
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();
     assert_eq!(orders(&copy), before);

@@ -11,10 +11,10 @@ use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::SqliteJournal;
 
-/// Checks within which damage must be noticed by the scrubber, which is another thread.
+/// Number of checks within which the scrubber, a separate thread, must find the damage.
 const CALLS: usize = 200_000;
 
-/// Batches between two actions of another program.
+/// Number of batches between two actions of another program.
 const BATCHES: usize = 40;
 
 const LOG_OVERWRITTEN: &str = "the data file's -wal has been overwritten";
@@ -99,11 +99,11 @@ fn is_noticed(what: &str, change: impl FnOnce(&Room)) {
 
 #[test]
 fn a_changed_byte_of_the_log_is_noticed_at_any_offset() {
-    // The header: magic number and salt.
+    // The magic number and the salt in the header are changed.
     for at in [2, 18] {
         is_noticed(LOG_OVERWRITTEN, |room| flip(&log(room), at));
     }
-    // The first frame, one in the middle, and the last.
+    // The first frame, a frame in the middle, and the last frame are changed.
     for (part, at) in [(0, 32 + 6), (0, 32 + 200), (4, 32 + 18), (4, 32 + 300), (8, 24 + 511)] {
         is_noticed(LOG_OVERWRITTEN, |room| {
             let frames = (length(&log(room)) - 32) / 536;
@@ -120,7 +120,7 @@ fn a_truncated_log_is_noticed() {
 
 #[test]
 fn an_older_copy_of_the_log_is_noticed() {
-    // Of the same generation: it ends too early.
+    // The log is replaced by one of the same generation, which ends too early.
     let room = Room::new();
     let mut journal = in_use(&room);
     let older = fs::read(log(&room)).unwrap();
@@ -128,7 +128,7 @@ fn an_older_copy_of_the_log_is_noticed() {
     put(&log(&room), &older);
     assert!(found(&mut journal).is_some_and(|found| found.to_string().contains(LOG_CUT)));
 
-    // Of an earlier generation, complete and long enough.
+    // The log is replaced by one of an earlier generation, which is complete and long enough.
     let room = Room::new();
     let mut journal = in_use(&room);
     scrub(&mut journal);
@@ -142,7 +142,7 @@ fn an_older_copy_of_the_log_is_noticed() {
 
 #[test]
 fn a_truncated_data_file_is_noticed() {
-    // The log contains some pages, but not the missing ones.
+    // The log contains some pages, but not those that the data file now lacks.
     is_noticed(DATA_CUT, |room| cut(&room.database(), 512 * 3));
     // The log is empty, so all pages are in the data file only.
     is_noticed(DATA_CUT, |room| {

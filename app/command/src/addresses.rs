@@ -1,4 +1,4 @@
-//! Addresses in messages: that of the reference page, and advice for one that cannot be used.
+//! Addresses in messages: the address of the reference page, and advice for an address that cannot be used.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,6 +1,6 @@
 //! Administration over a Unix socket: each request and each answer is one line of JSON.
 //!
-//! The public listener does not offer it. Only the server's user and root may use the socket.
+//! The public listener offers no administration. Only the server's user and root may use the socket.
 
 mod client;
 mod handler;

@@ -17,7 +17,8 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
-        // A store that already has accounts would start; to know that, the command would have to open it.
+        // On a store that already has accounts a start would succeed. To know that, this command would have to open the
+        // store.
         let setting = loaded.named("initial-key-file");
         return Err(Failure::usage(format!(
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
@@ -34,7 +35,8 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     show(&table)
 }
 
-/// Returns whether the folder of a file may exist. The server's user may be allowed to see more than this one.
+/// Returns whether the folder of a file may exist. A folder that this user may not see counts as existing, because the
+/// server may run as a user that sees it.
 fn has_folder(file: &Path) -> bool {
     let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
     match found {

@@ -104,7 +104,7 @@ pub(crate) fn command() -> clap::Command {
     let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
     });
-    // Only a server can reload.
+    // Only a server can reload, so the help of --db does not mention opening the file.
     let command = command.mut_subcommand("reload", |reload| {
         reload.mut_arg("db", |db| db.help("Location of the data: the server's socket is beside it"))
     });
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
     let loaded = match line.load(Reading::First) {
         Ok(loaded) => loaded,
         Err(LoadError::Settings(failure)) => return Err(failure),
-        // Help and version too: clap prints them to standard output and exits with 0.
+        // Help and version are errors of clap too: clap prints them to standard output and exits with 0.
         Err(LoadError::Usage(error)) => error.exit(),
     };
     let warnings = variables::unknown(&command());
@@ -161,7 +161,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
 fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -> Result<(), Failure> {
     let Cli { command: name, serve, config } = cli;
     let name = name.unwrap_or_else(|| Command::Serve(Box::new(serve)));
-    // A server writes them to its log.
+    // A server writes the warnings to its log.
     let is_server = matches!(name, Command::Serve(_));
     for warning in warnings.iter().filter(|_| !is_server) {
         notify(&format!("warning: {warning}"));

@@ -20,7 +20,7 @@ pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Fail
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
 }
 
-/// Corrects the fish script of clap, which does not complete the value of an option before any command, nor positional
+/// Corrects the fish script of clap, which completes neither the value of an option before any command nor positional
 /// values.
 fn for_fish(script: &str, command: &Command) -> String {
     const READS: &str =
@@ -83,7 +83,7 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
 }
 
 fn render(command: &Command, output: &mut dyn Write) -> io::Result<()> {
-    // Without a date, so that builds are reproducible.
+    // The page has no date, so that builds are reproducible.
     let page = clap_mangen::Man::new(command.clone()).source(format!("petstore {}", version::NUMBER));
     page.render(output)
 }

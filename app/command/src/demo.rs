@@ -29,7 +29,7 @@ pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
         begun => begun.map_err(unfilled)?,
     };
     let mut categories: Vec<CategoryId> = Vec::with_capacity(CATEGORIES.len());
-    // Ids of deleted records are not reused.
+    // The ids continue after the last assigned ones, because ids of deleted records are not reused.
     let last = import.last_ids();
     for (number, (name, description)) in (last.category + 1..).zip(CATEGORIES) {
         let id = CategoryId::new(number).map_err(said)?;

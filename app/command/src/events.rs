@@ -99,8 +99,8 @@ impl TailArgs {
     }
 }
 
-/// Returns the server that the variable names, else the local one. The variable is one of clients and no setting: commands
-/// that do not need it ignore a wrong value.
+/// Returns the server that the variable names, else the local one. The variable is not a setting of the server, so
+/// commands that do not need it ignore a wrong value.
 fn default_server() -> Result<BaseUrl, Failure> {
     let set = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty());
     let url = set.as_deref().unwrap_or(LOCAL_SERVER);
@@ -129,7 +129,8 @@ fn event_id(text: &str) -> Result<EventId, String> {
     EventId::parse(text).map_err(|error| error.to_string())
 }
 
-/// Parses a type. Any word is sent: the server may know types that this version does not.
+/// Parses a type. Any word in the form of a type is accepted, because the server may know types that this version does
+/// not.
 fn event_type(text: &str) -> Result<String, String> {
     let is_type = |c: char| c.is_ascii_lowercase() || "_.*".contains(c);
     if !text.is_empty() && text.chars().all(is_type) {

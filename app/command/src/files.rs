@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-/// The message where a file is a mount point: the system only says that it is busy.
+/// The message for a file that is a mount point. The system's own message says only that the file is busy.
 pub(crate) const MOUNTED: &str =
     "it is a mount point, so no file can replace it: mount its folder instead, or name another file";
 

@@ -116,8 +116,8 @@ pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
         .map_err(|failure| Failure::because(format!("{}; {LOST}", failure.message)))
 }
 
-/// Writes the key to the file before the account is created: a key that cannot be written must not be lost. After a
-/// crash between the two steps the next start finds the key in the file.
+/// Writes the key to the file before the account is created, so that no account exists whose key could not be written.
+/// After a crash between the two steps, the next start finds the key in the file.
 fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
     let key = SystemEntropy.bits().map(ApiKey::from_entropy);
     let key = key.map_err(|error| Failure::because(error.report()))?;
@@ -145,7 +145,7 @@ fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
     }
     let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(written, "{}", key.reveal())?;
-    // The account is stored next; after a power cut without this sync its key would be lost.
+    // The account is stored after this. Without the sync, a power cut could keep the account and lose its key.
     written.sync_all()?;
     sync_folder_of(file)
 }

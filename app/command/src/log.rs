@@ -1,6 +1,6 @@
 //! The log: one line on standard error for each logged request, and for events of the server.
 //!
-//! JSON for programs, text for a terminal. It never contains a body, a key or the value of a query.
+//! The lines are JSON for programs, and text for a terminal. They never contain a body, a key or the value of a query.
 
 mod line;
 mod sink;

@@ -1,7 +1,7 @@
 //! `/metrics`: the statistics of the server's parts, as OpenMetrics text.
 //!
-//! Nothing is counted here: each part counts on its own and is read on request. Labels are routes, methods, statuses,
-//! plans and fixed words, never values of clients.
+//! This module counts nothing: each part keeps its own counts, which are read on request. Labels are routes, methods,
+//! statuses, plans and fixed words, never values of clients.
 
 mod process;
 
@@ -23,7 +23,7 @@ use crate::log::Log;
 use crate::store::{Backend, CommitStats};
 use crate::version;
 
-/// The parts that are read.
+/// The parts of the server whose counts are read.
 pub(crate) struct Metrics {
     pub(crate) backend: Arc<Backend>,
     pub(crate) service: Arc<Service>,

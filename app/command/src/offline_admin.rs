@@ -16,7 +16,7 @@ use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
 
-/// Executes a request as a server of this store with this settings file would.
+/// Executes a request as a server would that has this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
     let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);

@@ -58,7 +58,8 @@ impl Reloader {
 
     /// Reads the settings again. If one is wrong, nothing changes.
     pub(crate) fn reload(&self) -> Result<Reloaded, String> {
-        // Held to the end, so that the later of two reloads wins as a whole.
+        // The lock is held to the end, so that two concurrent reloads do not mix: the settings of the later one are in
+        // force.
         let mut in_force = self.in_force.lock();
         self.supervisor.reloading();
         let reloaded = self.read(&mut in_force);
@@ -74,7 +75,7 @@ impl Reloader {
         })?;
         let args = loaded.serve_args().ok_or("the server was not started by `petstore serve`")?;
         loaded.check().map_err(|failure| failure.message)?;
-        // Another path than at the start needs a restart; the file behind it must not fail this reload.
+        // A certificate with another path than at the start needs a restart, which is reported below.
         let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
         let Live { service, http, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);

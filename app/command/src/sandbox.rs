@@ -112,8 +112,8 @@ pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
     removed.map_err(|error| Failure::because(format!("cannot remove {}: {error}", mark.display())))
 }
 
-/// The origin of the sandbox for the reference page: the contract's listener or the operations listener. A placeholder
-/// if the port is chosen by the system, since it is not known yet.
+/// The origin of the sandbox for the reference page: that of the contract's listener, or of the operations listener. If
+/// the system chooses the port, the port is not known yet, so the origin has a placeholder.
 pub(crate) fn origin(public: &Endpoint, ops: Option<&Endpoint>, is_tls: bool) -> String {
     let (endpoint, scheme) = match ops {
         Some(ops) => (ops, "http"),

@@ -71,13 +71,13 @@ pub(crate) fn serve(
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
     certificate: Option<Arc<Certificate>>,
-    /// A warning about its dates.
+    /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
     pub(crate) first_key: FirstKey<'a>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Reads and checks them.
+    /// Reads and checks the files.
     pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
         let read = tls::read(args, loaded, Reading::First)?;
         let warning =
@@ -95,10 +95,10 @@ async fn run(
     machine: Arc<dyn Clock>,
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
-    // Before anything else, so that a signal during the start is not lost.
+    // The signals are the first step, so that a signal during the start is not lost.
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
-    // Before the data is opened, so that a fault is reported at once.
+    // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
     if let Some(warning) = warning {
         log.warn(&warning);
@@ -146,9 +146,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // Steps that cannot be undone come after the listeners are open: a server that cannot listen must not claim the
-    // data file from the sandbox, nor show the first key. No request is answered before they are done, because a client
-    // may use the key as soon as the server is ready.
+    // Steps that cannot be undone come after the listeners are open, because a server that cannot listen must not claim
+    // the data file from the sandbox, nor show the first key. No request is answered before these steps are done,
+    // because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
@@ -217,7 +217,8 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
     Ok(opened)
 }
 
-/// Warns at each start, since the setting would also drop the next damage.
+/// Reports which changes the setting dropped. Warns at each start with the setting, because it would also drop the
+/// changes behind the next damage.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";
@@ -229,8 +230,8 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     }
 }
 
-/// Opens the admin socket. Returns none if it was not named and cannot be opened: a store in memory is served without
-/// it, for example in a read-only folder or beside another server.
+/// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
+/// memory is served without it, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
@@ -265,8 +266,8 @@ async fn fill(
     Ok(filled.map(|_| ()))
 }
 
-/// Drains the listeners one after the other, the contract's first, so that the operations listener shows the shutdown.
-/// They share the drain time. Then closes the store, which writes the usage of the last second.
+/// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
+/// that it shows the shutdown. Then closes the store, which writes the usage of the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,
@@ -278,7 +279,7 @@ async fn stop(
         server.join() && all
     };
     let drained = tokio::task::spawn_blocking(move || servers.into_iter().fold(true, drain)).await;
-    // Last, when no request writes any more.
+    // The store is closed last, when no request writes any more.
     let closed = async {
         record_bans.await;
         tokio::task::spawn_blocking(move || backend.close()).await
@@ -289,7 +290,7 @@ async fn stop(
                 kept",
         ));
     };
-    // An import that the store has waited for may still have to answer its client.
+    // The store has waited for running imports. Their answers may still have to be sent to the clients.
     let _: Result<(), _> = tokio::time::timeout(ANSWERING_TIME, bulk.answered()).await;
     match (drained, closed) {
         (Ok(true), Ok(())) => Ok(()),

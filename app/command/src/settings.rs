@@ -25,8 +25,8 @@ pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
-/// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and the
-/// reference are made from it. The name of a value is its range.
+/// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and
+/// the reference are made from it. The `value_name` of a setting shows the range of its values.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(crate) struct ServeArgs {
@@ -271,7 +271,7 @@ const DAYS_30: Duration = Duration::from_hours(30 * 24);
 /// The longest age of an event.
 const DAYS_365: Duration = Duration::from_hours(365 * 24);
 
-/// The size of the event log: from some pages of events on.
+/// The range of the size of the event log. The smallest size holds some pages of events.
 const EVENT_BYTES: RangeInclusive<u64> = 65_536..=1_099_511_627_776;
 
 /// The format of log lines.
@@ -295,10 +295,10 @@ pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 /// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogLevel {
-    // None.
+    // No request.
     Off,
     // Requests that failed in the server.
     Errors,
-    // All.
+    // All requests.
     Requests,
 }

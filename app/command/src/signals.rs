@@ -10,14 +10,14 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::runtime::single_threaded;
 
-/// The time after the first stop signal in which further ones count as the same request. GNU `timeout` signals its
-/// child and then the process group.
+/// The time after the first stop signal in which further stop signals count as the same request. GNU `timeout` sends
+/// its signal twice: to its child, and to the process group.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
-/// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error like that of a full disk. Its
-/// default action ends the process.
+/// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error like that of a full disk. The
+/// default action of this signal ends the process.
 pub(crate) fn survive_the_file_size_limit() {
-    // Without a runtime the command fails soon, with a message.
+    // If this runtime cannot be started, the command soon fails to start its own, with a message.
     if let Ok(runtime) = single_threaded() {
         let _heard = runtime.enter();
         let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
@@ -89,7 +89,7 @@ impl Signals {
         }
     }
 
-    /// Waits for a stop signal that does not belong to the first one.
+    /// Waits for a stop signal that does not count as the same request as the first one.
     pub(crate) async fn another_end(&mut self) {
         let same = async {
             loop {

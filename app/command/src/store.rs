@@ -28,7 +28,7 @@ use crate::migration_report;
 use crate::settings::{DEFAULT_DB, Db};
 use crate::terminal::notify;
 
-/// The advice for a command that finds no server, and the data file in use.
+/// The advice for a command that finds no server although another process uses the data file.
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that process is a server, name its --admin-socket, else wait until it ends";
 
@@ -50,8 +50,9 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice if another process holds it; the
-    /// server of the store reports its idle time to `idle`. Corrected values are reported on standard error.
+    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
+    /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
+    /// error.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
         for line in migration_report::lines(&opened.mended) {
@@ -88,7 +89,8 @@ impl Backend {
         }
     }
 
-    /// Sets how long events are kept, and how many bytes of them; by default those of this kind of store.
+    /// Sets for how long events are kept, and the maximum of their bytes; without `bytes`, the default for this kind of
+    /// store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
         let default =
             if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
@@ -136,7 +138,7 @@ impl Backend {
         self.store.pause_commits()
     }
 
-    /// Forgets usage and bans later than this time. Returns the number of accounts.
+    /// Forgets usage and bans later than this time. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.store.forget_usage_after(now)
     }
@@ -166,7 +168,7 @@ impl Backend {
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
-    /// Its path.
+    /// The path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.0.path().to_path_buf()
     }
@@ -184,7 +186,8 @@ impl DataFile<'_> {
         self.0.read_snapshot(into)
     }
 
-    /// Creates another data file with these rows in the same folder. Its name is removed before it is returned.
+    /// Creates another data file with these rows in the same folder, and returns it open. The new file's name is
+    /// already removed from the folder.
     pub(crate) fn copy_of(
         &self,
         header: &Header,
@@ -201,7 +204,7 @@ fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file copies its log into it.
+    // Opening a file may copy its log into it, so the log is looked for before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,
@@ -268,7 +271,7 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 /// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
-/// The message for a folder in place of a data file: it names the file in that folder.
+/// The message if the path of a data file is a folder. It suggests the file in that folder.
 pub(crate) fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",

@@ -40,7 +40,7 @@ impl Supervisor {
         self.tell("READY=1");
     }
 
-    /// Reports that the settings are being reloaded; [`Supervisor::ready`] ends it.
+    /// Reports that the settings are being reloaded. [`Supervisor::ready`] reports the end of the reload.
     pub(crate) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}{:06}", now.tv_sec, now.tv_nsec / 1_000));
@@ -51,8 +51,8 @@ impl Supervisor {
         self.tell("STOPPING=1");
     }
 
-    /// Sends a watchdog notification at twice the rate that systemd expects, if it expects any. Runs until it is
-    /// dropped.
+    /// Sends a watchdog notification at twice the rate that systemd expects, if it expects any. Runs until the returned
+    /// future is dropped.
     pub(crate) async fn watchdog(self: Arc<Self>) {
         let Some(every) = watchdog_time() else { return };
         let mut ticks = tokio::time::interval(every / 2);

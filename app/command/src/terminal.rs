@@ -70,11 +70,12 @@ pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
 /// Escapes control characters in JSON without changing its value: they occur only in strings, and line feeds only
 /// between values.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    // All of them are in the basic plane, so four digits are enough.
+    // All escaped characters are in the basic plane, so four digits are enough.
     written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))
 }
 
-/// Returns whether a terminal acts on a character or reorders text for it: control characters and direction marks.
+/// Returns whether a terminal treats a character as an instruction: a control character, or a mark that changes the
+/// direction of text.
 fn acts(sign: char) -> bool {
     sign.is_control()
         || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -67,8 +67,8 @@ impl Files {
     }
 }
 
-/// Returns a warning for a certificate that has expired or is not yet valid. It is served anyway, because the machine's
-/// clock may be wrong.
+/// Returns a warning for a certificate that has expired or is not yet valid. The certificate is served anyway, because
+/// the machine's clock may be wrong.
 pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -> Option<String> {
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
@@ -135,7 +135,7 @@ impl Certificate {
         Arc::new(Self { files, in_force: RwLock::new(Arc::new(read)) })
     }
 
-    /// Returns whether it was read from these files.
+    /// Returns whether the certificate was read from these files.
     pub(crate) fn is_from(&self, files: &Files) -> bool {
         self.files == *files
     }

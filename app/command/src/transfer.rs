@@ -33,7 +33,8 @@ use crate::terminal::print;
 use crate::terminal::visible_json;
 use crate::{migration_report, ndjson, sandbox};
 
-/// The time limit for the server's answer about its file: a hanging server may be the reason for the backup.
+/// The time limit for the server's answer about its file. It is short, because the operator may make the backup just
+/// because the server hangs.
 const CHECK_TIME: Duration = Duration::from_secs(2);
 
 /// The store and the file of a transfer.
@@ -88,7 +89,7 @@ impl TransferArgs {
             let imported =
                 ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
             backend.close();
-            // Named, because the operator may have meant a server with a store in memory.
+            // The message names the store, because the operator may have meant a server with a store in memory.
             let db = self.target.db.to_string();
             let Imported { lines, renamed } = imported.map_err(|why| unimported(&why))?;
             (lines, migration_report::renamed_categories(&renamed), db.clone(), db)
@@ -156,8 +157,8 @@ impl TransferArgs {
         self.copied(copied, &watch)
     }
 
-    /// Has a server make the backup from its memory. Returns none if no server does; a hanging server may be the reason
-    /// for the backup.
+    /// Has a server make the backup from its memory. Returns none if no server answers in time, since the operator may
+    /// make the backup just because the server hangs.
     fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
         let Ok(Some(server)) = connect(&self.target.server()) else { return Ok(None) };
         match via_server::backup(&server, CHECK_TIME, file, &self.file)? {
@@ -179,8 +180,9 @@ impl TransferArgs {
         self.done(&done, &said)
     }
 
-    /// Asks the server whether its file is sound. If another file has replaced it, opening that one would copy the log
-    /// of the former file into it. A server that does not answer or understand is ignored.
+    /// Asks the server whether its file is sound, and refuses the backup if it is not. If another file now has the path
+    /// of the server's file, opening that other file would copy the log of the server's file into it. A server that
+    /// does not answer or understand is ignored.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
         match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
             Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {
@@ -203,7 +205,7 @@ impl TransferArgs {
         Ok(())
     }
 
-    /// Refuses an export that would overwrite data, also under the temporary name.
+    /// Refuses an export that would overwrite data, either at the target's path or at the path of its temporary file.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
@@ -240,7 +242,8 @@ impl TransferArgs {
         connect(&self.target.server())
     }
 
-    /// The store if no server runs. An import may create it; an export requires it.
+    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read: an import
+    /// may create the file, an export may not.
     fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
         let db = &self.target.db;
         match db {

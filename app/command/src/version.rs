@@ -6,5 +6,5 @@ pub(crate) const NUMBER: &str = env!("CARGO_PKG_VERSION");
 /// The commit that was built; `unknown` if there was no repository.
 pub(crate) const COMMIT: &str = env!("BUILD_COMMIT");
 
-/// Both, as `--version` prints them.
+/// The version and the commit, as `--version` prints them.
 pub(crate) const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_COMMIT"), ")");

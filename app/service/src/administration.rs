@@ -100,7 +100,8 @@ impl Administration for Service {
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>> {
-        // The successor inherits the ban.
+        // A ban that waits to be recorded is recorded first, because the new key inherits the ban in the old key's
+        // record.
         self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         let secret = self.new_secret()?;
         let operation = RotateKey {
@@ -120,7 +121,8 @@ impl Administration for Service {
     }
 
     async fn lift_ban(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>> {
-        // The length of the next ban depends on the one that is lifted.
+        // A ban that waits to be recorded is recorded first, because the length of the key's next ban depends on the
+        // recorded one.
         self.gatekeeper.bans.record_one(self.ban_store(), id).await?;
         let now = self.clock.now();
         self.submit_at(LiftBan { id, now }, now).await

@@ -1,4 +1,4 @@
-//! Deadlines of the calls to driven ports: a port that hangs fails its callers in time.
+//! Deadlines of the calls to driven ports, so that a port that hangs does not keep its callers waiting.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

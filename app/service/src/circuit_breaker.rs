@@ -33,9 +33,9 @@ pub(crate) enum Circuit {
 /// The circuit's permission for one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// The caller may call the port, as may others.
+    /// This caller and other callers may call the port.
     Call,
-    /// The caller may call the port, as the only one.
+    /// Only this caller may call the port.
     Probe,
     /// The caller may not call the port.
     Refused,
@@ -56,7 +56,8 @@ impl Circuit {
         }
     }
 
-    /// The state after a successful call. While the circuit is open only the probe counts: other calls began earlier.
+    /// The state after a successful call. While the circuit is not closed, only the success of the probe counts,
+    /// because every other call began before the circuit opened.
     #[must_use]
     pub(crate) fn succeeded(self, passage: Passage) -> Self {
         match (self, passage) {
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn each_outcome_in_each_state_leads_to_one_state() {
         let (open, half_open, now) = (Open { since: SINCE }, HalfOpen { since: SINCE }, at(7_000));
-        // The state, the passage of the caller, and the states after a success and after a failure.
+        // Each case: the state, the passage of the caller, the state after a success, and the state after a failure.
         let cases = [
             (Closed { failures: 0 }, Call, Circuit::CALM, Closed { failures: 1 }),
             (Closed { failures: 1 }, Call, Circuit::CALM, Closed { failures: 2 }),

@@ -6,7 +6,7 @@ use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder, Repl
 
 use crate::service::Service;
 
-/// Positions that one page reads at most: it bounds the cost of a filter that few events pass.
+/// Maximum number of log positions that one page reads. It bounds the cost of a filter that few events pass.
 const POSITIONS_MAX: u64 = 10_000;
 
 impl Events for Service {

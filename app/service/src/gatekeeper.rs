@@ -31,9 +31,9 @@ pub(crate) struct Gatekeeper {
     plans: LivePlans,
     policy: Policy,
     pub(crate) bans: PendingBans,
-    /// The key of each verified secret: saves SHA-256 on every request except the first. Entries never become stale, because
-    /// a secret belongs to one key permanently, and each request checks whether that key is still valid. Only secrets that
-    /// exist are added, so that strangers cannot fill the cache.
+    /// The key of each verified secret. This cache saves SHA-256 on every request except the first. Entries never
+    /// become stale, because a secret belongs to one key permanently, and each request checks whether that key is still
+    /// valid. Only secrets that exist are added, so that strangers cannot fill the cache.
     verified: DashMap<[u8; ApiKey::LEN], KeyId, foldhash::fast::RandomState>,
 }
 
@@ -152,7 +152,8 @@ impl Gatekeeper {
         })
     }
 
-    /// Refuses a request of an account with the maximum number in flight. The request is not counted and is not a strike.
+    /// Refuses a request of an account that already has the maximum number of requests in flight. The request is not
+    /// counted and is not a strike.
     fn refuse_one_more(&self, credential: &Credential, limits: Limits, now: Timestamp) -> Admitted<'_> {
         let plan = credential.plan;
         self.quotas.usage(credential.account, limits, now).map(move |usage| {

@@ -6,15 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use petstore_domain::AccountId;
 use petstore_ports::api::{InFlight, InFlightCount};
 
-/// Number of shards, each with a lock. Ids of accounts are dense, so most accounts do not share a shard. A power of two.
+/// Number of shards, each with a lock. Ids of accounts are dense, so most accounts do not share a shard. The number is
+/// a power of two.
 const SHARDS: u64 = 1_024;
 
 /// Number of entries at which a shard drops accounts without a request in flight. A busy account keeps its entry.
 const IDLE_MAX: usize = 4;
 
-/// Counts the requests of each account that are in flight.
+/// Counts the requests in flight of each account.
 ///
-/// Its size depends on the requests in flight, never on the number of accounts.
+/// The size of the table depends on the number of requests in flight, and not on the number of accounts.
 pub(crate) struct InFlightTable(Box<[Shard]>);
 
 /// Aligned to a cache line, since accounts are counted on different cores.

@@ -10,7 +10,7 @@ use crate::pending_bans::PendingBans;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutcomeCounts {
-    /// Operations that were done.
+    /// Operations that succeeded.
     pub done: u64,
     /// Operations that a rule rejected.
     pub rejected: u64,
@@ -44,7 +44,8 @@ impl Outcomes {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts an outcome under an idempotency key, where a rejection may be a stored answer.
+    /// Counts the outcome of an operation under an idempotency key. A rejection may then be the answer that is stored
+    /// under the key.
     pub(crate) fn count_once<T, R, X, E>(&self, outcome: &Result<Result<Answered<T, R>, X>, E>) {
         let decided = outcome.as_ref().map(|decided| match decided {
             Ok(Answered { result: Ok(_), .. }) => Ok(()),

@@ -12,10 +12,11 @@ use petstore_ports::{StoreError, Transactor, run};
 
 use crate::call_deadlines::CallDeadlines;
 
-/// Bans that may wait to be recorded. A ban that finds the queue full is offered again by the next request of its key.
+/// Maximum number of bans that wait to be recorded. If the queue is full, a ban is offered again by the next request of
+/// its key.
 const PENDING_MAX: usize = 10_000;
 
-/// Bans that are recorded at once, so that a store can commit them together.
+/// Number of bans that are recorded concurrently, so that a store can commit them together.
 const BATCH: usize = 64;
 
 /// The pause after the first failure of the store. It doubles with each further one.
@@ -29,7 +30,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 pub struct BanWrites {
     /// Bans that have been recorded, or have turned out to be void.
     pub recorded: usize,
-    /// The failure of the store, if it failed: what it has not recorded stays in the queue.
+    /// The failure of the store, if it failed. The bans that were not recorded stay in the queue.
     pub failed: Option<StoreError>,
     /// The number of times since the last attempt that a ban was not queued because the queue was full. Such a ban is
     /// in force, but a restart forgets it.
@@ -55,7 +56,7 @@ struct Pending {
     /// The part of `dropped` that was reported to the caller.
     dropped_told: u64,
     pause: Duration,
-    /// The time at which a store that has failed is tried again, measured by [`CallDeadlines::elapsed`].
+    /// The earliest time of the next attempt after a failure of the store, measured by [`CallDeadlines::elapsed`].
     retry_at: Duration,
 }
 
@@ -73,20 +74,21 @@ impl PendingBans {
         }
     }
 
-    /// Returns whether a ban of this key waits to be recorded and is in force: a lift at or after its start has ended it.
+    /// Returns whether a ban of this key waits to be recorded and is in force. A ban is no longer in force if the key's
+    /// last lift (`lifted_at`) was at the start of the ban or later.
     pub(crate) fn is_waiting(&self, key: KeyId, lifted_at: Option<Timestamp>, now: Timestamp) -> bool {
         let waiting = self.lock().bans.get(&key).copied();
         waiting.is_some_and(|ban| ban.in_force(now) && lifted_at.is_none_or(|lift| lift < ban.since))
     }
 
-    /// Adds to a key's record the ban that waits to be recorded, if there is one.
+    /// Adds the ban that waits to be recorded, if any, to the record of its key.
     pub(crate) fn show_in(&self, record: &mut KeyRecord) {
         if let Some(ban) = self.lock().bans.get(&record.id) {
             record.record_ban(*ban);
         }
     }
 
-    /// Records the ban of one key, if it waits.
+    /// Records the ban of this key, if one waits to be recorded.
     pub(crate) async fn record_one(&self, store: BanStore<'_>, key: KeyId) -> Result<(), StoreError> {
         let waits = self.lock().bans.get(&key).copied();
         match waits {
@@ -95,7 +97,7 @@ impl PendingBans {
         }
     }
 
-    /// Records all bans that wait, unless the store has failed and is not to be tried again yet.
+    /// Records all bans that wait, unless the pause after a failure of the store has not ended.
     pub(crate) async fn record_due(&self, store: BanStore<'_>) -> BanWrites {
         let is_due = self.lock().retry_at <= store.deadlines.elapsed();
         let writes = if is_due { self.record_all(store).await } else { self.take_dropped() };
@@ -132,7 +134,7 @@ impl PendingBans {
     }
 
     async fn record(&self, store: BanStore<'_>, key: KeyId, ban: Ban) -> Result<(), StoreError> {
-        // A key that does not exist needs no ban.
+        // The result is ignored: a rejection means that the key no longer exists, so it needs no ban.
         let _: Result<KeyRecord, _> =
             store.deadlines.write(run(store.transactor, BanKey { id: key, ban }, ban.since)).await?;
         let mut pending = self.lock();

@@ -20,7 +20,8 @@ pub struct Policy {
     /// The time for which the answer to a request under an idempotency key is stored.
     pub idempotency_lifetime: Duration,
     /// The maximum number of answers stored for one account: beyond it, requests under another idempotency key are
-    /// refused. Expired ones count until [`Housekeeping::drop_expired`](petstore_ports::Housekeeping::drop_expired).
+    /// refused. An expired answer counts until
+    /// [`Housekeeping::drop_expired`](petstore_ports::Housekeeping::drop_expired) removes it.
     pub idempotency_records_max: u32,
     /// The deadline of a call to the store. When it passes the request fails, and the outcome of a change is unknown.
     pub store_timeout: Duration,
@@ -29,7 +30,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The values of the contract.
+    /// The values that the contract states.
     pub const DEFAULT: Self = Self {
         plans: PlanTable::SPECIFICATION,
         bans: BanPolicy::DEFAULT,
@@ -44,8 +45,8 @@ impl Policy {
 
 /// The treatment of requests while the quota store is down. No request is admitted without being counted.
 pub enum OnQuotaOutage {
-    /// They are refused.
+    /// Requests are refused.
     Refuse,
-    /// They are counted by these quotas instead, with the same limits.
+    /// Requests are counted by these quotas instead, with the same limits.
     CountWith(Arc<dyn Quotas>),
 }

@@ -28,11 +28,11 @@ struct Health {
     fault: Option<StoreError>,
 }
 
-/// Counts of a quota store.
+/// Counts of the calls of a quota store.
 pub(crate) struct QuotaCounts {
     /// Calls that failed.
     pub(crate) failures: u64,
-    /// Requests for which it was not called, since it had failed repeatedly.
+    /// Requests for which the store was not called, since it had failed repeatedly.
     pub(crate) unasked: u64,
 }
 
@@ -121,7 +121,7 @@ impl QuotaPort {
         })
     }
 
-    /// The reply while the quota store is down: the error, or that of the local quotas.
+    /// The reply while the quota store is down: this error, or the reply of the local quotas.
     fn stand_in<'a, T: Send + 'a>(
         &'a self,
         request: &impl Fn(&dyn Quotas) -> Reply<Result<T, StoreError>>,
@@ -171,7 +171,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn succeeded(mut self) {
         let port = self.port;
-        // Another call may have failed meanwhile.
+        // Another call may have failed since this call began.
         if self.passage == Passage::Probe || !port.is_calm.load(Ordering::Relaxed) {
             let mut health = port.health();
             let circuit = health.circuit.succeeded(self.passage);
@@ -180,7 +180,8 @@ impl Attempt<'_> {
         self.passage = Passage::Call;
     }
 
-    /// Counts the failure. An error that concerns only this request shows that the quota store answers.
+    /// Counts the failure. An error that concerns only this request is a success for the circuit, because it shows that
+    /// the quota store answers.
     fn failed(mut self, error: &StoreError) {
         let port = self.port;
         port.failures.fetch_add(1, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use petstore_domain::IdempotencyId;
 pub(crate) struct Reservations(DashMap<IdempotencyId, (), foldhash::fast::RandomState>);
 
 impl Reservations {
-    /// Reserves a request until the reservation is dropped. Returns none while it is reserved already.
+    /// Reserves a request until the returned reservation is dropped. Returns none if the request is reserved already.
     pub(crate) fn reserve(&self, id: &IdempotencyId) -> Option<Reservation<'_>> {
         match self.0.entry(id.clone()) {
             Entry::Occupied(_) => None,

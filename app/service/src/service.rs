@@ -23,19 +23,19 @@ use crate::policy::{OnQuotaOutage, Policy};
 use crate::quota_port::QuotaPort;
 use crate::reservations::Reservations;
 
-/// The driven ports of the service. Each may belong to another store, or be a mock.
+/// The driven ports of the service. Each port may belong to a different store, or be a mock.
 pub struct Ports {
-    /// Writes.
+    /// Runs writes.
     pub transactor: Arc<dyn Transactor>,
-    /// Reads of pets and their stock.
+    /// Reads pets and their stock.
     pub pets: Arc<dyn PetReader>,
-    /// Reads of categories.
+    /// Reads categories.
     pub categories: Arc<dyn CategoryReader>,
-    /// Reads of orders.
+    /// Reads orders.
     pub orders: Arc<dyn OrderReader>,
-    /// Reads of the event log.
+    /// Reads the event log.
     pub events: Arc<dyn EventReader>,
-    /// Waits for the event log.
+    /// Waits for new events.
     pub feed: Arc<dyn EventFeed>,
     /// Looks up the key of a request.
     pub keys: Arc<dyn KeyReader>,
@@ -158,15 +158,17 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// Records the bans that the gate has decided since, in the records of their keys. They are in force already. After a
-    /// failure of the store it does nothing for one second; this pause doubles with each further failure, up to 8 s.
+    /// Writes the bans that the gate has decided since the last call to the records of their keys. The gate enforces
+    /// these bans already. After a failure of the store this function does nothing for one second; the pause doubles
+    /// with each further failure, up to 8 s.
     ///
-    /// It waits for the store, up to the deadline of a write: so call it in a separate task.
+    /// The function waits for the store, up to the deadline of a write, so call it in a separate task.
     pub async fn record_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
 
-    /// Records the bans that the gate has decided since, even if the store has just failed: before the process ends.
+    /// Writes the bans that are not recorded yet to the records of their keys, even if the store has just failed. Call
+    /// it before the process ends.
     pub async fn record_all_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_all(self.ban_store()).await
     }
@@ -185,13 +187,13 @@ impl Service {
         }
     }
 
-    /// The error that opened the circuit, so that the quota store is not called at the moment; none while it is called.
-    /// Meanwhile [`Ports::on_quota_outage`] applies.
+    /// The last error of the quota store while the circuit is open, that is, while the quota store is not called and
+    /// [`Ports::on_quota_outage`] applies. None while the quota store is called.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }
 
-    /// Runs an operation that carries no time.
+    /// Runs an operation at the current time.
     pub(crate) async fn submit<O: Operation>(
         &self,
         operation: O,
@@ -199,7 +201,7 @@ impl Service {
         self.submit_at(operation, self.clock.now()).await
     }
 
-    /// Runs an operation that carries this time.
+    /// Runs an operation at this time.
     pub(crate) async fn submit_at<O: Operation>(
         &self,
         operation: O,

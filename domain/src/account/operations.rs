@@ -17,21 +17,21 @@ pub enum KeyHolder {
         /// Its plan.
         plan: Plan,
     },
-    /// The account of this name, made if there is none.
+    /// The account with this name. It is created if it does not exist.
     Named {
         /// The name.
         name: AccountName,
-        /// Its plan if it is made; must be absent or the same if it exists.
+        /// The plan of the account if it is created. If the account exists, this must be absent or equal to its plan.
         plan: Option<Plan>,
     },
 }
 
 impl KeyHolder {
-    /// The plan of an account that is made without one.
+    /// The plan of an account that is created without a given plan.
     pub const DEFAULT_PLAN: Plan = Plan::Free;
 }
 
-/// Makes a key, and an account for it where it needs one.
+/// Creates a key, and an account for the key if it needs one.
 #[derive(Debug, Clone)]
 pub struct CreateKey {
     /// The holder: the account that the key is for.
@@ -40,11 +40,11 @@ pub struct CreateKey {
     pub digest: KeyDigest,
     /// The first characters of the secret.
     pub prefix: KeyPrefix,
-    /// The operator's label for it.
+    /// The operator's label for the key.
     pub label: KeyLabel,
-    /// The scopes that it grants.
+    /// The scopes that the key grants.
     pub scopes: Scopes,
-    /// The time from which it is no longer valid; none: it never expires.
+    /// The time from which the key is no longer valid; none if it never expires.
     pub expires_at: Option<Timestamp>,
     /// The time of the request.
     pub now: Timestamp,
@@ -59,10 +59,10 @@ pub struct CreatedKey {
     pub account: Account,
 }
 
-/// Why a key was not made.
+/// The reason why a key was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreateKeyRejection {
-    /// The account exists and is on another plan than the one that was named.
+    /// The account exists and is on another plan than the request names.
     #[error("the account exists with another plan or other limits: it is on the {0} plan")]
     OtherPlan(&'static str),
     /// All candidate names of the new account are taken.
@@ -158,7 +158,7 @@ pub struct RotateKey {
     pub now: Timestamp,
 }
 
-/// Why a key was not rotated.
+/// The reason why a key was not rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RotateKeyRejection {
     /// There is no such key.
@@ -182,14 +182,14 @@ impl Operation for RotateKey {
         old.check(self.now)?;
         let end = self.now.plus(self.overlap);
         let mut ending = old.clone();
-        // Another rotation never lengthens the overlap of the first.
+        // A second rotation of the same key never lengthens the overlap that the first one set.
         ending.replaced_until = Some(old.replaced_until.map_or(end, |earlier| earlier.min(end)));
         let fresh = KeyRecord {
             id: view.next_key(),
             digest: self.digest,
             prefix: self.prefix,
             created_at: self.now,
-            // The successor of a key that expires has a lifetime of the same length, from now on.
+            // The successor of a key that expires has a lifetime of the same length, counted from now.
             expires_at: old.expires_at.map(|end| self.now.plus(end.since(old.created_at))),
             replaced_until: None,
             // The successor inherits the ban and its history: a rotation must not clear them.
@@ -224,7 +224,8 @@ impl Operation for RevokeKey {
 
 /// Records a ban that was decided when a request was refused.
 ///
-/// It is submitted write-behind, after the ban is in force, and may run more than once: see [`KeyRecord::record_ban`].
+/// The service runs this operation some time after the ban is in force, and may run it more than once: see
+/// [`KeyRecord::record_ban`].
 #[derive(Debug, Clone)]
 pub struct BanKey {
     /// The key.
@@ -336,7 +337,7 @@ pub struct UpdateAccount {
     pub plan: Option<Plan>,
 }
 
-/// Why an account was not changed.
+/// The reason why an account was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateAccountRejection {
     /// There is no such account.

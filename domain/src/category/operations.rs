@@ -11,7 +11,7 @@ pub struct CreateCategory {
     pub new: NewCategory,
 }
 
-/// Why a category was not created.
+/// The reason why a category was not created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreateCategoryRejection {
     /// Another category has this name.
@@ -50,7 +50,7 @@ pub struct UpdateCategory {
     pub precondition: Precondition,
 }
 
-/// Why a category was not changed.
+/// The reason why a category was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateCategoryRejection {
     /// There is no such category.
@@ -71,7 +71,7 @@ impl Operation for UpdateCategory {
     fn footprint(&self, seen: &View) -> Footprint {
         let mut footprint = Footprint::from([RecordRef::Category(self.id)]);
         if let (Some(name), Some(record)) = (&self.patch.name, seen.category(self.id)) {
-            // The old name too: it becomes free in the same step.
+            // The old name is part of the footprint too, because the change frees it.
             footprint.add(RecordRef::CategoryName(record.category.name.folded()));
             footprint.add(RecordRef::CategoryName(name.folded()));
         }
@@ -99,7 +99,7 @@ impl Operation for UpdateCategory {
     }
 }
 
-/// Removes a category in which there is no pet.
+/// Deletes a category without pets.
 #[derive(Debug, Clone)]
 pub struct DeleteCategory {
     /// The category.
@@ -108,7 +108,7 @@ pub struct DeleteCategory {
     pub precondition: Precondition,
 }
 
-/// Why a category was not deleted.
+/// The reason why a category was not deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteCategoryRejection {
     /// There is no such category.

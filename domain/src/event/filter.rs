@@ -22,8 +22,8 @@ impl EventKinds {
         Self(self.0 | other.0)
     }
 
-    /// Adds the kinds of a client's pattern: the name of a type, a resource with `.*` such as `order.*`, or `*`. Returns
-    /// `false` if it names none, and adds nothing then.
+    /// Adds the kinds of a client's pattern: the name of a type, a resource with `.*` such as `order.*`, or `*`. If
+    /// the pattern names no kind, adds nothing and returns `false`.
     #[must_use]
     pub fn add_pattern(&mut self, pattern: &str) -> bool {
         let mut named = Self::default();
@@ -60,12 +60,12 @@ impl EventFilter {
     /// All events.
     pub const ALL: Self = Self { kinds: EventKinds::ANY, account: None };
 
-    /// Returns whether an event passes. A store may narrow its search; this is the condition.
+    /// Returns whether an event passes. A store may narrow its search with an index; this method decides.
     pub fn admits(&self, happening: &Happening) -> bool {
         self.kinds.admits(happening.kind()) && self.may_see(happening.private_to())
     }
 
-    /// Returns whether the reader may see an event that is private to `owner`, or to no account.
+    /// Returns whether the reader may see an event that is private to `owner`. An event without an owner is public.
     pub fn may_see(&self, owner: Option<AccountId>) -> bool {
         match (self.account, owner) {
             (Some(reader), Some(owner)) => reader == owner,

@@ -4,7 +4,7 @@ use crate::ID_MAX;
 
 const PREFIX: &str = "evt_";
 
-/// Base62 digits of 128 bits: 64 of the epoch, then 64 of the position.
+/// The number of base62 digits for 128 bits: 64 bits of the epoch, then 64 of the position.
 const DIGITS_LEN: usize = 22;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -19,7 +19,7 @@ impl Position {
     /// The place before the first event.
     pub const START: Self = Self(0);
 
-    /// The last position that there can be.
+    /// The highest possible position.
     pub const MAX: Self = Self(ID_MAX);
 
     /// Takes a number from 0 to [`ID_MAX`].
@@ -66,10 +66,10 @@ pub struct EventId {
 pub struct EventIdError;
 
 impl EventId {
-    /// Characters of an id.
+    /// The number of characters of an id.
     pub const LEN: usize = PREFIX.len() + DIGITS_LEN;
 
-    /// Takes the text of an id. An id is well-formed also if no event has it.
+    /// Parses an id. The text may be well-formed although no event has this id.
     pub fn parse(text: &str) -> Result<Self, EventIdError> {
         let digits = text.strip_prefix(PREFIX).ok_or(EventIdError)?;
         if digits.len() != DIGITS_LEN {

@@ -2,8 +2,7 @@
 
 /// The kind of an event.
 ///
-/// The order of the variants is the order of the events of one commit. Each has a number that stores keep: a variant keeps
-/// its number, and a new one gets the next.
+/// The order of the variants is the order of the events of one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
     /// An order was placed.
@@ -55,7 +54,7 @@ impl EventKind {
         Self::KeyUnbanned,
     ];
 
-    /// The contract's name of the type, such as `order.placed`: the kind of resource, a full stop, and the change.
+    /// The name of the type for clients, such as `order.placed`: the kind of resource, a full stop, and the change.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OrderPlaced => "order.placed",
@@ -75,7 +74,7 @@ impl EventKind {
         }
     }
 
-    /// Takes the contract's name of a type.
+    /// Parses a name that [`EventKind::as_str`] returns.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -85,7 +84,7 @@ impl EventKind {
         self.as_str().split_once('.').map_or("", |(resource, _)| resource)
     }
 
-    /// The place of the kind of resource among the events of one commit.
+    /// The position of the kind of resource in the order of the events of one commit.
     pub(crate) const fn rank(self) -> u8 {
         match self {
             Self::OrderPlaced | Self::OrderUpdated | Self::OrderCompleted | Self::OrderCancelled => 0,

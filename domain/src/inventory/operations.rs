@@ -15,7 +15,7 @@ pub struct SetStock {
     pub precondition: Precondition,
 }
 
-/// Why the stock was not set.
+/// The reason why the stock was not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SetStockRejection {
     /// There is no such pet.
@@ -52,19 +52,19 @@ pub struct AdjustStock {
     pub delta: StockDelta,
 }
 
-/// Why the stock was not adjusted.
+/// The reason why the stock was not adjusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdjustStockRejection {
     /// There is no such pet.
     #[error("there is no such inventory item")]
     NotFound,
-    /// Fewer units are free than were to be taken out.
+    /// The stock has fewer free units than the request removes.
     #[error("units left: {left}")]
     InsufficientStock {
         /// The free units.
         left: u64,
     },
-    /// The rise would end above [`StockLevel::MAX`].
+    /// The stock would rise above [`StockLevel::MAX`].
     #[error("the stock is {stock} and can be raised to at most {max}", max = StockLevel::MAX)]
     AboveMaximum {
         /// The free units.
@@ -86,7 +86,8 @@ impl Operation for AdjustStock {
             .stock
             .checked_add_signed(self.delta.get())
             .ok_or(AdjustStockRejection::InsufficientStock { left: before.stock })?;
-        // Only a rise is bounded: a stock that cancelled orders took above the maximum may come down in steps.
+        // Only an increase is bounded: a stock that cancelled orders have raised above the maximum may be reduced in
+        // steps.
         if self.delta.get() > 0 && stock > u64::from(StockLevel::MAX) {
             return Err(AdjustStockRejection::AboveMaximum { stock: before.stock });
         }
@@ -96,7 +97,7 @@ impl Operation for AdjustStock {
     }
 }
 
-/// The change from one record to the next, if there is one, and the item that the caller sees.
+/// Returns the change from one record to the next, none if they are equal, and the item that the caller sees.
 fn changed(before: &PetRecord, after: PetRecord) -> (Changes, Versioned<InventoryItem>) {
     let after = before.succeeded_by(after);
     let output = after.versioned_item();

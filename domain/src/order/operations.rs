@@ -14,7 +14,7 @@ pub struct PlaceOrder {
     pub new: NewOrder,
 }
 
-/// Why an order was not placed.
+/// The reason why an order was not placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceOrderRejection {
     /// There is no such pet.
@@ -26,7 +26,7 @@ pub enum PlaceOrderRejection {
         /// The status it has.
         status: PetStatus,
     },
-    /// Fewer units are free than were asked for.
+    /// The pet has fewer free units than the order needs.
     #[error("units left: {left}")]
     InsufficientStock {
         /// The free units.
@@ -69,11 +69,11 @@ pub struct UpdateOrder {
     pub patch: OrderPatch,
     /// The caller's condition on the order's version.
     pub precondition: Precondition,
-    /// The time of the request: the ship date of an order completed without one.
+    /// The time of the request. An order that is completed without a ship date gets this time as its ship date.
     pub now: Timestamp,
 }
 
-/// Why an order was not changed.
+/// The reason why an order was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateOrderRejection {
     /// There is no such order.
@@ -102,7 +102,7 @@ impl Operation for UpdateOrder {
         self.patch.ship_date.apply(&mut after.order.ship_date);
         after.order.complete = self.patch.complete.unwrap_or(before.order.complete);
         if before.order.complete {
-            // Only a patch that changes nothing passes.
+            // A complete order accepts only a patch that changes nothing.
             let unchanged = after == *before;
             return if unchanged {
                 Ok((Changes::none(), before.versioned()))
@@ -129,7 +129,7 @@ impl Operation for UpdateOrder {
     }
 }
 
-/// Cancels an open order: its units are returned to the stock once.
+/// Cancels an open order. Its units are returned to the stock.
 #[derive(Debug, Clone)]
 pub struct CancelOrder {
     /// The order.
@@ -138,7 +138,7 @@ pub struct CancelOrder {
     pub precondition: Precondition,
 }
 
-/// Why an order was not cancelled.
+/// The reason why an order was not cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CancelOrderRejection {
     /// There is no such order, perhaps because it has been cancelled already.
@@ -176,7 +176,8 @@ impl Operation for CancelOrder {
     }
 }
 
-/// Returns the order and, while it is open, its pet. A complete order names no pet: it may have been deleted.
+/// Returns the order and, while it is open, its pet. The pet of a complete order is not needed, and may have been
+/// deleted.
 fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
     let mut footprint = Footprint::from([RecordRef::Order(id)]);
     if let Some(record) = seen.order(id).filter(|record| !record.order.complete) {

@@ -11,7 +11,7 @@ pub struct CreatePet {
     pub new: NewPet,
 }
 
-/// Why a pet was not created.
+/// The reason why a pet was not created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreatePetRejection {
     /// Its category does not exist.
@@ -48,7 +48,7 @@ pub struct UpdatePet {
     pub precondition: Precondition,
 }
 
-/// Why a pet was not changed.
+/// The reason why a pet was not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpdatePetRejection {
     /// There is no such pet.
@@ -66,7 +66,7 @@ pub enum UpdatePetRejection {
 }
 
 impl UpdatePet {
-    /// The category that the pet leaves and the one it joins, if it changes category.
+    /// The category that the pet leaves and the category that it joins, if its category changes.
     fn removal(&self, record: &PetRecord) -> Option<(CategoryId, CategoryId)> {
         let from = record.pet.category_id;
         self.patch.category_id.filter(|to| *to != from).map(|to| (from, to))
@@ -126,7 +126,7 @@ pub struct DeletePet {
     pub precondition: Precondition,
 }
 
-/// Why a pet was not deleted.
+/// The reason why a pet was not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeletePetRejection {
     /// There is no such pet.

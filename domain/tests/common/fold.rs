@@ -15,7 +15,8 @@ struct Fold {
     orders: BTreeMap<OrderId, Order>,
 }
 
-/// Checks that the events lead from one shop to the next, and that their old values lead back.
+/// Checks that applying the events to the shop before them gives the shop after them, and that their old values are
+/// those of the shop before.
 pub(super) fn assert_told(before: &Shop, events: &[Happening], after: &Shop) {
     let old = Fold::of(before);
     let mut told = old.clone();

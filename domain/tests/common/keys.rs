@@ -1,4 +1,4 @@
-//! Two accounts and a key, whose changes the tests decide.
+//! Two accounts and a key, to which the tests apply operations.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) fn key() -> KeyRecord {
     }
 }
 
-/// Two accounts, and a key of the first, changed by `change`.
+/// Two accounts, and a key of the first account after `change` was applied to it.
 pub(crate) fn shop_with(change: impl FnOnce(&mut KeyRecord)) -> Shop {
     let mut key = key();
     change(&mut key);

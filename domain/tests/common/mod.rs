@@ -16,7 +16,7 @@ pub(crate) use shop::Shop;
 /// compares the wrong two fails.
 pub(crate) const PET_VERSION: u64 = 3;
 
-/// The version of its inventory item.
+/// The version of that pet's inventory item.
 pub(crate) const ITEM_VERSION: u64 = 7;
 
 /// The version of each category that [`shop`] makes.
@@ -31,10 +31,10 @@ pub(crate) const RECORDS_MAX: u32 = 100_000;
 /// The pet that [`shop`] makes.
 pub(crate) const REX: PetId = PetId::FIRST;
 
-/// Its category.
+/// The category of that pet.
 pub(crate) const DOGS: CategoryId = CategoryId::FIRST;
 
-/// The other category there.
+/// The other category that [`shop`] makes.
 pub(crate) fn cats() -> CategoryId {
     category_id(2)
 }
@@ -180,7 +180,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     }
 }
 
-/// An operation under the idempotency key `again` of account 1; one number stands for its body.
+/// An operation under the idempotency key `again` of account 1. Requests with the same number have the same body.
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {
@@ -194,7 +194,7 @@ pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O>
     }
 }
 
-/// Configures the number of cases. No file of failed cases is written beside the sources: a failed case becomes
+/// Configures the number of cases. Failed cases are not written to a file beside the sources, because each one becomes
 /// a named test.
 pub(crate) fn cases(cases: u32) -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }

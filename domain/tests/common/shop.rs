@@ -20,7 +20,7 @@ pub(crate) struct Shop {
     pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     /// The current time, by which idempotency records are live or expired.
     pub(crate) now: Timestamp,
-    /// The last id given, by the name of the next one.
+    /// The last id that was given of each kind. The kind is named by the reference to its next id.
     given: BTreeMap<RecordRef, u64>,
 }
 
@@ -117,7 +117,7 @@ impl Shop {
         let events = happenings(&view, changes.as_slice());
         let before = self.clone();
         for change in changes {
-            // A store has locked the footprint and nothing else.
+            // A store locks only the footprint, so a changed record must be in it.
             for record in before.records_behind(&change) {
                 assert!(footprint.records().contains(&record), "{change:?} without {record:?}");
             }
@@ -224,8 +224,9 @@ impl Shop {
         *last = id.max(*last);
     }
 
-    /// Returns the references that the footprint must contain for a store to make this change safely: that of the
-    /// record or of the next id, and for a record with a unique name also those of its new and its old name.
+    /// Returns the references that the footprint must contain for a store to make this change safely: the reference to
+    /// the record, or to the next id if the record is new. A record with a unique name also needs its new and its old
+    /// name.
     fn records_behind(&self, change: &Change) -> Vec<RecordRef> {
         match change {
             Change::Pet(record) => {
@@ -286,7 +287,8 @@ impl Shop {
         }
     }
 
-    /// The name of an existing record. A new record must have the next id, so its name is that of the next id.
+    /// Returns the record's reference if the record exists. A new record must have the next id; the reference is then
+    /// that of the next id.
     fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
         if known {
             return own;

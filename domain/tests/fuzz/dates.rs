@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-/// RFC 3339, section 5.6. The ranges are checked separately.
+/// The grammar of RFC 3339, section 5.6. The ranges of the numbers are checked separately.
 static GRAMMAR: LazyLock<Regex> = LazyLock::new(|| {
     let (date, time) =
         (r"([0-9]{4})-([0-9]{2})-([0-9]{2})", r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?");
@@ -51,7 +51,7 @@ static GRAMMAR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("^{date}[Tt]{time}{offset}$")).unwrap()
 });
 
-/// The milliseconds of a date, by the grammar and a count of days.
+/// Returns the milliseconds of a date, computed by the grammar and a count of days.
 fn millis(text: &str) -> Result<i64, TimestampError> {
     let parts = GRAMMAR.captures(text).ok_or(TimestampError::NotRfc3339)?;
     let number = |index: usize| parts.get(index).map_or(0, |part| part.as_str().parse::<i64>().unwrap());
@@ -73,10 +73,11 @@ fn millis(text: &str) -> Result<i64, TimestampError> {
     let before = year - 1;
     let leap_days = before.div_euclid(4) - before.div_euclid(100) + before.div_euclid(400);
     let months: i64 = lengths[..usize::try_from(month - 1).unwrap()].iter().sum();
-    // Days from the first of the year 1 to 1970: 719,162.
+    // 719,162 is the number of days from the first day of the year 1 to the first day of 1970.
     let days = before * 365 + leap_days + months + day - 1 - 719_162;
     let minutes = (days * 24 + hour) * 60 + minute - sign * (offset_hour * 60 + offset_minute);
-    // Section 5.7: the last second of a month in UTC, which no offset moves by more than a day.
+    // Section 5.7 allows a leap second only in the last second of a month in UTC. An offset moves the date by at most
+    // a day.
     let first = days + 1 - day;
     let firsts = [first, first + lengths[usize::try_from(month - 1).unwrap()]];
     if second == 60 && !firsts.map(|day| day * 24 * 60).contains(&(minutes + 1)) {
@@ -85,7 +86,7 @@ fn millis(text: &str) -> Result<i64, TimestampError> {
     let fraction = parts.get(7).map_or("", |digits| digits.as_str());
     let fraction: i64 = format!("{fraction}000")[..3].parse().unwrap();
     let millis = (minutes * 60 + second) * 1_000 + fraction;
-    // From the first of the year 1 to the last of the year 9999.
+    // From the first day of the year 1 to the last day of the year 9999.
     let range = -719_162 * DAY..(-719_162 + 3_652_059) * DAY;
     if range.contains(&millis) { Ok(millis) } else { Err(TimestampError::OutOfRange) }
 }

@@ -19,7 +19,7 @@ fn an_api_key_is_taken_whole_or_not_at_all_and_shows_its_prefix_alone() {
         // Debug and display output contain only the prefix.
         let prefix = &key.reveal()[..KeyPrefix::LEN];
         assert_eq!(format!("{key:?} {}", key.display_prefix()), format!("ApiKey({prefix}…) {prefix}"));
-        // One wrong byte in any place.
+        // A key with one wrong byte must be refused.
         if let [.., place, byte] = input {
             let mut wrong = *key.as_bytes();
             wrong[usize::from(*place) % ApiKey::LEN] = *byte;
@@ -51,7 +51,7 @@ fn an_idempotency_key_is_the_same_bare_and_quoted() {
             assert!((1..=IdempotencyKey::MAX).contains(&characters.len()));
             assert!(characters.bytes().all(|byte| byte.is_ascii_graphic()));
             assert!(text == characters.as_bytes() || text == format!("\"{characters}\"").as_bytes());
-            // Inside quotes there is neither a quote nor a backslash.
+            // A quoted key contains neither a quote nor a backslash.
             let quotable = !characters.contains(['"', '\\']);
             let quoted = IdempotencyKey::parse(format!("\"{characters}\"").as_bytes());
             assert_eq!(

@@ -54,7 +54,8 @@ fn is_seen(c: char) -> bool {
     !is_blank && !IGNORED.iter().any(|range| range.contains(&c))
 }
 
-/// Default_Ignorable_Code_Point without formats (DerivedCoreProperties.txt), and the empty pattern of Braille.
+/// Characters with the property Default_Ignorable_Code_Point that are not formats (DerivedCoreProperties.txt), and
+/// BRAILLE PATTERN BLANK.
 const IGNORED: &[RangeInclusive<char>] = &[
     '\u{34f}'..='\u{34f}',
     '\u{115f}'..='\u{1160}',
@@ -69,7 +70,7 @@ const IGNORED: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// The contract's rule for a name.
+/// The rule for a name, implemented independently of the domain.
 fn name(text: &str) -> Result<&str, TextError> {
     let trimmed = text.trim();
     match trimmed.chars().count() {

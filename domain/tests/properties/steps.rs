@@ -46,7 +46,7 @@ pub(crate) struct Step {
 }
 
 impl Act {
-    /// Runs the operation, and returns whether it took effect: it did not if it was rejected or replayed.
+    /// Runs the operation, and returns whether it took effect. A rejected or a replayed operation takes no effect.
     pub(crate) fn run(&self, shop: &mut Shop, retry: Option<u8>) -> bool {
         match self {
             Self::CreateCategory(operation) => run_twice(shop, operation, retry),

@@ -17,11 +17,11 @@ use crate::StoreError;
 pub struct NewKey {
     /// The account that the key is for.
     pub holder: KeyHolder,
-    /// The operator's label for it.
+    /// The operator's label for the key.
     pub label: KeyLabel,
-    /// The scopes that it grants.
+    /// The scopes that the key grants.
     pub scopes: Scopes,
-    /// The time from which it is not valid; none: it never expires.
+    /// The time from which the key is not valid; none if the key never expires.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -43,7 +43,7 @@ pub struct KeyListing {
     pub account: Account,
 }
 
-/// The result of the first start on a store.
+/// The result of [`Administration::ensure_initial_key`].
 #[derive(Debug, Clone)]
 pub enum InitialKey {
     /// The store has an account already, and no key was created.
@@ -61,8 +61,8 @@ pub trait Administration: Send + Sync {
     /// Creates a key, and an account for it if needed.
     async fn create_key(&self, new: NewKey) -> Result<RevealedKey<CreatedKey>, Failure<CreateKeyRejection>>;
 
-    /// Creates the account `default` on the Business plan with a key, if the store has no account. The key has this secret or a
-    /// new one.
+    /// Creates the account `default` on the Business plan with a key, if the store has no account. The key gets the
+    /// given secret, or a new one if none is given.
     async fn ensure_initial_key(
         &self,
         secret: Option<ApiKey>,
@@ -74,14 +74,14 @@ pub trait Administration: Send + Sync {
     /// Changes a key.
     async fn update_key(&self, id: KeyId, patch: KeyPatch) -> Result<KeyRecord, Failure<UnknownKey>>;
 
-    /// Creates a successor of a key, which stays valid for the overlap.
+    /// Creates a successor of a key. The old key stays valid for the overlap.
     async fn rotate_key(
         &self,
         id: KeyId,
         overlap: Duration,
     ) -> Result<RevealedKey<KeyRecord>, Failure<RotateKeyRejection>>;
 
-    /// Revokes a key, at once and permanently.
+    /// Revokes a key immediately and permanently.
     async fn revoke_key(&self, id: KeyId) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Lifts a key's ban.

@@ -7,7 +7,7 @@ use crate::{EventBounds, EventRead, LogEnd, PageOrder, Reply, StoreError};
 /// A page of events as a client asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventListing {
-    /// The account that reads: private events of other accounts do not pass.
+    /// The account of the reader. Private events of other accounts are left out.
     pub account: AccountId,
     /// The kinds that pass.
     pub kinds: EventKinds,
@@ -42,7 +42,7 @@ pub trait Events: Send + Sync {
     /// more follow: [`reached`](crate::EventPage::reached) is the last position that was read.
     fn list_events(&self, listing: EventListing) -> Reply<Result<EventRead, StoreError>>;
 
-    /// One event.
+    /// Looks up one event.
     fn event(&self, account: AccountId, id: EventId) -> Reply<Result<EventLookup, StoreError>>;
 
     /// The end of the log. The call does not wait.

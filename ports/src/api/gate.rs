@@ -16,7 +16,7 @@ pub struct Call<'a> {
     pub address: IpAddr,
     /// The cost of the request.
     pub cost: Cost,
-    /// The time of its arrival, by [`Gate::now`].
+    /// The time at which the request arrived, as [`Gate::now`] returned it.
     pub now: Timestamp,
 }
 
@@ -91,7 +91,7 @@ pub enum Refusal {
     Key {
         /// The reason.
         problem: KeyProblem,
-        /// The quota that is left for its address. A request beyond that quota is refused because of its address.
+        /// The quota that is left for the client's address. If it is used up, the request is refused for that reason.
         address: AddressVerdict,
     },
     /// Too many requests of the account are in flight.
@@ -133,7 +133,8 @@ pub trait Gate: Send + Sync {
     /// Admits or refuses a request that presents a key.
     fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
 
-    /// Returns whether a key is still valid and not banned, for an answer that takes long.
+    /// Returns whether a key is still valid and not banned. A transport asks this while a long answer, such as an
+    /// event stream, is in progress.
     fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>>;
 
     /// Admits or refuses a request without a key, by its address.

@@ -8,11 +8,12 @@ use crate::StoreError;
 
 /// A petstore for tests, which a tester may reset.
 pub trait Sandbox: Send + Sync {
-    /// A new epoch for a reset, one that the store has not had.
+    /// An epoch for a reset. The store has not had this epoch before.
     fn new_epoch(&self) -> Result<u64, StoreError>;
 
-    /// Resets the shop to its initial content. Accounts and keys stay. The store takes this epoch, so earlier entity tags and
-    /// cursors become void. The caller must make sure that no other call uses the store meanwhile. Blocks until it is done.
+    /// Resets the shop to its initial content. Accounts and keys stay. `epoch` becomes the epoch of the store, so that
+    /// entity tags and cursors from before the reset are no longer valid. The caller must make sure that no other call
+    /// uses the store during the reset. The call blocks until the reset is done.
     ///
     /// # Errors
     /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) the reset may or may not have happened,
@@ -22,8 +23,8 @@ pub trait Sandbox: Send + Sync {
     /// The state of the clock.
     fn clock(&self) -> ClockState;
 
-    /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no other call
-    /// uses the store meanwhile. Blocks until it is done.
+    /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no
+    /// other call uses the store meanwhile. The call blocks until the clock is set.
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError>;
 }
 

@@ -53,7 +53,8 @@ pub trait Inventory: Send + Sync {
     /// The item of one pet.
     fn item(&self, id: PetId) -> Reply<Result<Option<Versioned<InventoryItem>>, StoreError>>;
 
-    /// A page of items, by pet: each record's [`item`](petstore_domain::PetRecord::item).
+    /// A page of items, ordered by pet id. The sink receives the pets' records; a record's item is
+    /// [`item`](petstore_domain::PetRecord::item).
     async fn list_items(
         &self,
         filter: &PetFilter,

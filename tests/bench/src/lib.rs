@@ -28,7 +28,7 @@ impl Histogram {
     pub fn record(&mut self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(u64::from(PARTS));
         let octave = nanos.ilog2();
-        // Between PARTS and twice that: the leading bits.
+        // The leading bits of the time are a number from PARTS up to twice PARTS.
         let part = (nanos >> (octave - PART_BITS)) - u64::from(PARTS);
         self.counts[(octave * PARTS) as usize + usize::try_from(part).unwrap_or(0)] += 1;
         self.longest = self.longest.max(time);

@@ -123,7 +123,7 @@ impl Contents {
         self.retries.values().filter(|record| record.expires_at <= now).count()
     }
 
-    /// The highest existing ids, which are not the last ones assigned.
+    /// The highest ids of existing records, which may be lower than the last assigned ids.
     pub(super) fn highest_ids(&self) -> LastIds {
         LastIds {
             pet: self.pets.keys().next_back().map_or(0, |id| id.get()),

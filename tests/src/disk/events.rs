@@ -66,7 +66,8 @@ impl EventLog {
         }
     }
 
-    /// Drops the oldest batches that exceed the limits, a bounded number of them. Returns true if more exceed them.
+    /// Drops a bounded number of the oldest batches that exceed the limits. Returns true if further batches exceed
+    /// them.
     pub(super) fn prune(&mut self, limits: &EventLimits) -> bool {
         for _ in 0..PRUNE_MAX {
             if !self.exceeds(limits) {

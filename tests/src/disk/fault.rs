@@ -18,29 +18,30 @@ pub enum Fault {
 /// A bug of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskBug {
-    /// Acknowledges a batch, and writes it at the next call.
+    /// Acknowledges a batch before it is written. The next call writes it.
     RepliesBeforeCommit,
     /// Writes a batch without syncing it.
     CommitsWithoutSync,
     /// Commits each change of a batch separately.
     TearsBatches,
-    /// Keeps numbers in 16 bits and times in seconds.
+    /// Stores numbers in 16 bits and times in whole seconds.
     NarrowColumns,
-    /// Keeps keys without the time of the last lift.
+    /// Stores keys without the time at which an operator last lifted their bans.
     ForgetsLifts,
-    /// Derives the last ids from the highest existing ones.
+    /// Takes the highest existing id of each kind for the last assigned one, so that ids of deleted records are
+    /// assigned again.
     ReusesIds,
-    /// Commits idempotency records after their effects.
+    /// Commits an idempotency record after the changes of its request, in a separate step.
     SplitsAnswers,
-    /// Notes the minute's usage as the day's.
+    /// Stores the usage of the minute as the usage of the day.
     MinuteNotedAsDay,
-    /// Notes the usage of an account once, and never again.
+    /// Stores the usage of an account once, and ignores all later usage.
     NotesUsageOnce,
-    /// Adds noted usage to the usage that was noted before.
+    /// Adds new usage to the stored usage instead of replacing it.
     AddsUsage,
-    /// Keeps batches without their events.
+    /// Stores batches without their events.
     ForgetsEvents,
-    /// Commits the events of a batch after its changes.
+    /// Commits the events of a batch after its changes, in a separate step.
     SplitsEvents,
 }
 

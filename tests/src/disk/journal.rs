@@ -45,7 +45,7 @@ impl DiskJournal {
             unreachable!("only batches are wrong")
         };
         let mut events = events;
-        // A part of a batch that a bug writes on its own has the events only if it is the first.
+        // If a bug writes a batch in several parts, the first part has all events.
         let mut entry = |changes| Entry::Batch { number, changes, last_ids, events: events.take() };
         match bug {
             DiskBug::RepliesBeforeCommit => {
@@ -59,7 +59,7 @@ impl DiskJournal {
             DiskBug::TearsBatches => {
                 for change in changes {
                     self.write(vec![entry(vec![change])])?;
-                    // The point at which the power may fail.
+                    // A pause between two changes, so that power cuts can hit it.
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
             }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use petstore_domain::{Limit, Timestamp, Window, WindowKind};
 use petstore_ports::{AddressVerdict, Cost};
 
-/// The counts of one minute. Its number never decreases, and a later minute begins with an empty table.
+/// The counts of one minute. The number of the minute never decreases, and a later minute begins with an empty table.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     number: u32,
@@ -16,7 +16,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Addresses with their own count.
+    /// The maximum number of addresses that have a separate count.
     const MAX: usize = 4_096;
 
     pub(super) fn take(
@@ -61,7 +61,7 @@ fn peer(address: IpAddr) -> u128 {
     }
 }
 
-/// All bits of an address. An IPv4 address is mapped into IPv6, which no routed /64 can equal.
+/// All bits of an address. An IPv4 address is mapped into IPv6; no routed /64 network can equal a mapped address.
 fn address_bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(four) => four.to_ipv6_mapped().to_bits(),

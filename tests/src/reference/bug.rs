@@ -1,75 +1,74 @@
 //! The bugs that can be planted.
 
-/// A bug of a store, each a known mistake of real stores.
+/// A bug of a store. Each bug is a known mistake of real stores.
 ///
-/// If a bug is a race, the store releases its lock in the middle and waits, so that the race shows in nearly
-/// every run.
+/// If a bug is a race, the store releases its lock in the middle and waits, so that the race shows in nearly every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// Decides, releases the lock, and then overwrites the current records with its decision.
     LostUpdate,
-    /// Decides on a stale view, and writes the stock as a difference: no update is lost, but more units are
-    /// sold than exist.
+    /// Decides on an outdated view, and writes the stock as a difference. No update is lost, but more units are sold
+    /// than exist.
     StaleView,
-    /// Locks only the pets of a footprint, as if no operation read a record that it does not write.
+    /// Detects concurrent changes only of the pets that it writes, as if an operation read no other records.
     WriteSkew,
     /// Writes the first change, releases the lock, then writes the others.
     TornCommit,
-    /// Waits between the first change and the others, where a caller may be dropped.
+    /// Waits between the first change and the others. If the caller is dropped during the wait, the others are lost.
     HalfWhenDropped,
-    /// Gives the units of a cancelled order back twice.
+    /// Returns the units of a cancelled order twice.
     GivenBackTwice,
-    /// Answers before it writes.
+    /// Answers before it writes the changes.
     EarlyReply,
-    /// Calls the operation again after its decision has been written.
+    /// Calls the operation again after the decision has been written.
     AskedAfterwards,
     /// Derives the next id from the highest existing one.
     IdReused,
-    /// Shows an operation every pet, named or not.
+    /// Shows every pet to an operation, including pets outside its footprint.
     GenerousView,
-    /// Asks for the footprint once.
+    /// Computes the footprint only once, without the records that the first ones lead to.
     FootprintOnce,
-    /// Releases the first names of a footprint while it loads the later ones.
+    /// Unlocks the first records of a footprint while it loads the later ones.
     FootprintLetGo,
     /// Decides without a lock and validates the records that it has read, but not the name indexes.
     NamesOverlooked,
-    /// The same, but only for operations that create nothing: a rename.
+    /// Has the bug of `NamesOverlooked`, but only for operations that create no record, such as a rename.
     RenamesOverlooked,
-    /// Keeps the index of names by the names as they were given, and searches it for the folded form.
+    /// Keeps names in the index without folding them, but searches the index for the folded form.
     NamesAsGiven,
     /// Decides without a lock and compares row versions, which start again for a pruned idempotency record.
     VersionsBeginAgain,
-    /// Loads piece by piece, and validates only if there is something to write.
+    /// Loads the records one by one, and validates them only if there is a change to write.
     RefusalsUnchecked,
     /// Fails every call after an operation has panicked.
     PanicSpreads,
-    /// Leaves out the record after a page's bound.
+    /// Skips a record whose id directly follows the place where a page begins.
     SkippingPage,
-    /// Reports more records whenever a page is full.
+    /// Reports that more records follow whenever a page is full.
     FullMeansMore,
     /// Reads a page for two statuses as two scans, one after the other.
     UnionOfScans,
-    /// Finds the orders of a list through their pets, and so no orders of a deleted pet.
+    /// Finds the orders of a list through their pets, and so finds no order whose pet has been deleted.
     OrdersJoined,
     /// Finds the pets of a list by an index of their values at creation.
     StaleIndex,
-    /// Keeps numbers in 16 bits, times in seconds, and no ship date in an idempotency record.
+    /// Stores numbers in 16 bits, times in whole seconds, and idempotency records without the ship date.
     NarrowColumns,
-    /// Keeps the expiry of a key, but not the end of its overlap with a successor.
+    /// Stores the expiry of a key, but not the end of its overlap with a successor.
     OverlapForgotten,
     /// Reads a record in two halves.
     TornRead,
     /// Caches every credential for ever.
     CredentialKept,
-    /// Writes a key back as it was read, and so overwrites a ban that was recorded meanwhile.
+    /// Writes a key as it was read earlier, and so overwrites a ban that was recorded in between.
     BanOverwritten,
-    /// Answers that a key is banned, but does not keep the ban.
+    /// Answers that a key is banned, but does not keep the ban, so that the next request is not refused for it.
     BanForgotten,
-    /// Has a ban in force only once it is recorded.
+    /// Enforces a ban only after it is recorded.
     BanWaitsForRecord,
-    /// Keeps a ban that it has decided in force although an operator has lifted it.
+    /// Enforces a ban that it has decided even after an operator has lifted the ban.
     BanOutlivesLift,
-    /// Keeps a key without the time of the last lift.
+    /// Stores a key without the time at which an operator last lifted its bans.
     LiftForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,
@@ -79,25 +78,27 @@ pub enum Bug {
     StrikesOutliveLift,
     /// Counts requests by reading and writing in two steps.
     WindowsRace,
-    /// Counts a request where only the usage was asked for.
+    /// Counts a request that only reads the usage.
     UsageCounts,
-    /// Begins a new window whenever the time is in another one, also in an earlier one.
+    /// Begins a new window whenever the time is outside the current one, even if the time is earlier.
     WindowFalls,
     /// Writes an idempotency record after the commit of its effect.
     RetryAfterCommit,
-    /// Each handle draws a block of ids at once, and gives them while others give higher ones.
+    /// Each handle reserves a block of ids, and still assigns ids of its block after other handles have assigned higher
+    /// ones.
     IdsDrawnAhead,
-    /// Each handle counts ids for itself.
+    /// Each handle counts ids separately, so that two handles assign the same id.
     IdsOfEachHandle,
-    /// Finds idempotency records and does not count them.
+    /// Stores and finds idempotency records, but reports that an account has none.
     RecordsUncounted,
     /// Prunes live idempotency records.
     PrunesLive,
-    /// Prunes windows that have ended, with the day's count in them, and complete orders.
+    /// Prunes ended minutes together with the count of the day, and complete orders.
     PrunesTooMuch,
     /// Never prunes anything.
     PrunesNothing,
-    /// Drops expired idempotency records in the call that only watches, so that no node counts them.
+    /// Drops expired idempotency records in the call `watch`, which must drop nothing. So the count of dropped records
+    /// misses them.
     WatchPrunes,
     /// Counts each IPv6 address separately.
     WideAddresses,
@@ -109,11 +110,13 @@ pub enum Bug {
     ResetKeepsAnswers,
     /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
-    /// Decides without a lock, adds the events, and validates only then: those of a discarded decision stay.
+    /// Decides without a lock, adds the events, and validates after that: the events of a discarded decision stay in
+    /// the log.
     EventsOfDiscarded,
-    /// Keeps the first event of a decision alone.
+    /// Keeps only the first event of a decision.
     FirstEventOnly,
-    /// Draws the positions of the events before it has the records: a slow writer inserts its events before later ones.
+    /// Draws the positions of the events before it loads the records: a slow writer inserts events before those that a
+    /// reader has already seen.
     PositionsBeforeRecords,
     /// Uses up a position for a decision without events.
     PositionsWithoutEvents,
@@ -125,13 +128,14 @@ pub enum Bug {
     EventsAfterReply,
     /// Adds the events of an idempotent request again when it is replayed.
     ReplayEmitsAgain,
-    /// Leaves out the event after a page's bound.
+    /// Skips the event directly after the place where a page begins.
     SkippingEventPage,
-    /// Says that a page has reached the last event that passed its filter.
+    /// Reports that a page has read the log only up to the last event that passed the filter, so that a reader without
+    /// a match never advances.
     EventPageStuck,
     /// Shows private events to every account.
     PrivateEventsShown,
-    /// Reads after an id of an earlier life as if it were of this one.
+    /// Reads after an id of an earlier epoch as if it were of the present one.
     EventEpochIgnored,
     /// Keeps the epoch of the log through a reset.
     ResetKeepsEventEpoch,
@@ -139,6 +143,6 @@ pub enum Bug {
     ResetKeepsEvents,
     /// Never wakes a reader that waits for events.
     FeedNeverWakes,
-    /// Does not wake a reader that waits for events when a reset begins a new life.
+    /// Does not wake a reader that waits for events when a reset begins a new epoch.
     FeedSleepsThroughResets,
 }

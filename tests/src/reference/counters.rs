@@ -13,9 +13,9 @@ use super::{Bug, ReferenceStore, State};
 pub(super) struct Counters {
     pub(super) windows: BTreeMap<AccountId, Windows>,
     pub(super) strikes: BTreeMap<KeyId, Strikes>,
-    /// The last ban of each key that was decided here, recorded or not.
+    /// The last ban of each key that this store has decided, recorded or not.
     pub(super) bans: BTreeMap<KeyId, Ban>,
-    /// The last lift of each key that was seen here.
+    /// The last time at which an operator lifted a ban of each key, as far as requests have shown it.
     pub(super) lifts: BTreeMap<KeyId, Timestamp>,
 }
 
@@ -39,7 +39,8 @@ impl State {
         Verdict::Admitted(after.usage(ask.limits))
     }
 
-    /// Clears the strikes that were counted before a lift that was not seen before.
+    /// Clears the strikes of a key when a request shows a newer lift of its ban, because the strikes were counted
+    /// before that lift.
     fn see_lift(&mut self, ask: &Ask) {
         let Some(lift) = ask.recorded_ban.lifted_at else { return };
         if self.counters.lifts.insert(ask.key, lift).is_none_or(|seen| seen < lift) {
@@ -47,7 +48,7 @@ impl State {
         }
     }
 
-    /// The refusal of a banned key: by a ban that was decided here, or by the recorded one.
+    /// The refusal of a banned key, by a ban that this store has decided or by the recorded ban.
     pub(super) fn banned(&self, ask: &Ask) -> Option<Verdict> {
         let recorded = ask.recorded_ban;
         let decided = self.counters.bans.get(&ask.key).copied();
@@ -57,7 +58,7 @@ impl State {
         Some(Verdict::Banned { until, unrecorded })
     }
 
-    /// Counts a refusal by a window: a strike, or a ban in its place.
+    /// Counts a request that a window refuses: as a strike, or as a ban if the strikes are used up.
     pub(super) fn strike(&mut self, ask: &Ask, windows: Windows) -> Verdict {
         let usage = windows.at(ask.now).usage(ask.limits);
         let strikes = self.counters.strikes.entry(ask.key).or_default();

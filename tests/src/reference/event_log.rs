@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{Bug, ReferenceStore};
 
-/// All events of one life, by their positions. None is dropped.
+/// All events of one epoch, by their positions. No event is dropped.
 #[derive(Debug)]
 pub(super) struct EventLog {
     epoch: u64,
@@ -41,20 +41,21 @@ impl EventLog {
         self.extend_to(position);
     }
 
-    /// Moves the end of the log to this position, unless it is there already.
+    /// Moves the end of the log forward to this position, but never back, and wakes the readers.
     pub(super) fn extend_to(&mut self, position: Position) {
         self.last = self.last.max(position);
         self.end.send_replace(LogEnd { epoch: self.epoch, last: self.last });
     }
 
-    /// Begins a new life, without events.
+    /// Begins a new epoch, without events.
     pub(super) fn restart(&mut self, epoch: u64) {
         (self.epoch, self.last) = (epoch, Position::START);
         self.events.clear();
         self.extend_to(Position::START);
     }
 
-    /// The same, on a new channel: see [`Bug::FeedSleepsThroughResets`].
+    /// Begins a new epoch as [`restart`](Self::restart) does, but with a new channel that waiting readers do not use:
+    /// see [`Bug::FeedSleepsThroughResets`].
     pub(super) fn restart_on_a_new_channel(&mut self, epoch: u64) {
         self.end = watch::Sender::new(LogEnd { epoch, last: Position::START });
         self.restart(epoch);
@@ -127,7 +128,7 @@ impl EventFeed for ReferenceStore {
             let found = end.wait_for(|end| *end != known && !never_wakes).await.map(|end| *end);
             match found {
                 Ok(end) => end,
-                // The store is gone.
+                // The channel closes with the store, so no event can come any more.
                 Err(_) => std::future::pending().await,
             }
         })

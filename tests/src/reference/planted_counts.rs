@@ -7,7 +7,7 @@ use super::planted_reads::pause_blocking;
 use super::{Bug, ReferenceStore};
 
 impl ReferenceStore {
-    /// Takes one request in two steps, or by a window that may decrease, if the bug is one of these.
+    /// Takes one request with the planted bug if the bug affects this request. Returns none otherwise.
     pub(super) fn take_with_bug(&self, ask: &Ask) -> Option<Verdict> {
         let mut state = self.lock();
         match self.bug? {

@@ -9,14 +9,15 @@ use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
 use super::planted_writes::pause;
 use super::{Bug, ReferenceStore, State};
 
-/// Positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than any has events.
+/// The number of positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than a decision has
+/// events.
 const DRAWN: u64 = 8;
 
 /// The events of each idempotent request, for [`Bug::ReplayEmitsAgain`].
 pub(super) type EmittedByRequest = BTreeMap<IdempotencyId, Changes>;
 
 impl Bug {
-    /// Returns whether it is one of writing events.
+    /// Returns whether this bug writes wrong events.
     pub(super) fn is_of_events(self) -> bool {
         use Bug::{
             EventsAfterRecords, EventsAfterReply, EventsBeforeRecords, FirstEventOnly,
@@ -34,7 +35,7 @@ impl Bug {
         )
     }
 
-    /// The query of a page, with the bug if it is one of reading.
+    /// Returns the query of a page. If this bug concerns reading pages, the query is changed.
     pub(super) fn distort_query(self, query: EventQuery) -> EventQuery {
         match self {
             Self::EventEpochIgnored => EventQuery { epoch: None, ..query },
@@ -52,10 +53,10 @@ impl Bug {
         }
     }
 
-    /// A page, with the bug if it is one of reading.
+    /// Returns a page. If this bug concerns reading pages, the page is changed.
     pub(super) fn distort_page(self, query: &EventQuery, read: EventRead) -> EventRead {
         match read {
-            // The position of the last event that passed: a filter that none passes gets no further.
+            // The page ends at its last event, so a page without an event does not advance.
             EventRead::Page(mut page) if self == Self::EventPageStuck => {
                 let first = match query.order {
                     PageOrder::Ascending => Position::START,
@@ -98,7 +99,7 @@ impl ReferenceStore {
         }
     }
 
-    /// Writes records and events in two steps. Writers take turns, readers come between the steps.
+    /// Writes records and events in two steps. Only one writer runs at a time, but readers may run between the steps.
     async fn transact_in_two_steps(&self, bug: Bug, transition: &dyn Transition) -> Result<(), StoreError> {
         let _turn = self.turn.lock().await;
         let changes = self.lock().tables.decide(transition)?.unwrap_or_default();
@@ -124,7 +125,7 @@ impl ReferenceStore {
 }
 
 impl State {
-    /// The first of the positions for one decision.
+    /// Draws the positions for one decision, and returns the first.
     fn draw_positions(&mut self) -> Position {
         let first = self.drawn_positions + 1;
         self.drawn_positions += DRAWN;

@@ -9,10 +9,10 @@ use petstore_ports::{StoreError, Transition};
 use super::{Bug, ReferenceStore};
 use crate::subject::{AnotherHandle, Subject};
 
-/// Ids that a handle draws at once with [`Bug::IdsDrawnAhead`].
+/// The number of ids that a handle reserves at once with [`Bug::IdsDrawnAhead`].
 const BLOCK: u64 = 32;
 
-/// The ids that one handle gives to pets by itself.
+/// The ids that one handle assigns to pets without asking the store.
 #[derive(Debug, Default)]
 pub(super) struct OwnIds(Mutex<Block>);
 
@@ -30,12 +30,12 @@ impl ReferenceStore {
         Self { state, bug: self.bug, own_ids: OwnIds::default(), turn }
     }
 
-    /// The ports of this store, with further handles.
+    /// The ports of this store as a subject, which can also open further handles.
     pub fn subject(self: &Arc<Self>) -> Subject {
         Subject { another: Some(Arc::clone(self) as _), ..Subject::of(self) }
     }
 
-    /// Runs a transition with an id for pets that this handle has chosen by itself.
+    /// Runs a transition with a pet id that this handle has chosen without asking the store.
     pub(super) fn transact_with_own_ids(
         &self,
         bug: Bug,
@@ -67,7 +67,7 @@ impl AnotherHandle for ReferenceStore {
     }
 }
 
-/// A transition that is given this id for a pet, whatever the view says.
+/// A transition that gets this id for a new pet, whatever id the view has.
 struct WithOwnId<'t> {
     transition: &'t dyn Transition,
     next: PetId,

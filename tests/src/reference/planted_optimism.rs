@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl Bug {
-    /// Returns whether it is one of this file.
+    /// Returns whether this bug is planted in this file.
     pub(super) fn is_of_optimism(self) -> bool {
         use Bug::{
             EventsOfDiscarded, NamesOverlooked, RefusalsUnchecked, RenamesOverlooked, VersionsBeginAgain,
@@ -34,7 +34,8 @@ impl Bug {
 }
 
 impl ReferenceStore {
-    /// Retries until the view is still valid, as far as the bug checks it.
+    /// Runs a transition, and repeats it until its view is still valid at the time of writing. The bug decides which
+    /// part of the view is checked.
     pub(super) fn transact_by_looking_again(
         &self,
         bug: Bug,
@@ -63,7 +64,8 @@ impl ReferenceStore {
         }
     }
 
-    /// Loads the footprint; piece by piece if it is not validated afterwards.
+    /// Loads the footprint. With [`Bug::RefusalsUnchecked`] each record is loaded in a separate step, so that the view
+    /// may be inconsistent.
     fn look(&self, bug: Bug, transition: &dyn Transition) -> Seen {
         let mut view = View::default();
         if bug == Bug::RefusalsUnchecked {
@@ -116,7 +118,8 @@ impl State {
         })
     }
 
-    /// Writes, and counts the writes of each idempotency record's row; a pruned row starts again at one.
+    /// Writes the changes, and counts the writes of each idempotency record's row. The count of a pruned row starts
+    /// again at one.
     fn apply_and_count(&mut self, changes: Changes) {
         for change in changes {
             if let Change::Idempotency(record) = &change {

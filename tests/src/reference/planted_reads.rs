@@ -9,7 +9,7 @@ use petstore_ports::{Credential, OrderFilter, PetFilter};
 
 use super::ReferenceStore;
 
-/// Lets other threads run in between.
+/// Pauses, so that other threads run between two steps of a bug.
 pub(super) fn pause_blocking() {
     for _ in 0..20 {
         yield_now();
@@ -28,7 +28,7 @@ impl ReferenceStore {
         pets
     }
 
-    /// The pets that separate scans for each status found, one scan after the other.
+    /// The pets with these statuses, found by a separate scan for each status.
     pub(super) fn union_of_scans(&self, filter: &PetFilter) -> BTreeMap<PetId, PetRecord> {
         let mut found = BTreeMap::new();
         for status in PetStatus::ALL.into_iter().filter(|status| filter.statuses.admits(*status)) {
@@ -39,7 +39,7 @@ impl ReferenceStore {
         found
     }
 
-    /// All orders; with a pet in the filter, only if that pet exists.
+    /// All orders. If the filter names a pet, only the orders whose pet exists.
     pub(super) fn joined_with_their_pets(&self, filter: &OrderFilter) -> BTreeMap<OrderId, OrderRecord> {
         let state = self.lock();
         let mut orders = state.tables.orders.clone();
@@ -49,7 +49,7 @@ impl ReferenceStore {
         orders
     }
 
-    /// A pet whose name and whose category were read one after the other.
+    /// A pet whose name was read before its category and its stock.
     pub(super) fn torn_pet(&self, id: PetId) -> Option<PetRecord> {
         let mut first = self.lock().tables.pets.get(&id).cloned()?;
         pause_blocking();
@@ -59,7 +59,7 @@ impl ReferenceStore {
         Some(first)
     }
 
-    /// The credential that was found first under this key.
+    /// The credential that was the first one found for this key, even if it has changed since.
     pub(super) fn kept(&self, credential: Option<Credential>) -> Option<Credential> {
         static KEPT: Mutex<BTreeMap<(usize, KeyId), Credential>> = Mutex::new(BTreeMap::new());
         let store = Arc::as_ptr(&self.state).addr();

@@ -1,4 +1,4 @@
-//! Planted bugs of storage: values that do not fit, and records that are pruned by mistake.
+//! Planted bugs of stored values: values lose a part when they are stored, and records are pruned by mistake.
 
 use petstore_domain::{Change, FoldedName, Outcome, Timestamp, WindowKind};
 
@@ -23,7 +23,7 @@ impl NameIndex {
     }
 }
 
-/// The bug [`super::Bug::NarrowColumns`], and that of a disk.
+/// The bug [`super::Bug::NarrowColumns`], which [`DiskBug::NarrowColumns`](crate::DiskBug::NarrowColumns) shares.
 pub(crate) fn narrow(change: &mut Change) {
     match change {
         Change::Pet(record) => record.stock &= 0xFFFF,

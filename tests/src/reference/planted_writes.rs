@@ -11,7 +11,7 @@ use super::planted_reads::pause_blocking;
 use super::planted_values::{forget_lift, forget_overlap, narrow};
 use super::{Bug, ReferenceStore, State};
 
-/// Lets other threads run in between.
+/// Pauses, so that other threads run between two steps of a bug.
 pub(super) async fn pause() {
     for _ in 0..3 {
         yield_now();
@@ -19,14 +19,14 @@ pub(super) async fn pause() {
     }
 }
 
-/// The late changes of a transition, and the pets at the time of its decision.
+/// The changes of a transition that are written in a later step, and the pets at the time of its decision.
 struct Late {
     changes: Vec<Change>,
     pets: BTreeMap<PetId, PetRecord>,
 }
 
 impl ReferenceStore {
-    /// Runs a transition, with the bug if it is one of writing.
+    /// Runs a transition with this bug if the bug concerns writing, and without a bug otherwise.
     pub(super) async fn transact_with(
         &self,
         bug: Bug,
@@ -48,7 +48,7 @@ impl ReferenceStore {
         if bug.is_of_optimism() {
             return self.transact_by_looking_again(bug, transition);
         }
-        // One step, unless the bug splits it.
+        // A transition is one step, unless the bug splits it.
         let step = self.lock().step(bug, transition);
         if step.is_err() && bug == Bug::PanicSpreads {
             self.die();
@@ -57,7 +57,7 @@ impl ReferenceStore {
         Ok(())
     }
 
-    /// Writes the changes that the step has left.
+    /// Writes the changes that the first step has not written.
     async fn write_late(&self, bug: Bug, late: Late) {
         if late.changes.is_empty() {
             return;
@@ -97,7 +97,8 @@ impl ReferenceStore {
         }
     }
 
-    /// Loads the first records in one step and the others in another, without a check of the first.
+    /// Loads the first records in one step and the others in a later one, without checking whether the first ones have
+    /// changed in between.
     async fn transact_in_two_looks(&self, transition: &dyn Transition) {
         let mut view = View::default();
         let first = transition.footprint(&view);
@@ -166,7 +167,7 @@ impl State {
         };
         match bug {
             Bug::GivenBackTwice => self.apply_and_give_back_again(now),
-            // Only operations on one pet: the others would be refused the second time.
+            // Limited to operations on one pet, because other operations would be refused the second time.
             Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
                 self.apply_all(now);
                 self.tables.decide(transition)?;
@@ -185,7 +186,7 @@ impl State {
         }
     }
 
-    /// Writes the stock, and the number of open orders, as differences.
+    /// Writes the stock and the number of open orders as differences from the values at the decision.
     fn apply_differences(&mut self, late: Late) {
         for change in late.changes {
             let Change::Pet(mut after) = change else {
@@ -202,7 +203,7 @@ impl State {
         }
     }
 
-    /// Writes if the pets that it writes are unchanged, and checks no others.
+    /// Writes the changes if the pets among them are unchanged since the decision. Other records are not checked.
     fn apply_unless_written(&mut self, late: Late) {
         let untouched = late.changes.iter().all(|change| match change {
             Change::Pet(record) => late.pets.get(&record.pet.id) == self.tables.pets.get(&record.pet.id),
@@ -232,7 +233,7 @@ impl State {
     }
 }
 
-/// A transition that also names every pet.
+/// A transition whose footprint also names every pet.
 struct Wide<'a>(&'a dyn Transition, Vec<PetId>);
 
 impl Transition for Wide<'_> {
@@ -247,7 +248,7 @@ impl Transition for Wide<'_> {
     }
 }
 
-/// A transition that names only its first footprint.
+/// A transition whose footprint does not grow, so its view lacks the records that only a loaded record names.
 struct Narrow<'a>(&'a dyn Transition);
 
 impl Transition for Narrow<'_> {

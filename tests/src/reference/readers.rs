@@ -45,7 +45,7 @@ impl ReferenceStore {
 
 #[async_trait]
 impl StoreHealth for ReferenceStore {
-    /// It can always write.
+    /// Always succeeds, because a store in memory can always write.
     async fn check(&self, _: Timestamp) -> Result<(), StoreError> {
         Ok(())
     }

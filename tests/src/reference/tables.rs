@@ -34,7 +34,7 @@ fn next(last: &mut u64) -> u64 {
 }
 
 impl Tables {
-    /// The changes of the transition, if there are any. A panic in it fails only this transition.
+    /// The changes of the transition, if there are any. A panic of the transition fails only this transition.
     pub(super) fn decide(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let mut view = View::default();
@@ -106,7 +106,7 @@ impl Tables {
         }
     }
 
-    /// Keeps accounts and keys, and the records that a bug keeps.
+    /// Removes everything but accounts and keys. A bug may also keep the ids or the idempotency records.
     pub(super) fn clear_shop(&mut self, keeps_ids: bool, keeps_answers: bool) {
         self.pets.clear();
         self.categories.clear();
@@ -119,7 +119,7 @@ impl Tables {
         }
     }
 
-    /// Skips the existing ids.
+    /// Advances the last assigned ids to the highest ids of the records.
     pub(super) fn skip_given(&mut self) {
         let LastIds { pet, category, order, .. } = &mut self.given;
         *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
@@ -129,20 +129,20 @@ impl Tables {
         *pet = (*pet).max(self.orders.values().map(|record| record.order.pet_id.get()).max().unwrap_or(0));
     }
 
-    /// The bug [`super::Bug::IdsDrawnAhead`]: gives so many ids of pets at once, and says which is the first.
+    /// The bug [`super::Bug::IdsDrawnAhead`]: reserves this many ids for pets, and returns the first.
     pub(super) fn draw_pets(&mut self, count: u64) -> u64 {
         let first = self.given.pet + 1;
         self.given.pet += count;
         first
     }
 
-    /// The bug [`super::Bug::IdReused`]: forgets which pets there have been.
+    /// The bug [`super::Bug::IdReused`]: sets the last assigned id to the highest id of an existing pet.
     pub(super) fn forget_the_deleted_pets(&mut self) {
         self.given.pet = self.pets.keys().next_back().map_or(0, |id| id.get());
     }
 }
 
-/// An id from its counter.
+/// Returns an id that was made from a counter.
 fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
     id.expect("a store of 2^53 records is out of memory first")
 }

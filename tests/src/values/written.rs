@@ -21,7 +21,8 @@ use crate::together::together;
 const MANY: u32 = 256;
 const CALLERS: u32 = 8;
 
-/// Names that differ, exactly and without regard to case. The last has the maximum length, of four-byte characters.
+/// Names that differ, exactly and without regard to case. The last one has the maximum length and consists of four-byte
+/// characters.
 fn names() -> Vec<String> {
     let odd = ["Ωμέγα 猫", "Éclé", "E\u{301}tage", "O'Hara; -- \"%_\\", "🏳\u{fe0f}\u{200d}🌈", "null", "-1"];
     odd.map(str::to_owned).into_iter().chain(["🦤".repeat(NAME_MAX)]).collect()
@@ -33,7 +34,7 @@ fn descriptions() -> Vec<Option<Description>> {
     texts.map(|text| text.map(|text| Description::parse(text).expect("a description"))).to_vec()
 }
 
-/// Both ends of the range of time, and both sides of the bounds of seconds in 32 bits; with milliseconds.
+/// Both ends of the range of times, and both sides of the bounds of seconds in 32 bits. The times have milliseconds.
 fn times() -> Vec<Option<Timestamp>> {
     let bounds = [-1, 0, 1_999, i64::from(i32::MAX) * 1_000 + 1_001, i64::from(u32::MAX) * 1_000 + 1_001];
     let times = bounds.map(|millis| Some(Timestamp::from_millis(millis).expect("a time")));
@@ -80,7 +81,7 @@ async fn write_categories(subject: &Subject, written: &mut Snapshot) {
     }
 }
 
-/// One of each name, and many in one category.
+/// Writes one pet of each name, and many pets in one category.
 async fn write_pets(subject: &Subject, written: &mut Snapshot) {
     let [home, full] = [0, 1].map(|index| written.categories[index].category.id);
     for (name, status) in names().iter().zip(PetStatus::ALL.into_iter().cycle()) {
@@ -120,7 +121,7 @@ async fn write_orders(subject: &Subject, written: &mut Snapshot) {
     let home = written.categories[0].category.id;
     write_ordered_pet(subject, home, written).await;
     write_sold_pet(subject, home, written).await;
-    // An order of the maximum quantity, for each time.
+    // Places one order of the maximum quantity for each time.
     let (id, mut ordered) = stocked(subject, home).await;
     for ship_date in times() {
         let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };
@@ -156,7 +157,8 @@ async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
     (id, record)
 }
 
-/// Returned units raise the stock above the settable maximum; then many orders follow.
+/// Writes a pet whose stock is above the maximum that a request may set, because a cancelled order returned units. Then
+/// writes many orders of this pet.
 async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let (id, record) = stocked(subject, home).await;
     let largest = place_order(id, OrderQuantity::MAX.into());
@@ -175,7 +177,7 @@ async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Sn
     });
 }
 
-/// A complete order, and a pet whose last unit it was.
+/// Writes a complete order, and its pet, which is sold because the order had its last unit.
 async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let sold = NewPet { status: Some(PetStatus::Sold), ..create_pet("Rex", home, None).new };
     let id = subject.run(create_pet("Rex", home, None)).await.expect("its category is there").value.id;
@@ -183,12 +185,12 @@ async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snaps
     subject.run(complete_order(order)).await.expect("the order is open");
     let open = open_order(order, id, 1, Some(at(0)));
     written.orders.push(OrderRecord { order: Order { complete: true, ..open.order }, version: version(2) });
-    // On hold when the last unit was ordered, and sold when the order was complete.
+    // The order changed the pet to pending, and completing the order changed it to sold.
     let pet = PetRecord { version: version(3), item_version: version(3), ..PetRecord::new(id, sold) };
     written.pets.push(pet);
 }
 
-/// One of each name, plan, time and scope; half of the keys are revoked.
+/// Writes an account and a key for each name, plan, time and scope. Half of the keys are revoked.
 async fn write_accounts(subject: &Subject, written: &mut Snapshot) {
     let scopes = ["read", "write", "read,write"].map(|list| Scopes::parse(list).expect("scopes"));
     let rows =

@@ -31,7 +31,7 @@ impl<'d> Part<'d> {
         self.value
     }
 
-    /// Another part of the same document, with its reference resolved.
+    /// Returns another part of the same document. If `value` is a reference, the part is the target of the reference.
     pub(super) fn at(self, value: &'d Value) -> Self {
         let Some(reference) = value.get("$ref") else { return Self { value, ..self } };
         let pointer = reference.as_str().and_then(|reference| reference.strip_prefix('#'));
@@ -54,7 +54,7 @@ impl<'d> Part<'d> {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// Returns whether a flag in it is set.
+    /// Returns whether this flag of the part is set.
     pub(super) fn is(self, name: &str) -> bool {
         self.value[name] == true
     }

@@ -1,9 +1,9 @@
 //! Compatibility within version 1: the contract only adds to the one that was released last.
 //!
-//! Each rule names a change that breaks a client, and `planted.rs` shows that each is detected. An unknown
-//! OpenAPI keyword fails the test, so that nothing is silently left uncompared. `x-stability` states the
-//! guarantee of an operation: an experimental operation may break at any time; a beta one if the released
-//! document gave notice of it (`x-change-notice`, the first day on which it may).
+//! Each rule names a change that breaks a client, and `planted.rs` shows that each such change is detected. An unknown
+//! OpenAPI keyword fails the test, so that nothing is silently left uncompared. `x-stability` states how far clients
+//! can rely on an operation. An experimental operation may break at any time. A beta operation may break if the
+//! released document announced it: `x-change-notice` is the first day on which it may.
 
 mod document;
 mod operations;

@@ -75,7 +75,7 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// Returns whether clients were told that it may break.
+    /// Returns whether the released document announced that this operation may break.
     fn may_break(self) -> bool {
         match self.stability() {
             Stability::Experimental => true,
@@ -84,14 +84,15 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// Its parameters by place and name. The operation's parameters override the path's.
+    /// The operation's parameters by place and name. They override the parameters of the path.
     fn parameters(self) -> BTreeMap<(&'d str, &'d str), Part<'d>> {
         let lists = [self.path, self.this].map(|part| &part.value()["parameters"]);
         let parameters = lists.into_iter().flat_map(items).map(|one| self.root.at(one));
         parameters.map(|one| ((one.word("in"), one.word("name")), one)).collect()
     }
 
-    /// Its security requirements: its own, or else the whole document's.
+    /// The security requirements of the operation: those that the operation states, or else those of the whole
+    /// document.
     fn security(self) -> &'d Value {
         self.this.value().get("security").unwrap_or(&self.root.value()["security"])
     }

@@ -1,8 +1,8 @@
 //! Schemas: whether values of the one schema are still valid for the other.
 //!
-//! A value that a client sends must be valid for the present schema if it was for the released one. A value
-//! that it receives must be valid for the released schema if it is for the present one. So one comparison
-//! serves both directions.
+//! A value that a client sends must be valid for the present schema if it was valid for the released one. A value that
+//! a client receives must be valid for the released schema if it is valid for the present one. So one comparison serves
+//! both directions, with the schemas exchanged.
 
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
         "pattern" | "not" => !after.is_null() && before != after,
         "nullable" => before == true && after != true,
         "additionalProperties" => after == false && before != false,
-        // The default defines a request without the member; in an answer it has no meaning.
+        // In a request, a missing member means the default. In an answer the default has no meaning.
         "default" => direction == Direction::Sent && before != after,
         "enum" => narrows_choice(from, to, direction),
         _ if LOWER_BOUNDS.contains(&keyword) => match (before.as_i64(), after.as_i64()) {
@@ -92,7 +92,8 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
     }
 }
 
-/// An open enumeration in an answer may gain values, as the document announces, but must keep its own.
+/// Returns whether an enumeration loses values that it must keep. An open enumeration in an answer may gain values,
+/// because the document announces that, but must keep its present ones.
 fn narrows_choice(from: &Rules<'_>, to: &Rules<'_>, direction: Direction) -> bool {
     let (before, after) = (rule(from, "enum"), rule(to, "enum"));
     let lost = |from: &Value, to: &Value| items(from).any(|word| !items(to).any(|other| other == word));

@@ -89,7 +89,7 @@ fn refusals_before_the_key_check_show_the_quota_of_the_address_and_cost_nothing(
     for status in [401, 401, 429] {
         assert_eq!(anonymous.get("/v1/pets").status, status);
     }
-    // Preflights of a page in the browser still pass.
+    // A preflight of a browser is still answered, although the address has used up its limit.
     assert_eq!(anonymous.send("OPTIONS", "/v1/pets", &[], None).status, 204);
 }
 
@@ -100,15 +100,15 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
     let from =
         |forwarded: &str| anonymous.send("GET", "/v1/pets", &[("x-forwarded-for", forwarded)], None).status;
     assert_eq!([from("10.0.0.1"), from("10.0.0.1"), from("10.0.0.2")], [401, 429, 401]);
-    // A client may have invented the entries before the last untrusted address.
+    // The last address that is not a trusted proxy counts. A client may have invented the entries before it.
     assert_eq!([from("10.9.9.9, 10.0.0.3"), from("10.8.8.8, 10.0.0.3")], [401, 429]);
     // A trusted proxy in the chain is skipped.
     assert_eq!(from("10.0.0.3, 127.0.0.1"), 429);
-    // An entry that is no address ends the chain: the proxy's own address counts.
+    // An entry that is not an address ends the evaluation of the chain, so the proxy's own address counts.
     assert_eq!([from("junk"), from("10.0.0.4, junk, 127.0.0.1"), from("")], [401, 429, 429]);
-    // An IPv6 prefix of one household counts as one address.
+    // The addresses of one IPv6 /64 network count as one address.
     assert_eq!([from("2001:db8::1"), from("2001:db8::2"), from("2001:db8:0:1::1")], [401, 429, 401]);
-    // An unreadable header line ends the chain too: the client may have sent the lines before it.
+    // An unreadable header line also ends the evaluation, because the client may have sent the lines before it.
     let unreadable = |host: u8| {
         let head = format!(
             "GET /v1/pets HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 10.7.0.{host}\r\nx-forwarded-for: "
@@ -117,7 +117,7 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
         anonymous.exchange(&bytes, false).status
     };
     assert_eq!([unreadable(1), unreadable(2)], [429; 2], "the proxy's own count is used up");
-    // Entries may have a port, with brackets for IPv6; list elements may be empty.
+    // An entry may have a port, and then an IPv6 address is in brackets. An element of the list may be empty.
     assert_eq!([from("10.0.0.5:443"), from("[2001:db8:1::1]:443"), from("[2001:db8:2::1]")], [401; 3]);
     assert_eq!([from("10.0.0.5, "), from("10.0.0.5,,127.0.0.1"), from("[2001:db8:2::9]")], [429; 3]);
 }

@@ -1,4 +1,4 @@
-//! Keys: their presentation, and the answers to invalid ones.
+//! Keys: the headers that present a key, and the answers to invalid keys.
 
 use std::time::Duration;
 
@@ -180,7 +180,7 @@ fn a_rotated_key_stays_valid_for_the_overlap() {
     let (old, id) = key(&shop, None);
     let rotated = shop.block_on(shop.service.rotate_key(id, Duration::from_hours(1))).unwrap();
     let new = Client { key: Some(rotated.secret.reveal().to_owned()), ..old.clone() };
-    // One account, one quota.
+    // Both keys belong to one account, so they share its quota.
     assert_eq!(old.get("/v1/pets").number("x-ratelimit-remaining"), 59);
     assert_eq!(new.get("/v1/pets").number("x-ratelimit-remaining"), 58);
     shop.clock.advance(Duration::from_hours(1));

@@ -23,7 +23,7 @@ fn key(shop: &Shop, plan: Plan) -> (Client, KeyId) {
     (client, made.key.id)
 }
 
-/// Uses the minute up and asks until the key is banned. Returns the Retry-After of the ban.
+/// Uses up the minute, and then sends requests until the key is banned. Returns the Retry-After of the ban.
 fn get_banned(client: &Client) -> u64 {
     let mut caller = Caller::of(client);
     assert_eq!(caller.get("/v1/pets").status, 200);
@@ -120,7 +120,8 @@ fn each_further_ban_within_a_day_doubles_up_to_a_day() {
         shop.clock.advance(Duration::from_secs(length));
         expected = (2 * expected).min(86_400);
     }
-    // The last ban took a day. It is forgotten a day after its end, not when it ends.
+    // This ban of a day is remembered until a day after its end, which is 48 hours after its start. Then the next ban
+    // has the first length.
     assert_eq!(get_banned(&client), 86_400);
     shop.clock.advance(Duration::from_hours(48));
     assert_eq!(get_banned(&client), 120);

@@ -160,7 +160,7 @@ fn a_client_that_waits_for_100_gets_it_or_the_refusal() {
     assert_eq!(connection.read_answer(false).unwrap().status, 100);
     connection.send(&body);
     assert_eq!(connection.read_answer(false).unwrap().status, 201);
-    // The connection stays open.
+    // The connection stays open after the answer.
     connection.send(&request(&stall.client, "GET", "/health", &[], b""));
     assert_eq!(connection.read_answer(false).unwrap().status, 200);
     for (client, path, status) in [
@@ -207,7 +207,7 @@ fn a_body_that_ends_early_or_is_framed_wrongly_creates_nothing() {
 fn no_request_is_smuggled_in_a_body() {
     let stall = Stall::open();
     let inner = String::from_utf8(request(&stall.client, "DELETE", "/v1/categories/1", &[], b"")).unwrap();
-    // Two lengths that differ, a length and chunks, chunks that are not the last coding.
+    // Framings with which two programs may disagree about the end of the body.
     for framing in [
         "content-length: 2\r\ncontent-length: 3\r\n",
         "content-length: 2\r\ntransfer-encoding: chunked\r\n",
@@ -249,7 +249,8 @@ fn a_client_that_has_closed_its_half_gets_its_answer() {
     barrier.close();
     let mut connection = half_closed(&post);
     barrier.wait_for_one();
-    // Both threads of the server have served others since, so they have seen that this client closed its half.
+    // By now both threads of the server have served other requests, so they have noticed that this client closed its
+    // half.
     for _ in 0..40 {
         assert_eq!(stall.client.get("/health").status, 200);
     }
@@ -267,7 +268,7 @@ fn pipelined_requests_are_answered_in_order() {
         let name = json!({"name": format!("c{number}")}).to_string();
         batch.extend(request(&stall.client, "POST", "/v1/categories", &[], name.as_bytes()));
         batch.extend(request(&stall.client, "GET", &format!("/v1/categories?name=c{number}"), &[], b""));
-        // A request that is refused with its body unread does not block the next one.
+        // A refused request whose body was not read does not block the next request.
         batch.extend(request(&stall.client, "POST", "/v1/nothing", &[], b"{}"));
     }
     connection.send(&batch);

@@ -57,7 +57,7 @@ fn a_category_may_change_the_case_of_its_own_name_but_not_take_anothers() {
     {
         assert_eq!(refused.outcome(), (409, "category_exists".to_owned()));
     }
-    // A name that was given up is free again.
+    // After a rename the old name can be used again.
     client.patch(&path, &json!({"name": "Hounds"}));
     assert_eq!(client.post("/v1/categories", &json!({"name": "Dogs"})).status, 201);
 }

@@ -24,7 +24,7 @@ pub(crate) struct Loops<'l> {
     pub(crate) crowd_leaves: &'l dyn Fn() -> bool,
     /// Returns true once the server has seen the crowd leave.
     pub(crate) has_left: &'l dyn Fn() -> bool,
-    /// The time for which the few clients continue after that.
+    /// The time for which the few clients continue after the crowd has left.
     pub(crate) time: Duration,
 }
 
@@ -57,7 +57,8 @@ impl Loops<'_> {
         })
     }
 
-    /// Sends requests while `goes_on` is set, and records the statuses of those that were sent while `counts` was set.
+    /// Sends requests while `goes_on` is set. Records the status of each answer whose request was sent while `counts`
+    /// was set.
     fn client(
         &self,
         goes_on: &Rc<Cell<bool>>,

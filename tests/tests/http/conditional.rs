@@ -19,7 +19,7 @@ fn resources(stall: &Stall) -> [String; 4] {
     ]
 }
 
-/// The n-th of several changes that return to the same content.
+/// Makes the body of the n-th change of a series that returns to the same content repeatedly.
 type Change = fn(u64) -> Value;
 
 fn tag(answer: &Answer) -> String {
@@ -255,7 +255,7 @@ fn a_server_may_require_if_match() {
     );
     let named = [("if-match", "*")];
     assert_eq!(stall.client.send("PATCH", &item, &named, Some(&json!({"quantity": 2}))).status, 200);
-    // A creation has no version to name.
+    // A creation needs no If-Match, because the resource has no version yet.
     assert_eq!(stall.client.post("/v1/pets", &whole).status, 201);
 }
 

@@ -64,7 +64,8 @@ fn every_error_code_belongs_to_an_answer() {
     assert_eq!(answered, document::error_codes().collect());
 }
 
-/// The contract's reader looks for both headers among the parameters.
+/// A reader of the contract looks for both headers among the parameters, so an operation that lists one must list the
+/// other.
 #[test]
 fn an_operation_that_takes_if_match_takes_if_none_match() {
     for operation in document::operations().iter().filter(|one| one.takes("If-Match")) {
@@ -72,7 +73,8 @@ fn an_operation_that_takes_if_match_takes_if_none_match() {
     }
 }
 
-/// Some generators read the response type from the operation only, and generate a void method otherwise.
+/// Some generators read the type of a response only from the operation itself, and generate a void method if it is
+/// defined elsewhere.
 #[test]
 fn every_success_with_a_body_is_defined_at_its_operation() {
     for operation in document::operations() {
@@ -89,7 +91,8 @@ fn every_example_fits_its_schema() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A mock server that finds an example at the schema answers every request with it and ignores the answer's own.
+/// Some mock servers answer every request with the example of the schema if it has one, and ignore the example of the
+/// answer.
 #[test]
 fn a_schema_has_an_example_unless_an_answer_has_its_own() {
     assert_eq!(examples::misplaced(), Vec::<&str>::new());
@@ -137,7 +140,8 @@ fn no_other_method_is_allowed() {
                 continue;
             }
             let answer = ValidRequest::of(operations[0]).with_method(method).send(&client);
-            // The path gives this answer, so it must match the documentation of each of its operations.
+            // The server answers an unknown method for the whole path, so the answer must match the documentation of
+            // each operation there.
             for operation in &operations {
                 checker.expect(operation, &answer, 405, "method_not_allowed");
             }
@@ -209,7 +213,7 @@ fn options_lists_the_methods_and_counts_nothing() {
     let (shop, client) = stock::open();
     let left = || {
         let account = client.get("/v1/rate-limit").json();
-        // A request without a key that counts, so that the count of the address is known. It is subtracted below.
+        // This request has no key and counts for its address. It shows how much is left, and is subtracted below.
         (
             account["minute"]["remaining"].clone(),
             shop.anonymous().get("/v1/pets").number("x-ratelimit-remaining"),
@@ -262,7 +266,7 @@ fn the_document_is_served_as_it_is() {
     assert!(answer.body == OPENAPI.as_bytes(), "the document was changed on its way");
 }
 
-/// The methods of a path: HEAD on every path with GET, OPTIONS on every path.
+/// The expected methods of a path: those of its operations, HEAD if there is GET, and OPTIONS.
 fn allowed(operations: &[&Operation]) -> BTreeSet<String> {
     let mut methods: BTreeSet<_> = operations.iter().map(|operation| operation.method.clone()).collect();
     if methods.contains("GET") {
@@ -277,14 +281,14 @@ fn methods(answer: &Answer) -> BTreeSet<String> {
     answer.header("allow").unwrap_or_default().split(", ").map(str::to_owned).collect()
 }
 
-/// The headers that must be equal in two answers to the same request.
+/// The headers that two answers to the same request must have with equal values.
 fn lasting_headers(answer: &Answer) -> BTreeSet<(String, String)> {
-    // An answer to HEAD may leave out the coding of a body that it does not have (RFC 9112, section 6.1).
+    // An answer to HEAD has no body, so it may leave out the transfer coding (RFC 9112, section 6.1).
     let changes = ["date", "x-request-id", "x-ratelimit-remaining", "transfer-encoding"];
     answer.headers.iter().filter(|(name, _)| !changes.contains(&name.as_str())).cloned().collect()
 }
 
-/// Returns whether nothing follows the head of the answer to this request.
+/// Returns whether the answer to this request has no body.
 fn without_body(request: &ValidRequest, client: &Client) -> bool {
     let mut connection = request.clone().with_header("connection", "close").begin_whole(client);
     connection.read_answer(true).expect("the server answers");

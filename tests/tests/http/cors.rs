@@ -60,7 +60,8 @@ fn options_is_204_with_allow_and_costs_nothing() {
         ("/v1/inventory/1/adjustments", "OPTIONS, POST"),
         ("/v1/rate-limit", "GET, HEAD, OPTIONS"),
         ("/health", "GET, HEAD, OPTIONS"),
-        // The server as a whole: no single resource takes all these methods.
+        // The target `*` means the whole server, so the answer lists all methods, although no single resource takes all
+        // of them.
         ("*", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
     ] {
         let answer = shop.anonymous().send("OPTIONS", path, &[], None);
@@ -77,7 +78,7 @@ fn options_is_204_with_allow_and_costs_nothing() {
     assert_eq!(client.get("/v1/pets").number("x-ratelimit-remaining"), 59);
 }
 
-/// A preflight that asks for these headers, a line each.
+/// A preflight that asks for these request headers, each in a separate line.
 fn preflight_for(shop: &Shop, asked: &[&str]) -> Answer {
     let mut headers = vec![("origin", PAGE), ("access-control-request-method", "POST")];
     headers.extend(asked.iter().map(|names| ("access-control-request-headers", *names)));
@@ -149,7 +150,7 @@ fn a_page_that_mistyped_a_path_reads_its_404() {
         assert_eq!(answer.header("allow"), None, "it takes nothing");
         let answer = shop.client(Plan::Free).send("PATCH", path, &[("origin", PAGE)], None);
         assert_eq!((answer.status, answer.header("access-control-allow-origin")), (404, Some(PAGE)));
-        // A preflight that cannot succeed anyway gets the 404.
+        // A preflight for a path that does not exist gets 404.
         assert_eq!(preflight(&shop, path, "https://other.example").status, 404);
         assert_eq!(shop.anonymous().send("OPTIONS", path, &[], None).status, 404);
     }
@@ -204,7 +205,7 @@ fn of_a_list_of_origins_only_those_may_read() {
     for (origin, allowed) in [
         (PAGE, true),
         ("http://localhost:3000", true),
-        // Browsers leave the final dot of a name as it was typed.
+        // Browsers keep the final dot of a host name if the user typed it.
         ("https://page.example.", true),
         ("http://[0:0:0:0:0:0:0:1]:3000", true),
         ("HTTPS://PAGE.example:443", true),

@@ -10,7 +10,7 @@ use petstore_http::Deadlines;
 use crate::harness::{Connection, Shop, ShopOptions};
 use crate::stall::request;
 
-/// A deadline that never fires in a test, so that only the deadline under test does.
+/// A deadline that no test reaches, so that only the deadline under test takes effect.
 const LONG: Duration = Duration::from_secs(30);
 
 const LENIENT: Deadlines = Deadlines {
@@ -26,7 +26,7 @@ const LENIENT: Deadlines = Deadlines {
     stream_silence: Deadlines::DEFAULT.stream_silence,
 };
 
-/// Short, but longer than a healthy client's request takes on a busy machine.
+/// A deadline that is short, but longer than a request of a healthy client takes on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
 
 fn shop(deadlines: Deadlines) -> Shop {
@@ -35,14 +35,14 @@ fn shop(deadlines: Deadlines) -> Shop {
     Shop::open_as(options)
 }
 
-/// Sends these bytes one by one, each after the one before it has had time to arrive, until the server answers
-/// or closes. Returns the number of bytes that were sent.
+/// Sends bytes one by one, with a pause after each so that it arrives separately, until the server answers or closes.
+/// Returns the number of bytes that were sent.
 fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
     let socket = connection.socket().try_clone().unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut sent = 0;
     for byte in bytes {
-        // An answer, or the end of the connection, can be read.
+        // Stops at the server's answer or at the end of the connection.
         if (&socket).write_all(&[byte]).is_err() || socket.peek(&mut [0]).is_ok() {
             break;
         }
@@ -103,7 +103,7 @@ fn a_second_wait_for_a_late_body_does_not_happen() {
     let shop = shop(Deadlines { body: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
-    // The body would be complete soon after the deadline.
+    // At this speed the whole body would arrive soon after the deadline.
     let mut bytes = request(&client, "POST", "/v1/categories", &[], &[b' '; 40]);
     bytes.truncate(bytes.len() - 40);
     connection.send(&bytes);
@@ -142,7 +142,7 @@ fn a_client_that_never_reads_is_dropped() {
     connection.socket().set_write_timeout(Some(LONG)).unwrap();
     let batch: Vec<u8> =
         (0..100).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
-    // The kernel's buffers on both sides are full after some batch, and the client takes no more.
+    // The client reads nothing, so a write fails or blocks once the kernel's buffers on both sides are full.
     let error = loop {
         if let Err(error) = connection.socket().write_all(&batch) {
             break error;
@@ -155,7 +155,7 @@ fn a_client_that_never_reads_is_dropped() {
     assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 
-/// The ports of a connection in the form of the kernel's table: the server's, and the client's.
+/// The ports of a connection as the kernel's table of sockets shows them: first the server's, then the client's.
 fn ports(socket: &TcpStream) -> [String; 2] {
     [socket.peer_addr(), socket.local_addr()].map(|address| format!(":{:04X}", address.unwrap().port()))
 }
@@ -175,7 +175,7 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     const LITTLE: u64 = 512 * 1024;
     let shop = shop(Deadlines { write_stall: SHORT, ..LENIENT });
     let mut connection = Connection::open(shop.address());
-    // Read the ports now: a socket that the server has dropped has no peer.
+    // The ports are read now, because the connection has no peer address after the server has dropped it.
     let ports = ports(connection.socket());
     let batch: Vec<u8> =
         (0..100).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
@@ -187,7 +187,7 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     assert!((1..LITTLE).contains(&most), "{most}");
 }
 
-/// Waits for the idle deadline of this shop, by the server's own clock.
+/// Waits until the server has closed a new idle connection, so that its idle deadline has passed once.
 fn wait_out_an_idle_one(shop: &Shop) {
     assert!(Connection::open(shop.address()).is_closed());
 }
@@ -201,7 +201,8 @@ fn a_client_that_reads_slowly_is_not_dropped() {
         (0..60).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
     for number in 0..60 {
-        // More answers remain than the kernel's buffers hold, for longer than a write may stall.
+        // The remaining answers do not fit in the kernel's buffers, so the server's write waits longer than it may
+        // stall in total.
         if number % 4 == 0 {
             wait_out_an_idle_one(&shop);
         }
@@ -213,7 +214,8 @@ fn a_client_that_reads_slowly_is_not_dropped() {
 fn a_client_that_reads_its_last_answer_late_is_not_idle() {
     let shop = shop(Deadlines { idle: SHORT, ..LENIENT });
     let ask = |path: &str| request(&shop.anonymous(), "GET", path, &[], b"");
-    // Answers of different sizes, so that for some clients the kernel takes all but a part of the last answer.
+    // The total size of the answers varies, so that for some clients the kernel's buffers hold all but a part of the
+    // last answer.
     let sizes = (1..8).flat_map(|long| (0..6).map(move |short| (50 * short, long)));
     let clients: Vec<_> = sizes
         .map(|(short, long)| {
@@ -254,8 +256,8 @@ fn a_head_that_begins_behind_another_request_has_the_deadline_too() {
     let client = shop.client(Plan::Business);
     let mut connection = Connection::open(client.address);
     let mut bytes = request(&client, "GET", "/v1/pets", &[], b"");
-    // This head arrives together with the request before it: for the deadlines the connection is idle until another
-    // byte arrives.
+    // This incomplete head arrives together with the previous request. The connection counts as idle until another byte
+    // arrives.
     bytes.extend_from_slice(b"GET /v1/pets HTTP/1.1\r\n");
     connection.send(&bytes);
     assert_eq!(connection.read_answer(false).unwrap().status, 200);

@@ -1,4 +1,4 @@
-//! The list of events and single events: parameters, pages, places that are gone, private events, encodings.
+//! The list of events, and single events: parameters, pages, ids that are not in the log, private events, encodings.
 
 use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes};
 use petstore_ports::api::{Administration, NewKey};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Client, Shop, ShopOptions};
 use crate::stall::{Caller, PLENTY, Stall};
 
-/// The member of this name of each event.
+/// Returns this member of each event of the page.
 fn members(page: &Answer, name: &str) -> Vec<Value> {
     assert_eq!(page.status, 200, "{}", page.text());
     page.json().as_array().unwrap().iter().map(|event| event[name].clone()).collect()
@@ -21,13 +21,13 @@ fn sequences(page: &Answer) -> Vec<u64> {
     members(page, "sequence").iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// The place that a page has reached.
+/// The id of the last position that a page has read.
 pub(crate) fn last_event_id(page: &Answer) -> String {
     page.header("last-event-id").unwrap_or_else(|| panic!("no Last-Event-ID: {:?}", page.headers)).to_owned()
 }
 
-/// A shop whose log has the events of a category, and of this many pets with an order each: an event of a new pet, then
-/// four of its order.
+/// A shop with one category, and with this many pets, each with an order. Its log has one event of the category, one
+/// event of each new pet, and three events of each order.
 fn shop_of(pets: u64) -> Stall {
     let stall = Stall::open();
     let mut caller = Caller::of(&stall.client);
@@ -39,7 +39,7 @@ fn shop_of(pets: u64) -> Stall {
     stall
 }
 
-/// Events of one pet with its order.
+/// The number of events of one pet and its order.
 const EACH: u64 = 4;
 
 fn path(client: &Client, link: &str) -> String {
@@ -88,7 +88,7 @@ fn parameters_out_of_their_range_are_refused_each_with_its_field() {
     }
     let all = stall.client.get("/v1/events?limit=0&wait=99&after=x&type=y");
     assert_eq!(all.details().len(), 4, "all faults are reported at once: {}", all.text());
-    // A cursor belongs to its direction and its filter.
+    // A cursor is valid only with the direction and the filter of its list.
     for query in ["sort=-id", "type=pet.*"] {
         let refused = stall.client.get(&format!("/v1/events?{query}&cursor={cursor}"));
         assert_eq!(refused.outcome(), (400, "invalid_cursor".to_owned()), "{query}");
@@ -146,14 +146,14 @@ fn last_event_id_tells_how_far_the_log_was_read_filtered_events_included() {
     assert_eq!((none_passes.json(), last_event_id(&none_passes)), (json!([]), end.clone()));
     let full = stall.client.get("/v1/events?type=pet.created&limit=1");
     assert_eq!(members(&full, "id"), [json!(last_event_id(&full))], "a full page has reached its last event");
-    // An event that does not pass the filter is a place to go on after.
+    // Reading can continue after an event that does not pass the filter.
     let order = stall.client.get("/v1/events?type=order.placed&limit=1");
     let rest = stall.client.get(&format!("/v1/events?type=pet.*&after={}", last_event_id(&order)));
     assert_eq!(types(&rest).iter().filter(|one| *one == "pet.created").count(), 2);
     stall.pet();
     let next = stall.client.get(&format!("/v1/events?after={end}"));
     assert_eq!(types(&next), ["pet.created"]);
-    // With `after` the links go on by a cursor.
+    // The links of a page that began with `after` have a cursor.
     let first = stall.client.get(&format!("/v1/events?after={}&limit=2", last_event_id(&order)));
     let second = stall.client.get(&path(&stall.client, first.link("next").unwrap()));
     let (first, second) = (sequences(&first), sequences(&second));
@@ -180,9 +180,9 @@ fn a_place_that_is_not_in_the_log_is_410_and_names_the_oldest_one() {
     let stall = shop_of(2);
     let oldest = last_event_id(&Shop::open().client(PLENTY).get("/v1/events"));
     for gone in [
-        // Of this life, not given yet.
+        // An id of this log that is not assigned yet.
         petstore_domain::EventId { epoch: 0, position: petstore_domain::Position::new(1_000).unwrap() },
-        // Of another life.
+        // An id of another epoch of the log.
         petstore_domain::EventId { epoch: 77, position: petstore_domain::Position::new(1).unwrap() },
     ] {
         for path in [format!("/v1/events?after={gone}"), format!("/v1/events/{gone}")] {

@@ -9,7 +9,7 @@ use crate::stall::{Caller, Stall};
 
 const NOON_MILLIS: &str = "2030-01-01T12:00:00.000Z";
 
-/// A reader that goes on where it was.
+/// A reader that continues after the last event that it has read.
 struct Reader<'s> {
     stall: &'s Stall,
     after: String,
@@ -22,7 +22,8 @@ impl<'s> Reader<'s> {
         Self { stall, after, seen: Vec::new() }
     }
 
-    /// Compares the events since the last time: type, data and previous values of each.
+    /// Reads the events since the last call, and compares the type, the data and the previous values of each with the
+    /// expected ones.
     fn expect(&mut self, what: &str, expected: &[(&str, Value, Value)]) {
         let page = self.stall.client.get(&format!("/v1/events?after={}", self.after));
         assert_eq!(page.status, 200, "{}", page.text());
@@ -50,7 +51,8 @@ impl<'s> Reader<'s> {
         self.after = last_event_id(&page);
     }
 
-    /// Checks that each type of these resources was seen. Those of keys are private: see the list.
+    /// Checks that an event of each type was seen, for the types that begin with one of these words. Types of keys are
+    /// private and are tested with the list.
     fn check_kinds(&self, resources: &[&str]) {
         let of_these = |kind: &str| resources.iter().any(|resource| kind.starts_with(resource));
         for kind in EventKind::ALL.into_iter().map(EventKind::as_str).filter(|kind| of_these(kind)) {

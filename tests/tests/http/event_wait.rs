@@ -1,4 +1,5 @@
-//! The wait of a list of events: it ends at an event, at its time, and whenever the server has a reason to.
+//! The parameter `wait` of the list of events: the wait ends at an event, after its time, and when the server must end
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +16,17 @@ use crate::event_list::{last_event_id, types};
 use crate::harness::{Answer, Client, Connection, PATIENT, Shop, ShopOptions};
 use crate::stall::{PLENTY, Stall, request};
 
-/// The longest wait; longer than any test's patience with an answer.
+/// The longest wait that the API permits. A test that waited for its end would fail, because the test client gives up
+/// earlier.
 const LONGEST: u64 = 30;
 
-/// One request at once for each account, so that a second one shows whether the first waits.
+/// Options that permit one request in flight for each account, so that a second request shows whether the first is
+/// waiting.
 fn one_at_a_time() -> ShopOptions {
     ShopOptions { policy: Policy { in_flight_max: 1, ..PATIENT }, ..ShopOptions::default() }
 }
 
-/// Sends a request for events that waits, and returns once it is in flight.
+/// Sends a request that waits for events, and returns once the server has it in flight.
 pub(crate) fn wait_for_events(client: &Client, query: &str) -> Connection {
     let target = format!("/v1/events?wait={LONGEST}{query}");
     let send = || {
@@ -36,7 +39,7 @@ pub(crate) fn wait_for_events(client: &Client, query: &str) -> Connection {
         if client.get("/v1/rate-limit").status == 429 {
             return waiting;
         }
-        // The request that is to wait was refused if it came while a probe was in flight.
+        // If the request arrived while a probe was in flight, the server has refused it. Then it is sent again.
         if has_answer(&mut waiting) {
             assert_eq!(waiting.read_answer(false).expect("an answer").status, 429, "it waits, or is refused");
             waiting = send();
@@ -59,7 +62,7 @@ fn answer_of(mut waiting: Connection) -> Answer {
     answer
 }
 
-/// The place of the newest event.
+/// The id of the newest event.
 fn end_of_log(client: &Client) -> String {
     last_event_id(&client.get("/v1/events?sort=-id&limit=1"))
 }
@@ -115,7 +118,7 @@ fn a_client_that_goes_away_frees_its_place() {
     let shop = Shop::open_as(one_at_a_time());
     let client = shop.client(PLENTY);
     drop(wait_for_events(&client, ""));
-    // The server notices it by itself, long before the wait is over.
+    // The server notices the disconnect long before the wait is over.
     let begun = Instant::now();
     while client.get("/v1/pets").status != 200 {
         assert!(begun.elapsed() < Duration::from_secs(LONGEST / 3), "the client has gone, its place has not");

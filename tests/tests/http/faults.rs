@@ -76,7 +76,8 @@ fn a_panic_costs_one_500_and_the_next_request_is_served() {
     let client = shop.client(Plan::Free);
     let mut caller = Caller::of(&client);
     for round in 1..=10 {
-        // Three handlers, on one connection: it stays open, and its place among the requests in flight is released.
+        // Three different handlers panic on one connection. The connection stays open, and each request stops counting
+        // as in flight.
         for path in ["/v1/pets/1", "/v1/pets", "/v1/inventory/1"] {
             let answer = caller.get(path);
             assert_eq!(answer.outcome(), (500, "internal_error".to_owned()));
@@ -185,7 +186,7 @@ fn while_quotas_cannot_be_counted_no_request_is_admitted() {
         is_503(&shop.anonymous().get("/v1/pets"), "unavailable");
     }
     assert_eq!(shop.anonymous().get("/health").status, 200);
-    // A preflight is not counted: it is answered without the quota headers.
+    // A preflight is not counted, so it is answered although the quotas fail. The answer has no quota headers.
     assert_eq!(shop.anonymous().send("OPTIONS", "/v1/pets", &[], None).status, 204);
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::stall::{Stall, ids};
 
-/// Six pets: Rex, rex and Max in each of two categories, one of each status in each.
+/// Six pets, three in each of two categories: an available Rex, a pending rEX and a sold Max.
 fn kennel() -> Stall {
     let stall = Stall::open();
     let cats = stall.client.post("/v1/categories", &json!({"name": "Cats"})).id();

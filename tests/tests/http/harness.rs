@@ -28,7 +28,7 @@ const EVENT_EPOCH: u64 = 0x8C6F_5EED_2026_1121;
 /// The time after which a client without an answer reports the server as hung.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The default policy, but for the time that a store may take: a test may hold a write for long, also on a slow machine.
+/// The default policy, except that a store may take longer, because a test may hold a write for long on a slow machine.
 pub(crate) const PATIENT: Policy =
     Policy { store_timeout: PATIENCE, quota_timeout: PATIENCE, ..Policy::DEFAULT };
 
@@ -55,7 +55,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Different bits each time, the same sequence in every run.
+/// Random bits for tests: different bits at each call, but the same sequence in every run.
 #[derive(Default)]
 struct CountedEntropy(AtomicU8);
 
@@ -135,7 +135,7 @@ impl Shop {
         self.server.as_ref().unwrap().local_addr()
     }
 
-    /// Stops the server, and returns when all events of its connections have been reported.
+    /// Stops the server, and waits until everything about its connections has been reported to the observer.
     pub(crate) fn stop(&mut self) {
         let server = self.server.take().unwrap();
         server.drain();
@@ -320,7 +320,7 @@ impl Connection {
         Some(answer)
     }
 
-    /// Reads one chunk of a body; the empty one is its end. None if the connection ends before it.
+    /// Reads one chunk of a body. The empty chunk ends the body. None if the connection ends first.
     pub(crate) fn read_chunk(&mut self) -> Option<Vec<u8>> {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok()?;

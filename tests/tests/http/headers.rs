@@ -75,7 +75,7 @@ fn a_good_request_id_comes_back_and_another_is_replaced() {
         }
     }
     let (longer, key) = ("x".repeat(65), client.key.as_deref().unwrap());
-    // Only the last of these does not contain the key.
+    // The first two values contain the whole key; the last one does not.
     let [before, behind, near] =
         [format!("pet_.{key}"), format!("{key}.checkout"), format!("a.{}", &key[1..])];
     let answer = client.send("GET", "/v1/pets", &[("x-request-id", &near)], None);
@@ -102,7 +102,7 @@ fn every_answer_has_a_request_id_of_its_own() {
             let id = answer.header("x-request-id").unwrap_or_else(|| panic!("no id in {answer:?}"));
             assert!(is_request_id(id) && seen.insert(id.to_owned()), "{id}");
         }
-        // The category that was created and deleted can be created again.
+        // The requests can be repeated, because they delete the category that they create.
     }
 }
 
@@ -135,7 +135,8 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
         let category = json!({"name": format!("c{number}"), "description": "x".repeat(1_000)});
         assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
     }
-    // 24 MB: more than the buffers between client and server take. Short answers, long ones, and some after a 100.
+    // The answers total 24 MB, more than the buffers between client and server hold. Some are short, some are long, and
+    // some follow a 100.
     let asked = |number: usize| match number % 4 {
         0 => ("GET", "/v1/categories?limit=1", 1),
         1 => ("GET", "/v1/categories?limit=10", 10),
@@ -154,7 +155,7 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
         batch.extend(request(&stall.client, method, path, headers, body.as_bytes()));
     }
     connection.send(&batch);
-    // Others are served meanwhile, and their answers are not mixed up with these.
+    // Another client is served meanwhile, and no answer of this connection gets mixed up with its answers.
     for _ in 0..20 {
         assert_eq!(stall.client.get("/v1/categories?limit=10").json().as_array().unwrap().len(), 10);
     }

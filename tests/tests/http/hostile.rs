@@ -1,9 +1,9 @@
 //! Hostile clients: raw bytes, and the answers that they must get. One table for each family, over one server.
 //!
-//! A row has a name, the bytes, and the expected outcome: the answers in order, then whether the connection
-//! stays usable. Each row is sent three times: in one piece, byte by byte, and in one piece by a client that
-//! then shuts its side. The first two must be answered exactly as the row says. The third may end in the middle
-//! of a request, so its answers must be a prefix of the row's.
+//! A row has a name, the bytes, and the expected outcome: the answers in order, and whether the connection stays
+//! usable. Each row is sent three times: in one piece, byte by byte, and in one piece by a client that then closes its
+//! sending side. The first two must be answered exactly as expected. In the third, the end of the input may cut off the
+//! last request, so the first answers must be as expected, and later ones may be missing.
 
 mod bodies;
 mod chunks;
@@ -45,17 +45,17 @@ const FAMILIES: &[(&str, &[Row])] = &[
     ("duplicate fields", duplicates::ROWS),
 ];
 
-/// The minimum number of cases: a table that is lost fails the test.
+/// The minimum number of cases, so that the test fails if a table is lost.
 const CASES_MIN: usize = 250;
 
 /// Concurrent clients. Most of them wait for a deadline.
 const CLIENTS: usize = 48;
 
-/// Long enough to send a few hundred bytes one by one on a machine that is suspended for seconds, and short enough to
-/// wait for.
+/// The deadlines of the server: long enough for some hundred bytes that are sent one by one on a machine that is
+/// suspended for seconds, and short enough to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Texts of ours that no answer may contain.
+/// Texts of the program's internals that no answer may contain.
 const LEAKS: &[&str] = &["panicked", ".rs", "/src/", "hyper", "tokio", "RUST_BACKTRACE", "SELECT"];
 
 fn shop() -> Shop {
@@ -107,8 +107,8 @@ fn attack(case: &Case, client: &Client, key: &str) -> Option<String> {
         let leak = LEAKS.iter().find(|leak| seen.text.contains(**leak));
         let answered = match delivery {
             Delivery::Whole => seen.outcome == case.owed,
-            // Bytes that are not HTTP/1.1 have no end of a head. hyper refuses them if its first read shows that, and
-            // otherwise waits for more bytes, so either refusal is correct.
+            // Bytes that are not HTTP/1.1 have no recognisable end of a head. hyper refuses them if the first bytes
+            // that it reads show that, and otherwise waits for more. So either refusal is correct.
             Delivery::ByteByByte => {
                 let (answers, is_open) = (&seen.outcome.answers, seen.outcome.is_open);
                 let is_refused = !is_open && (*answers == ["400"] || *answers == ["408 request_timeout"]);

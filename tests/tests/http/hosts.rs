@@ -9,7 +9,7 @@ use petstore_http::{Exposition, HostName, TransportStats};
 
 use crate::harness::{Answer, Client, Shop, ShopOptions};
 
-/// A request with these lines instead of a Host.
+/// Sends a request with these header lines in place of a Host line.
 fn get(client: &Client, target: &str, hosts: &[&str]) -> Answer {
     let mut request = format!("GET {target} HTTP/1.1\r\nconnection: close\r\n");
     if let Some(key) = &client.key {

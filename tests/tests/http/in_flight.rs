@@ -14,7 +14,7 @@ fn the_101st_is_refused_without_a_count_or_a_strike() {
     let shop = Shop::open();
     let client = shop.client(Plan::Pro);
     let mut held: Vec<_> = (0..100).map(|_| hold(&client, BODY)).collect();
-    // More often than the ban rule allows, which shows that these refusals are no strikes.
+    // The number exceeds the strikes that the ban rule allows, so the test shows that these refusals are not strikes.
     for _ in 0..310 {
         let refused = client.get("/v1/pets");
         assert_eq!(refused.outcome(), (429, "too_many_concurrent_requests".to_owned()));
@@ -41,7 +41,7 @@ fn a_place_is_released_when_the_client_disconnects() {
     let held = [hold(&client, BODY), hold(&client, BODY)];
     assert_eq!(client.get("/v1/pets").status, 429);
     drop(held);
-    // The server notices the disconnect by itself; until then it refuses, which costs nothing.
+    // The server notices the disconnect without another request. Until then it refuses, which costs the client nothing.
     let mut answers = std::iter::repeat_with(|| client.get("/v1/pets")).take(5_000);
     assert!(answers.any(|answer| answer.status == 200));
     let _held = [hold(&client, BODY), hold(&client, BODY)];

@@ -18,7 +18,8 @@ fn an_item_shows_the_pet_its_free_units_and_its_status() {
 #[test]
 fn the_status_follows_the_stock() {
     let stall = Stall::open();
-    // From none to some: available. From some to none: sold, or pending with an open order.
+    // A stock that rises from zero makes the pet available. A stock that falls to zero makes it sold, or pending if it
+    // has an open order.
     let pet = stall.pet_of(2);
     stall.set_stock(pet, 0);
     assert_eq!(stall.state(pet), ("sold".to_owned(), 0));
@@ -32,7 +33,7 @@ fn the_status_follows_the_stock() {
     stall.set_stock(pet, 0);
     stall.complete(order);
     assert_eq!(stall.state(pet), ("sold".to_owned(), 0));
-    // Otherwise the status stays.
+    // A change between two stocks above zero does not change the status.
     let held = stall.pet_of(2);
     stall.client.patch(&format!("/v1/pets/{held}"), &json!({"status": "pending"}));
     stall.set_stock(held, 5);

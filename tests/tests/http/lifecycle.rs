@@ -112,7 +112,7 @@ fn idle_connections_are_closed_and_a_last_request_is_answered() {
         assert_eq!(connection.read_answer(false).unwrap().status, 200);
     }
     server.drain();
-    // A request that was on its way when the drain began.
+    // This request is sent after the drain has begun, on a connection from before.
     idle[0].send(&get);
     let answer = idle[0].read_answer(false).expect("it is answered");
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
@@ -191,7 +191,8 @@ fn the_listeners_of_a_shop_share_one_drain_deadline() {
     let mut fresh = hold(&anonymous, b"{}");
     first.drain();
     assert!(!first.join());
-    // Of these two servers, only the one whose shop has not begun to stop has drain time left.
+    // The first server has used up the drain time of its shop, so the second server of that shop has none left. The
+    // server of the other shop has its full time.
     elsewhere.drain();
     second.drain();
     assert!(!second.join());
@@ -213,7 +214,7 @@ fn the_threads_that_serve_the_contract_count_their_idle_time() {
     }
     assert_eq!(idle.threads(), 2, "threads of the operator's listener are not counted");
     let before = idle.time();
-    // An endless loop if the threads did not count their idle time.
+    // Without the counting of idle time this loop would not end.
     while idle.time() == before {
         std::thread::yield_now();
     }
@@ -231,7 +232,7 @@ fn while_it_stops_a_server_is_healthy_but_not_ready() {
     open.send(&request(&shop.anonymous(), "GET", "/ready", &[], b""));
     assert_eq!(open.read_answer(false).unwrap().status, 200);
     server.drain();
-    // On a connection that was open before.
+    // This request is on a connection that was opened before the drain.
     open.send(&request(&shop.anonymous(), "GET", "/ready", &[], b""));
     assert_eq!(open.read_answer(false).unwrap().outcome(), (503, "unavailable".to_owned()));
     let asks = Client { address: ops.local_addr(), key: None };
@@ -291,7 +292,7 @@ fn connections_beyond_the_bound_wait_for_a_place() {
     assert_eq!(first.read_answer(false).unwrap().status, 200);
     let mut second = Connection::open(server.local_addr());
     second.send(&get);
-    // The first is still served, the second not yet.
+    // The server has one connection at a time, so it does not serve the second client while the first is active.
     for _ in 0..20 {
         first.send(&get);
         assert_eq!(first.read_answer(false).unwrap().status, 200);
@@ -318,7 +319,7 @@ fn a_connection_that_its_client_closes_is_released_soon() {
         connection.send(&get);
         assert_eq!(connection.read_answer(false).expect("the one before has made room").status, 200);
         drop(connection);
-        // A client that disconnects in the middle of a head.
+        // This client disconnects in the middle of a head.
         let mut connection = Connection::open(server.local_addr());
         connection.send(&get[..10]);
     }
@@ -336,7 +337,7 @@ fn a_connection_with_an_unread_answer_is_not_idle() {
     let server = shop.http.listen(ANY_PORT, NonZeroUsize::MIN).unwrap();
     let get = request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"");
     let mut first = Connection::open(server.local_addr());
-    // More than the kernel holds for a client that does not read.
+    // The answers are larger than the buffers that the kernel has for a client that does not read.
     first.send(&get.repeat(ANSWERS));
     assert_eq!(first.read_answer(false).unwrap().status, 200);
     let mut second = Connection::open(server.local_addr());
@@ -347,7 +348,7 @@ fn a_connection_with_an_unread_answer_is_not_idle() {
     for _ in 1..ANSWERS {
         assert_eq!(first.read_answer(false).expect("all that was asked for").text(), OPENAPI);
     }
-    // Now the first one is idle.
+    // The first connection is idle only now, so the second client is served.
     assert_eq!(second.read_answer(false).unwrap().status, 200);
     server.drain();
     assert!(server.join());

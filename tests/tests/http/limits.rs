@@ -54,7 +54,7 @@ fn of_121_requests_on_32_connections_at_once_exactly_60_pass_and_one_is_banned()
         let threads: Vec<_> = (0..32)
             .map(|number| {
                 let mut caller = Caller::of(&client);
-                // 121 = 25 * 4 + 7 * 3.
+                // All threads together send 25 * 4 + 7 * 3 = 121 requests.
                 let requests = if number < 25 { 4 } else { 3 };
                 scope.spawn(move || (0..requests).map(|_| caller.get("/v1/pets")).collect::<Vec<_>>())
             })
@@ -152,11 +152,11 @@ fn a_thousand_requests_of_a_free_day_are_admitted_and_no_more() {
 #[test]
 fn the_headers_show_the_binding_window() {
     let shop = Shop::open();
-    // Fewer requests left in the minute; equally many in both, where the minute is shown; fewer left in the day.
+    // The window with fewer requests left is shown, and the minute if both have equally many.
     for (minute, day, resource) in [(5, 9, "minute"), (5, 5, "minute"), (9, 5, "day")] {
         assert_eq!(quota(&shop.client(enterprise(minute, day)).get("/v1/pets")).0, resource);
     }
-    // Both exhausted: the day, which ends last.
+    // If both windows are used up, the day is shown, because it ends last.
     let client = shop.client(enterprise(1, 1));
     assert_eq!(quota(&client.get("/v1/pets")).0, "day");
     let refused = client.get("/v1/pets");
@@ -223,7 +223,7 @@ fn rate_limit_costs_nothing_shows_both_windows_and_answers_when_one_is_exhausted
         assert_eq!(client.get("/v1/rate-limit").json(), expected);
         client.get("/v1/pets");
     }
-    // An invalid request to it costs nothing either, and gets its own answer.
+    // An invalid request to this path costs nothing either, and is answered with its own error.
     assert_eq!(client.get("/v1/rate-limit?x=1").outcome(), (400, "invalid_parameter".to_owned()));
     assert_eq!(client.get("/v1/pets").status, 429);
 }

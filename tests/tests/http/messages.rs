@@ -1,8 +1,8 @@
 //! The text of every message that a client can get, in one table.
 //!
-//! Clients have these texts in their logs, so a changed text must be intended: it changes a row here and the list in the
-//! changelog. The first test provokes every message over the wire. The second reads the sources: a message that no
-//! request provokes fails it.
+//! Clients have these texts in their logs, so a text must be changed on purpose only: the change needs another row here
+//! and a line in the changelog. The first test provokes every message over the wire. The second test collects the
+//! messages in the sources, and fails if there is one that no request has provoked.
 
 mod requests;
 mod sandbox;
@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 use crate::harness::Answer;
 
-/// Messages of the sources that only a request over HTTP/2 can provoke: over HTTP/1.1, hyper itself refuses more fields.
+/// Messages in the sources that only a request over HTTP/2 can provoke. Over HTTP/1.1 hyper itself refuses a request
+/// with so many fields.
 const ONLY_HTTP2: [&str; 1] = ["The request head has more than {FIELDS_MAX} fields."];
 
 /// The messages that were answered, and those that differ from the table.
@@ -24,7 +25,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Expects these messages: the error's, then one for each of its details.
+    /// Checks the messages of an answer: first the error's message, then one for each of its details.
     fn expect(&mut self, answer: &Answer, request: &str, expected: &[&str]) {
         let answered = messages(answer);
         if answered != expected {
@@ -34,7 +35,7 @@ impl Seen {
     }
 }
 
-/// The message of an error, then those of its details.
+/// The message of an error, followed by the messages of its details.
 fn messages(answer: &Answer) -> Vec<String> {
     let error = answer.json();
     let details = error["details"].as_array().cloned().unwrap_or_default();

@@ -28,7 +28,7 @@ fn answers_are_json_for_clients_that_accept_it() {
         ["text/html", "application/xml", "application/json;q=0", "*/*;q=0", "application/problem+json"]
     {
         let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
-        // The error is JSON nevertheless: there is no other type.
+        // The error is JSON although the client does not accept it, because errors have no other type.
         assert_eq!(answer.outcome(), (406, "not_acceptable".to_owned()), "{accept}");
     }
     let two_lines = [("accept", "text/html"), ("accept", "application/json")];

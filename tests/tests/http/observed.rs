@@ -1,4 +1,4 @@
-//! The events that the log gets of requests.
+//! The events that the server reports to its observer, for the log.
 
 use std::net::{IpAddr, Shutdown};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::faulty::{FailureMode, shop_without_pets};
 use crate::harness::{Client, Connection, Shop, ShopOptions};
 
-/// Writes down everything, or faults alone.
+/// An observer that records all exchanges, or only those with a fault.
 pub(crate) struct RecordingObserver {
     wants_all: bool,
     lines: Mutex<Vec<Line>>,
@@ -60,12 +60,13 @@ impl Observer for RecordingObserver {
 }
 
 impl RecordingObserver {
-    /// Returns the advice for the owner.
+    /// Returns the advice to the operator that the server has reported.
     pub(crate) fn advice(&self) -> Vec<String> {
         self.advice.lock().unwrap().clone()
     }
 
-    /// The latest line. It is written before the answer is sent.
+    /// The latest exchange. The server reports an exchange before it sends the answer, so a client that has its answer
+    /// finds it here.
     pub(crate) fn latest(&self) -> Line {
         self.lines.lock().unwrap().last().unwrap().clone()
     }
@@ -161,8 +162,8 @@ fn malformed_input_is_a_line_and_counted() {
         assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
         assert!(connection.is_closed());
     }
-    // Like curl that gets a plaintext answer instead of TLS: it closes without reading the answer, which resets the
-    // connection.
+    // This client behaves like curl that speaks TLS and gets a plaintext answer: it closes without reading the answer,
+    // which resets the connection.
     let mut connection = Connection::open(shop.address());
     connection.send(b"\x16\x03\x01\x02 TLS, in the clear");
     connection.socket().peek(&mut [0]).unwrap();

@@ -36,8 +36,8 @@ pub(crate) struct RequestResult {
     pub(crate) in_time: bool,
 }
 
-/// Sends the streams for `time`, and returns the results of each. Requests of the warm-up period `settle` are
-/// left out.
+/// Sends the streams for `time`, and returns the results of each stream. The results leave out requests that were due
+/// in the first `settle` of this time.
 pub(crate) fn run(
     address: SocketAddr,
     streams: &[Stream],

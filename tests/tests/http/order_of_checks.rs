@@ -48,13 +48,13 @@ fn key_then_requests_in_flight_then_ban_then_quota_then_path() {
     is(&banned.get("/v1/pets"), 429, "too_many_concurrent_requests");
     held.send(b"{}");
     is(&held.read_answer(false).unwrap(), 400, "validation_failed");
-    // The minute is used up now.
+    // The minute is used up at this point.
     for _ in 0..10 {
         is(&banned.get("/v1/nothing"), 429, "rate_limit_exceeded");
     }
     is(&banned.get("/v1/pets"), 403, "key_banned");
     is(&client.get("/v1/nothing"), 429, "rate_limit_exceeded");
-    // Both at once: the limit on requests in flight is checked before the ban.
+    // One request is in flight and the key is banned. The limit on requests in flight is checked before the ban.
     shop.clock.set("2030-01-01T12:01:00Z");
     let _held = hold(&client, b"{}");
     is(&banned.get("/v1/pets"), 429, "too_many_concurrent_requests");
@@ -102,7 +102,7 @@ fn validation_order_is_path_then_query_then_headers_and_body() {
 fn validation_comes_before_existence() {
     let shop = Shop::open();
     let client = shop.client(Plan::Business);
-    // No pet has the first id, and no pet can have the others.
+    // No pet has the id 999. The other numbers are outside the range of ids.
     for id in ["999", "0", "9007199254740992", "99999999999999999999"] {
         for path in [format!("/v1/pets/{id}"), format!("/v1/categories/{id}"), format!("/v1/inventory/{id}")]
         {

@@ -99,7 +99,7 @@ fn a_complete_order_is_final() {
     let path = format!("/v1/store/orders/{}", stall.order(pet, 1));
     let complete = stall.client.patch(&path, &json!({"complete": true}));
     let shown = complete.json()["shipDate"].clone();
-    // A patch that changes nothing is accepted.
+    // A patch that changes nothing is accepted even for a complete order.
     for patch in [json!({"complete": true}), json!({}), json!({"shipDate": shown}), json!({"shipDate": NOON})]
     {
         let same = stall.client.patch(&path, &patch);
@@ -173,7 +173,7 @@ fn a_cancelled_order_may_raise_the_stock_above_the_settable_maximum() {
     stall.set_stock(pet, 1_000_000);
     stall.client.delete(&format!("/v1/store/orders/{order}"));
     assert_eq!(stall.state(pet), ("available".to_owned(), 1_000_010));
-    // The stock may fall in steps, but not rise.
+    // A stock above the maximum may be reduced, but not raised.
     let adjust =
         |delta: i64| stall.client.post(&format!("/v1/inventory/{pet}/adjustments"), &json!({"delta": delta}));
     assert_eq!(adjust(-5).json()["quantity"], 1_000_005);

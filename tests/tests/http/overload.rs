@@ -1,7 +1,7 @@
 //! Overload: most of the capacity is still served, and the other requests are refused at once.
 //!
-//! The store sleeps for each read, so that the server is the bottleneck and not the machine. A busy machine can
-//! still spoil a round: one good round of several is enough.
+//! The store sleeps for each read, so that the server is the bottleneck and not the machine. A busy machine can still
+//! make a round fail, so one successful round of several is enough.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -19,12 +19,12 @@ use crate::harness::{Client, Shop, ShopOptions};
 use crate::open_loop::{RequestResult, Stream, count, p99, run};
 use crate::stall::{Caller, PLENTY, request};
 
-/// The duration of one read: long enough to make the cost of a refusal small beside it.
+/// The duration of one read: long enough that a refusal costs little in comparison.
 const READ: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2 } else { 1 });
 
-/// The deadline for a refusal, and the part of the capacity that must be served meanwhile. Without optimisation
-/// a refusal costs a good part of a read, and beside other tests the load generator itself is late: the bounds
-/// then catch gross faults only.
+/// The maximum latency of a refusal, and the minimum part of the capacity that must still be served. Without
+/// optimisation a refusal costs nearly as much as a read, and beside other tests the load generator itself is late. So
+/// in that case the limits detect gross faults only.
 const REFUSED_MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 8_000 } else { 50 });
 const GOODPUT_MIN: f64 = if cfg!(debug_assertions) { 0.4 } else { 0.8 };
 
@@ -63,12 +63,13 @@ fn open() -> (Shop, petstore_http::Server) {
     (shop, server)
 }
 
-/// The requests a second that the server can serve alone on the machine.
+/// The number of requests a second that the server can serve on this machine: the best of several measurements.
 fn capacity(client: &Client) -> f64 {
     (0..5).map(|_| rate_of_the_patient(client)).fold(0.0, f64::max)
 }
 
-/// Requests a second of several clients in a closed loop.
+/// The number of requests a second that a few clients get answered, each of which waits for its answer before the next
+/// request.
 fn rate_of_the_patient(client: &Client) -> f64 {
     const CLIENTS: u32 = 4;
     const REQUESTS: u32 = 50;
@@ -90,7 +91,7 @@ fn stream(client: &Client, rate: f64) -> Stream {
     Stream { request: request(client, "GET", "/v1/pets", &[], b""), rate }
 }
 
-/// Passes if one round is good; otherwise fails with the faults of the last.
+/// Repeats a round until one succeeds. Fails with the faults of all rounds if none does.
 fn one_is_good(mut round: impl FnMut() -> Result<String, String>) {
     let mut faults = vec![];
     for _ in 0..ROUNDS {
@@ -126,7 +127,7 @@ fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_refused_at_once
         let in_time = results.iter().filter(|result| result.status == Some(200) && result.in_time).count();
         let goodput = f64::from(u32::try_from(in_time).unwrap()) / JUDGED.as_secs_f64() / capacity;
         let refused = p99(results.iter().filter(|result| result.status == Some(503)));
-        // Without a refusal there is no latency to report.
+        // Requires at least one refusal, because otherwise no latency of refusals was measured.
         let told = all_are_answered(&results) && count(&results, 503) > 0;
         judge(
             goodput >= GOODPUT_MIN && refused <= REFUSED_MAX && told,
@@ -136,7 +137,7 @@ fn at_three_times_the_capacity_most_of_it_is_served_and_the_rest_refused_at_once
         )
     });
     assert!(shop.http.overloads() > 0);
-    // The overload ends with the load: all of the next requests are served.
+    // After the load has ended, the server refuses no request.
     std::thread::sleep(Duration::from_secs(1));
     let mut caller = Caller::of(&client);
     for _ in 0..20 {
@@ -174,7 +175,8 @@ fn a_greedy_account_does_not_starve_another_one_and_health_is_never_refused() {
 fn a_small_closed_loop_is_served_whatever_it_waits_also_after_an_overload() {
     let (shop, server) = open();
     let client = Client { address: server.local_addr(), ..shop.client(PLENTY) };
-    // Each of them waits for the reads of all others, which is much longer than a request may wait for its turn.
+    // Each of these clients waits for the reads of all others, which takes longer than the limit for waiting under
+    // overload.
     let few = 64;
     let loops = Loops {
         address: client.address,

@@ -154,7 +154,7 @@ fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
             }
         }
     }
-    // The page size may change between pages, and the order of a filter's values is irrelevant.
+    // A cursor is also valid with another page size, or with the filter's values in another order.
     let cursor = cursor_of("/v1/pets?limit=1");
     assert_eq!(ids(&stall.client.get(&format!("/v1/pets?limit=5&cursor={cursor}"))), [2, 3, 4, 5, 6]);
     let cursor = cursor_of("/v1/pets?limit=1&id=1,2,3");
@@ -188,11 +188,11 @@ fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
         scope.spawn(|| {
             let mut caller = Caller::of(&stall.client);
             for id in (3..=60).step_by(3) {
-                // Deletes the pet's order first, which has the same number.
+                // The order of the pet is deleted first. It has the same id as the pet.
                 caller.send("DELETE", &format!("/v1/store/orders/{id}"), &[], None);
                 caller.send("DELETE", &format!("/v1/pets/{id}"), &[], None);
                 caller.post("/v1/pets", &json!({"name": "New", "categoryId": stall.category}));
-                // Changes the status of a lasting pet.
+                // The status of a pet that stays is changed.
                 caller.send(
                     "PATCH",
                     &format!("/v1/inventory/{}", id - 1),

@@ -98,7 +98,7 @@ fn head_is_get_without_a_body() {
         for header in ["content-type", "content-length", "etag", "cache-control", "link", "deprecation"] {
             assert_eq!(head.header(header), get.header(header), "{header} of {path}");
         }
-        // Nothing follows the head: the next answer begins at once.
+        // No body follows the head, so the next answer begins directly after it.
         connection.send(&crate::stall::request(
             &stall.client,
             "GET",
@@ -147,7 +147,7 @@ fn paths_are_not_normalised() {
         assert_eq!(answer.outcome(), (404, "not_found".to_owned()), "{path}");
         assert_eq!(answer.header("location"), None, "there is no redirect");
     }
-    // Percent-encoded once, decoded once.
+    // The server decodes percent-encoding exactly once.
     assert_eq!(stall.client.get(&format!("/v1/%70et%73/%3{pet}")).status, 200);
     assert_eq!(
         stall.client.get(&format!("/v1/pets/%253{pet}")).outcome(),

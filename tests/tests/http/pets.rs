@@ -101,7 +101,7 @@ fn patch_changes_what_it_names_and_deletes_nothing_of_a_pet() {
     assert_eq!(stall.client.send("PATCH", &path, &plain, Some(&json!({"name": "Tom"}))).status, 200);
 }
 
-/// The history of a pet: its status, free units, open orders.
+/// The state that earlier requests have left a pet in: its status, its free units and its open orders.
 #[derive(Clone, Copy)]
 enum Past {
     Available,
@@ -140,7 +140,7 @@ impl Past {
         pet
     }
 
-    /// Free units after each transition to available, pending and sold; none if it is refused.
+    /// The free units after a change of the status to available, pending and sold; none if that change is refused.
     fn moves(self) -> [(&'static str, Option<u64>); 3] {
         let units = match self {
             Self::Available | Self::Held => [Some(3), Some(3), Some(0)],

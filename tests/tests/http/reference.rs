@@ -39,7 +39,7 @@ fn every_file_is_served_compressed_or_as_it_is() {
         assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")), "{path}");
         assert_eq!(packed.header("content-type"), Some(file.content_type), "{path}");
         assert!(packed.body == file.gzip, "{path}");
-        // The later requests find the file decompressed already.
+        // Only the first of these requests decompresses the file. The server keeps the result for the others.
         for headers in [&[][..], &[("accept-encoding", "gzip;q=0, br")], &[("accept-encoding", "identity")]] {
             let plain = ask(&shop, &path, headers);
             assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{path}");
@@ -61,7 +61,7 @@ fn the_page_names_its_files_and_no_other_origin() {
         .collect();
     assert!(named.len() >= 5, "{named:?}");
     for name in named {
-        // Relative, so that the page works under any prefix of a proxy.
+        // All references are relative, so that the page works under any path prefix of a proxy.
         assert!(!name.contains("//") && !name.starts_with('/'), "{name}");
         assert_eq!(ask(&shop, &format!("/{name}"), &[]).status, 200, "{name}");
     }
@@ -170,7 +170,7 @@ fn head_options_and_other_methods_are_as_elsewhere() {
             {
                 assert_eq!(head.header(name), get.header(name), "{name} of {path}");
             }
-            // Nothing follows the head: the next answer begins at once.
+            // No body follows the head, so the next answer begins directly after it.
             connection.send(&request(&anonymous, "GET", "/health", &[("connection", "close")], b""));
             assert_eq!(connection.read_answer(false).unwrap().status, 200, "{path}");
         }

@@ -36,7 +36,7 @@ fn a_head_has_at_most_16_kib() {
         assert_eq!(answer.outcome(), (431, "headers_too_large".to_owned()), "{bytes}");
         assert_eq!(answer.header("x-ratelimit-resource"), Some("address"));
     }
-    // The bound counts the request line, every field and the empty line, as they were sent.
+    // The limit applies to the bytes of the request line, all fields and the empty line, exactly as sent.
     let whole = |bytes: usize| {
         let head = |filling: &str| request(&client, "GET", "/v1/pets", &[("x-long", filling)], b"");
         let head = head(&"x".repeat(bytes - head("").len()));

@@ -128,7 +128,8 @@ fn a_record_lives_for_24_hours() {
 fn a_409_is_recorded_and_a_400_or_404_is_not() {
     let stall = Stall::open();
     let pet = stall.pet_of(1);
-    // Recorded: refusals by the category's name, the pet's status and its stock, though all three change afterwards.
+    // A refusal because of the shop's state is recorded. It is replayed even after the category's name, the pet's
+    // status and the stock have changed.
     let taken = json!({"name": "dogs"});
     let two = json!({"petId": pet, "quantity": 2});
     let minus = json!({"delta": -2});
@@ -158,7 +159,7 @@ fn a_409_is_recorded_and_a_400_or_404_is_not() {
             "another key is decided again"
         );
     }
-    // Not recorded: a missing resource may exist at the next attempt.
+    // A refusal because of a missing resource is not recorded, because the resource may exist at the next attempt.
     let next = stall.pet() + 1;
     let retried = [
         ("/v1/store/orders".to_owned(), json!({"petId": next}), 400, 201),
@@ -172,7 +173,7 @@ fn a_409_is_recorded_and_a_400_or_404_is_not() {
         let answer = post(&stall.client, path, "e", body);
         assert_eq!((answer.status, is_replayed(&answer)), (*done, false), "{path}");
     }
-    // Nor is an invalid body: the same key takes the corrected one.
+    // A refusal of an invalid body is not recorded either, so the corrected body is accepted under the same key.
     assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": ""})).status, 400);
     assert_eq!(post(&stall.client, "/v1/categories", "f", &json!({"name": "Fish"})).status, 201);
 }
@@ -233,7 +234,8 @@ fn a_request_whose_client_disconnected_may_be_sent_again() {
     barrier.wait_for_one();
     drop(lost);
     barrier.open();
-    // The first request took effect or did not: the category is created now, or it was created before.
+    // The client does not know whether its first request took effect. The category may have been created then, or is
+    // created by this request.
     let answers = std::iter::repeat_with(|| post(&stall.client, "/v1/categories", "once", &new)).take(1_000);
     let answer = answers.into_iter().find(|answer| answer.status != 409).expect("it does not run for ever");
     assert_eq!(answer.status, 201);

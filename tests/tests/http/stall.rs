@@ -131,7 +131,8 @@ pub(crate) fn request(
     bytes
 }
 
-/// A POST of a category that is in flight: its head has passed the gate, its body has not come.
+/// Sends the head of a POST that creates a category. The request has passed the gate and is in flight, because the
+/// server waits for its body.
 pub(crate) fn hold(client: &Client, body: &[u8]) -> Connection {
     let mut held = Connection::open(client.address);
     let mut bytes = request(client, "POST", "/v1/categories", &[("expect", "100-continue")], body);

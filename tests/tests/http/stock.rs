@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Answer;
 use crate::stall::{Caller, Stall, ids};
 
-/// Sends these requests at once, each on its own connection.
+/// Sends these requests concurrently, each on a separate connection.
 fn at_once(callers: &mut [Caller], requests: &[Request]) -> Vec<Answer> {
     assert!(requests.len() <= callers.len());
     let start = Barrier::new(requests.len());
@@ -79,18 +79,18 @@ fn version(item: &Answer) -> u64 {
     u64::from_str_radix(tag.rsplit('-').next().unwrap(), 16).unwrap()
 }
 
-/// One pet under concurrent requests, and the test's own account of its units.
+/// One pet under concurrent requests, and the units that the test expects it to have.
 struct Ledger {
     pet: u64,
     free: i64,
     version: u64,
-    /// Open orders with their units, by the answers that the clients got.
+    /// The open orders with their units, as the answers to the clients report them.
     open: Vec<(u64, u64)>,
     complete: BTreeSet<u64>,
 }
 
 impl Ledger {
-    /// Sixty actions. Some orders are cancelled twice, some are cancelled and completed.
+    /// Sixty actions. Some orders are cancelled twice, others are both cancelled and completed.
     fn actions(&self, numbers: &mut Numbers, sets: bool) -> Vec<Action> {
         let mut actions: Vec<_> =
             (0..6).map(|_| Action::Adjust([-3, -1, 1, 2, 4, 6][numbers.below(6)])).collect();
@@ -139,7 +139,7 @@ impl Ledger {
             let place = self.open.iter().position(|(open, _)| open == order).expect("it was open");
             changes.push(i64::try_from(self.open.swap_remove(place).1).unwrap());
         }
-        // A request that found its order gone or complete lost to another request of this round.
+        // A request that found its order deleted or complete is only correct if another request of this round did that.
         for (action, answer) in actions.iter().zip(answers) {
             if let (Action::Cancel(order) | Action::Complete(order), 404) = (action, answer.status) {
                 assert!(cancelled.contains(order), "order {order} is gone, and no request cancelled it");
@@ -217,14 +217,16 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             .find_map(|action| if let Action::Set(units) = action { Some(*units) } else { None });
         match set {
             None => assert_eq!(free, ledger.free + changes.iter().sum::<i64>(), "round {round}"),
-            // A set stock overwrites the earlier changes; the later ones still count.
+            // Setting the stock overwrites the changes before it in this round. Those after it still count, so some of
+            // the changes must add up to the difference.
             Some(units) => {
                 let after = free - i64::try_from(units).unwrap();
                 assert!(adds_up(&changes, after), "round {round}: {units} set, {free} left, {changes:?}");
             }
         }
-        // Each change is a version: none is lost, none is counted twice. A completion changes the item if it
-        // sells the pet, and setting the stock to its value changes nothing.
+        // Each change raises the version of the item once. A completed order changes the item only if the pet is sold
+        // by it, and setting the stock to the present value changes nothing. So the number of versions has a lower and
+        // an upper bound.
         let made = version(&item) - ledger.version;
         let counted = changes.len() as u64;
         let most = counted + completions + u64::from(sets);

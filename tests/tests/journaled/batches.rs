@@ -31,7 +31,7 @@ fn run_as_text<O: Operation<Output: Debug, Rejection: Debug>>(
     Box::pin(async move { format!("{:?}", run(store, operation, Timestamp::EPOCH).await) })
 }
 
-/// An operation of any kind on one of few records, so that the operations of a batch conflict.
+/// A random operation on one of a few records, so that the operations of a batch often concern the same record.
 fn any_operation<'a>(store: &'a dyn Transactor, random: &mut Random, digest: u8) -> TextResult<'a> {
     let id = random.below(6) + 1;
     let name = ["Dogs", "dogs", "Cats", "Birds"][usize::try_from(random.below(4)).unwrap()];
@@ -67,8 +67,8 @@ fn any_operation<'a>(store: &'a dyn Transactor, random: &mut Random, digest: u8)
     }
 }
 
-/// Runs the same operations one by one in a store without a journal, and in batches of any size with one. All
-/// answers are the same, and so is the final state, in memory and on the disk.
+/// Runs the same operations in two stores: one by one without a journal, and in batches of any size with one. All
+/// answers and the final states must be equal, and the disk must hold the final state.
 #[test]
 fn a_batch_has_the_result_of_its_transitions_one_by_one() {
     for seed in 0..60 {
@@ -175,7 +175,7 @@ fn a_refused_operation_in_a_batch_takes_no_id() {
     let calls: Vec<_> = (0..3)
         .map(|number| {
             let key = ["a", "b", "c"][number];
-            // The refusal of the second is recorded under its key, so it is a change.
+            // The refusal of this order is recorded under its idempotency key, so the operation has a change to write.
             (stepped.call(place_order(77, 1)), stepped.call(under_key(place_order(1, 100), account, key)), {
                 stepped.call(place_order(1, 1))
             })

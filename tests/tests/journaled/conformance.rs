@@ -14,7 +14,7 @@ store_conformance!(open(&Disk::new()));
 reset_conformance!(ResetSubject::of(&open_store(&Disk::new())));
 durable_conformance!(Box::new(DurableStore(Disk::new())));
 
-/// Every other batch waits for more requests: no guarantee depends on that.
+/// Opens a store in which every other batch waits for more requests. No guarantee may depend on how batches are formed.
 fn open_store(disk: &Disk) -> Arc<MemoryStore> {
     let mut pressed = false;
     let every_other = move || {
@@ -44,7 +44,7 @@ impl DurableSubject for DurableStore {
     }
 }
 
-/// Returns whether a case fails on a journal with this bug. A race may pass once, but not ten times.
+/// Returns whether a case fails on a journal with this bug. Ten attempts are made, because a case may miss a race once.
 fn fails<F: Future<Output = ()>>(bug: DiskBug, case: impl Fn(DurableStore) -> F) -> bool {
     (0..10).any(|_| {
         let kept = DurableStore(Disk::with_bug(bug));

@@ -1,5 +1,5 @@
-//! The event log of a store with a journal: an event is on disk if and only if its change is, the numbering goes on after a
-//! restart, and old events are dropped without a gap.
+//! The event log of a store with a journal: an event is on disk if and only if its change is, the positions continue
+//! after a restart, and old events are dropped without a gap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ fn events_go_on_after_a_power_cut_under_the_next_position() {
     assert_eq!(events[..2], before);
     let last = events.last().unwrap();
     assert_eq!((last.id.epoch, last.id.position.get()), (before[0].id.epoch, 3));
-    // A page that begins on the journal ends in it: the ring holds the rest.
+    // A page that begins with events from the journal ends there. The next page begins with the events in memory.
     assert_eq!(SteppedStore::on(&again.disk.after_power_cut()).events(), events);
 }
 
@@ -134,7 +134,7 @@ fn events_are_dropped_by_age_and_by_bytes_and_a_reader_at_the_edge_is_told() {
     let age = Duration::from_mins(1);
     stepped.store.set_event_retention(EventRetention { age, bytes: u64::MAX });
     for number in 0..20 {
-        // One batch a second.
+        // Each second has one batch.
         let create = create_category(&format!("Category {number}"));
         let call: Call<'_, _> = Box::pin(run(&stepped.store, create, at(number)));
         stepped.finish(call).unwrap().unwrap();
@@ -148,7 +148,7 @@ fn events_are_dropped_by_age_and_by_bytes_and_a_reader_at_the_edge_is_told() {
     let positions = || stepped.events().iter().map(|event| event.id.position.get()).collect::<Vec<_>>();
     prune(at(60));
     assert_eq!(positions(), (1..=20).collect::<Vec<_>>());
-    // More batches than one step drops.
+    // The number of expired batches exceeds what one step drops.
     prune(at(70));
     assert_eq!(positions(), (11..=20).collect::<Vec<_>>());
     let now = bounds(&stepped.store);
@@ -175,7 +175,7 @@ fn events_that_the_journal_dropped_in_doubt_are_expired_and_the_next_step_settle
         for name in ["Dogs", "Cats"] {
             stepped.done(create_category(name));
         }
-        // Housekeeping first drops idempotency records, and then events.
+        // The first call of housekeeping drops idempotency records, and the second, which fails here, drops events.
         stepped.disk.fail_call(stepped.disk.calls() + 2, fault);
         let late = at(0).plus(EventRetention::AGE).plus(Duration::from_secs(1));
         assert!(stepped.finish(Box::pin(stepped.store.drop_expired(late))).is_err());
@@ -235,7 +235,7 @@ fn a_reader_at_the_edge_of_what_is_dropped_under_load_gets_expired_and_never_a_g
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Panics unless the events have consecutive positions, from the one after `after` on.
+/// Panics unless the events have consecutive positions, beginning with the one that follows `after`.
 fn check_dense(events: &[Event], order: PageOrder, after: Option<Position>) {
     let positions: Vec<u64> = events.iter().map(|event| event.id.position.get()).collect();
     if let (Some(after), Some(first)) = (after, positions.first()) {
@@ -306,7 +306,7 @@ fn older_events_are_read_from_the_file_by_a_store_that_was_opened_again() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// The reason why the oldest events cannot be read.
+/// The reason why reading the oldest events fails.
 fn run_case_read(store: &MemoryStore) -> String {
     let store: &dyn EventReader = store;
     let told = std::sync::Mutex::new(String::new());

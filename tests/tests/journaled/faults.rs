@@ -1,4 +1,5 @@
-//! A failing journal: each operation is applied whole or not at all, every answer is true, and the store recovers.
+//! A failing journal: each operation is applied as a whole or not at all, every answer is correct, and the store
+//! recovers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use petstore_tests::{Disk, Fault, run_case};
 use crate::shop::*;
 use crate::stepped_store::{Call, Snapshot, SteppedStore, poll, ready};
 
-/// Runs operations of every kind that calls the journal, and retries failed ones, as a client would. The ids
-/// are not fixed: a failure leaves gaps.
+/// Runs operations of every kind that calls the journal, and retries each failed one, as a client would. A failure
+/// leaves gaps between ids, so the ids of a run with faults differ from those of a run without.
 async fn run_operations(store: &MemoryStore) {
     let category = done(store, create_category("Dogs")).await.value.id.get();
     let pet = done(store, create_pet(category)).await.value.id.get();
@@ -46,7 +47,8 @@ async fn keep_house(store: &MemoryStore) -> Result<(), StoreError> {
     store.watch(at(0)).await
 }
 
-/// Retries an operation until it succeeds. A failure means that it did not happen: every outcome is known in the end.
+/// Retries an operation until it succeeds. An error must mean that the operation had no effect; an unknown outcome is a
+/// fault here.
 async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     store: &MemoryStore,
     operation: O,
@@ -84,8 +86,7 @@ fn states_without_faults() -> Vec<Snapshot> {
     states
 }
 
-/// Checks that the disk holds the visible state, or that state and the batch in doubt: never less, and never a part of
-/// a batch.
+/// Checks that the disk holds the state that readers see, or the state after the whole batch in doubt.
 fn check_whole(stepped: &SteppedStore, states: &[Snapshot]) {
     let (shown, kept) = (stepped.snapshot(), stepped.after_power_cut());
     let place = states.iter().position(|state| *state == shown).expect("a state between two operations");
@@ -102,7 +103,8 @@ fn each_call_that_fails_leaves_every_operation_whole_or_absent() {
             let mut is_first = true;
             watch(&stepped, |stepped| {
                 let failed = stepped.disk.calls() >= number;
-                // After the first failure the ids have gaps, and states differ from those without faults.
+                // After the first failure the ids have gaps, so later states cannot be compared with those of a run
+                // without faults.
                 if !failed || std::mem::replace(&mut is_first, false) {
                     check_whole(stepped, &states);
                 }
@@ -110,7 +112,7 @@ fn each_call_that_fails_leaves_every_operation_whole_or_absent() {
             let shown = stepped.snapshot();
             assert_eq!((shown.orders.len(), shown.pets[0].stock), (1, 8), "{fault:?} at call {number}");
             assert!(shown.keys[0].ban.is_some(), "{fault:?} at call {number}");
-            // The run ends long after its housekeeping, so all usage is noted.
+            // Housekeeping has stored all usage before the end of the run.
             let opened = SteppedStore::on(&stepped.disk.after_power_cut());
             assert_eq!(opened.snapshot(), shown, "{fault:?} at call {number}");
             let used_up = ready(async { opened.store.take(&one_a_day(&shown.keys[1])).await });
@@ -154,7 +156,8 @@ fn a_failed_batch_is_answered_by_the_state_of_the_disk() {
         stepped.disk.fail_call(stepped.disk.calls() + 1, fault);
         let (sold, refused) = (stepped.call(place_order(1, 1)), stepped.call(place_order(1, 1)));
         let (sold, refused) = (stepped.finish(sold), stepped.finish(refused));
-        // The second was refused because of the first, so both have the same outcome.
+        // The second order was refused because the first took the last unit. So the refusal is final only if the first
+        // order is.
         assert_eq!((sold.is_ok(), refused.is_ok()), (is_kept, is_kept), "{fault:?}");
         assert_eq!(stepped.snapshot().orders.len(), usize::from(is_kept), "{fault:?}");
         assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?}");
@@ -205,11 +208,11 @@ fn a_hanging_journal_is_detected_by_an_unfinished_watch() {
     assert!(poll(&mut later).is_pending());
     assert_eq!(check(2), Ok(()), "within the time limit");
     assert!(matches!(check(3), Err(error) if error.kind() == StoreErrorKind::Unavailable));
-    // The writer makes progress again.
+    // After this step the writer has made progress.
     stepped.writer.step();
     assert_eq!(check(3), Ok(()));
     stepped.finish(watch).unwrap();
-    // A failed call has completed too.
+    // A call that failed counts as progress of the writer too.
     stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Before);
     let failed: Call<'_, _> = Box::pin(stepped.store.watch(at(10)));
     assert!(stepped.finish(failed).is_err());
@@ -245,7 +248,7 @@ fn a_store_with_a_thread_recovers_by_itself() {
     });
 }
 
-/// A reset blocks writes and finds the journal failing while the writer's thread sleeps.
+/// A reset, which blocks writes, finds that the journal fails while the writer's thread sleeps.
 #[test]
 fn a_store_recovers_from_a_failure_that_a_reset_has_found() {
     let disk = Disk::new();
@@ -273,7 +276,7 @@ fn a_ban_is_not_lost_to_a_commit_of_its_key() {
     let label = Some(KeyLabel::parse("new").unwrap());
     let update =
         stepped.call(UpdateKey { id: made.key.id, patch: KeyPatch { label, ..KeyPatch::default() } });
-    // The change is decided and on disk, without the ban, and not visible yet.
+    // At this point the change of the key is decided and on disk, without the ban, but readers do not see it yet.
     assert_eq!(stepped.writer.step(), Step::Worked);
     let verdicts = [(); 2].map(|()| ready(async { stepped.store.take(&ask).await }));
     let Verdict::Banned { unrecorded: Some(ban), .. } = verdicts[1] else { panic!("{verdicts:?}") };
@@ -286,7 +289,7 @@ fn a_ban_is_not_lost_to_a_commit_of_its_key() {
     assert_eq!(stepped.after_power_cut().keys, [shown]);
 }
 
-/// A ban is in force while the journal fails, and until it can be recorded.
+/// A ban is in force while the journal fails, until it can be recorded.
 #[test]
 fn a_ban_is_in_force_while_the_journal_fails() {
     let stepped = SteppedStore::on(&Disk::new());

@@ -11,10 +11,10 @@ use petstore_tests::Disk;
 use crate::shop::*;
 use crate::stepped_store::{Answer, Call, SteppedStore, poll, ready};
 
-/// More accounts, and more records, than one step of housekeeping processes.
+/// A number of accounts and of records that exceeds what one step of housekeeping processes.
 const MANY: u32 = 2_500;
 
-/// Makes all calls at once and takes steps until they are answered.
+/// Starts all calls, and takes steps of the writer until all are answered.
 fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     for call in &mut calls {
         assert!(poll(call).is_pending());
@@ -27,7 +27,7 @@ fn all<T>(writer: &Writer, mut calls: Vec<Call<'_, T>>) -> Vec<T> {
     calls.into_iter().map(answer).collect()
 }
 
-/// Returns whether the one request of the day was left.
+/// Takes the one request of the day, and returns whether it was admitted.
 fn take_daily_request(store: &MemoryStore, key: &KeyRecord) -> bool {
     matches!(ready(async { store.take(&one_a_day(key)).await }), Verdict::Admitted(_))
 }
@@ -97,7 +97,7 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Usage that was stored before a clock was set back is overwritten: otherwise a restart would load it again.
+/// Usage that was stored before a clock was set back is overwritten, because a restart would otherwise load it again.
 #[test]
 fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());

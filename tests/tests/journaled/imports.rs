@@ -93,7 +93,7 @@ fn an_import_that_fails_at_any_call_of_the_journal_is_whole_or_absent() {
             }
             assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?} at call {number}");
             if outcome.is_err() {
-                // The ids continue as if the import had not been tried.
+                // A failed import uses up no ids.
                 assert_eq!(stepped.done(create_category("Dogs")).value.id, CategoryId::FIRST);
             }
             if stepped.disk.calls() < number {
@@ -132,7 +132,7 @@ fn a_write_whose_journal_panics_when_an_import_begins_is_the_end_of_the_store() 
     is_over(&stepped);
 }
 
-/// Checks that nothing is written any more, and that the records in doubt are not visible.
+/// Checks that the store refuses every further write, and that readers do not see the records in doubt.
 fn is_over(stepped: &SteppedStore) {
     assert_eq!(stepped.writer.step(), Step::Failing);
     let refused = stepped.finish(Box::pin(run(&stepped.store, create_category("Birds"), Timestamp::EPOCH)));

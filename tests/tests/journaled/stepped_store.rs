@@ -34,14 +34,14 @@ impl SteppedStore {
         Self { store: opened.store, writer, disk: disk.clone() }
     }
 
-    /// Makes a call, which then waits for the writer.
+    /// Starts a call of the store, which then waits for the writer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Call<'_, Answer<O>> {
         let mut call: Call<'_, Answer<O>> = Box::pin(run(&self.store, operation, at(0)));
         assert!(poll(&mut call).is_pending(), "a write waits for the writer");
         call
     }
 
-    /// Takes steps until the call is answered.
+    /// Takes steps of the writer until the call is answered.
     pub(crate) fn finish<T>(&self, mut call: Call<'_, T>) -> T {
         for _ in 0..100 {
             if let Poll::Ready(answer) = poll(&mut call) {

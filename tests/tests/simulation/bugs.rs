@@ -1,7 +1,8 @@
 //! Planted bugs: the simulation must find each of them, or it proves nothing.
 //!
-//! They are below the recorders at the ports, where faults of a store, of its journal or of its quotas would be, or
-//! around the service, where faults of its count of requests in flight would be. Production code contains none of them.
+//! Most bugs are planted below the recorders at the ports, where a store, its journal or its quotas could have them.
+//! The others are planted around the service, where its count of requests in flight could have them. The code of the
+//! server contains none.
 
 mod batches;
 mod events;
@@ -23,16 +24,15 @@ pub(crate) enum Bug {
     CommitsWithoutSync,
     /// The journal acknowledges a batch and writes it at the next call.
     AcknowledgesEarly,
-    /// The journal writes an idempotency record after its effect.
+    /// The journal writes an idempotency record in a later commit than its effect.
     SplitsRecordFromEffect,
-    /// After a crash new ids continue from the highest that exists.
+    /// After a crash the store continues from the highest existing id, so the id of a deleted record is assigned again.
     ReusesIds,
-    /// After a failure the journal reports the last batch that it knew of, and ignores a later one that did reach the
-    /// disk.
+    /// After a failure the journal reports the last batch before it, although the failed batch reached the disk.
     IgnoresBatchInDoubt,
     /// The store reports success to callers when the journal fails.
     SwallowsFailures,
-    /// A restart gives a fresh quota.
+    /// A restart clears the usage of all accounts.
     ForgetsUsage,
     /// A restart lifts bans.
     ForgetsBans,
@@ -40,35 +40,35 @@ pub(crate) enum Bug {
     PrunesLiveRecords,
     /// A clock that steps back reopens the earlier minute.
     ReopensOldWindow,
-    /// One request in twenty stays in flight for ever.
+    /// The end of one request in twenty is reported, but the request stays counted as in flight.
     LosesPlaces,
-    /// One request in twenty does not release its place.
+    /// The end of one request in twenty is not reported, and the request stays counted as in flight.
     SkipsLeave,
-    /// One request in twenty releases its place twice.
+    /// One request in twenty is subtracted twice from the requests in flight.
     LeavesTwice,
     /// A revoked key stays valid.
     CachesCredentials,
-    /// Every other read of a pet returns the result of the read before it.
+    /// Every other read of a pet returns the record of the previous read.
     ReadsStale,
-    /// A page begins one id too late.
+    /// An ascending page begins one id too late, so that it can leave out an item.
     SkipsAtPages,
-    /// One decision in ten uses the pet of an earlier one.
+    /// One decision in ten uses the pet as an earlier decision saw it.
     DecidesOnStale,
     /// A cancelled order returns one unit too many.
     GivesBackTooMuch,
-    /// Every eighth retry has its effect again.
+    /// One retry in eight has its effect a second time.
     RepeatsEffects,
     /// A decision on a pet ignores the earlier decisions of its batch.
     IgnoresBatchedPets,
     /// A decision on a name ignores the earlier decisions of its batch.
     IgnoresBatchedNames,
-    /// After a restart a page of older events begins a batch too late.
+    /// After a restart, a page of older events leaves out the first batch.
     LosesOlderEvents,
-    /// Every other page of events leaves out its first one.
+    /// Every other page of events leaves out the first event.
     SkipsEvents,
     /// Private events are shown to every account.
     ShowsPrivateEvents,
-    /// Each change has the event of a creation.
+    /// The event of each change has the type of a creation.
     MistakesEvents,
 }
 
@@ -102,7 +102,7 @@ impl Bug {
     ];
 }
 
-/// The disk, with the planted bug if it is one of the disk.
+/// A disk, with the planted bug if that is a bug of the disk.
 pub(crate) fn disk(bug: Option<Bug>) -> Disk {
     match bug {
         Some(Bug::CommitsWithoutSync) => Disk::with_bug(DiskBug::CommitsWithoutSync),
@@ -113,7 +113,7 @@ pub(crate) fn disk(bug: Option<Bug>) -> Disk {
     }
 }
 
-/// The journal, with the planted bug if it is one of the journal.
+/// The journal, with the planted bug if that is a bug of the journal.
 pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Journal> {
     match bug {
         Some(
@@ -127,7 +127,7 @@ pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Jour
     }
 }
 
-/// The ports, with the planted bug if it is one of theirs.
+/// The ports, with the planted bug if that is a bug of a port.
 pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     let Some(bug) = bug else { return ports };
     match bug {
@@ -153,8 +153,8 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
     ports
 }
 
-/// The times at which the end of request `number` is reported to the oracle, and at which its place in flight is
-/// released.
+/// Returns how many times the end of request `number` is reported to the oracle, and how many times the request is
+/// subtracted from the requests in flight.
 pub(crate) fn leaving(bug: Option<Bug>, number: u64) -> (u32, u32) {
     let is_wrong = number % 20 == 19;
     match bug {

@@ -36,7 +36,7 @@ struct OpenConnection {
     reset_handle: ResetHandle,
     buffer: Vec<u8>,
     used: Instant,
-    /// The number of ended processes when it was opened.
+    /// The number of processes that had ended when the connection was opened.
     ends: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Client {
     world: Rc<World>,
     random: Random,
     address: IpAddr,
-    /// The index of its own account.
+    /// The index of the account that belongs to the client.
     own: usize,
     connection: Option<OpenConnection>,
     retries: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(world: &Rc<World>, number: u64) -> Self {
-        // Two clients share an address.
+        // Every two clients share an address.
         let address = Ipv4Addr::new(10, 0, 0, u8::try_from(number / 2).expect("a few clients"));
         let random = world.fork();
         let own = usize::try_from(number).expect("a few clients");
@@ -103,13 +103,13 @@ impl Client {
         }
     }
 
-    /// Sends several requests concurrently, a few times: their changes may share a batch.
+    /// Sends several requests concurrently, a few times, so that their changes may be committed in one batch.
     async fn burst(&mut self) {
         for _ in 0..=self.random.below(8) {
             let operations = generator::burst(&self.world.observations.borrow(), &mut self.random);
             let mut burst = JoinSet::new();
             for (number, op) in operations.into_iter().enumerate() {
-                // From different accounts, since one may have few requests in flight.
+                // The requests use different accounts, because one account may have only a few requests in flight.
                 let mut one = Self { own: self.own + number, ..self.sibling() };
                 let request = one.request(op);
                 burst.spawn_local(async move { one.ask(request).await });
@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    /// Sends a request until it is answered, if it may be sent twice.
+    /// Sends a request. If it has an idempotency key, it is repeated until it is answered.
     async fn send_until_answered(&mut self, request: Request) -> Option<Answer> {
         for _ in 0..TRIES {
             let answer = if request.idempotency_key.is_some() && self.random.once_in(8) {
@@ -155,7 +155,7 @@ impl Client {
             let is_done = answer
                 .as_ref()
                 .is_some_and(|answer| answer.status != 503 && answer.status != 408 && answer.status != 429);
-            // Sometimes a request that was answered is sent again.
+            // A request that was answered is sometimes sent once more.
             if request.idempotency_key.is_none() || (is_done && !self.random.once_in(6)) {
                 return answer;
             }
@@ -183,12 +183,13 @@ impl Client {
         }
     }
 
-    /// Reads the event log from where it was to its end, however often the connection or the server ends meanwhile.
+    /// Reads the event log from the last position to the end, and continues after every failure of the connection or
+    /// the server.
     async fn follow(&mut self) {
         for _ in 0..60 {
             let limit =
                 self.random.once_in(3).then(|| usize::try_from(1 + self.random.below(9)).expect("small"));
-            // Sometimes it goes on after a place that is in no log.
+            // Sometimes the client sends an id that no log has.
             let lost = self.random.once_in(40).then(|| elsewhere().to_string());
             let after = lost.or_else(|| self.follower.after.clone());
             let op = Op::Events(EventListing { after, limit });
@@ -208,8 +209,8 @@ impl Client {
         generator::request(op, secret, &self.world.observations.borrow(), &mut self.random)
     }
 
-    /// Mostly the newest key of the client's own account; sometimes an old one, another account's, an invalid
-    /// one, or none.
+    /// The secret for a request: mostly that of the newest key of the client's own account; sometimes an old one, one
+    /// of another account, an invalid one, or none.
     fn secret(&mut self) -> String {
         let keys = self.world.keys.borrow();
         match self.random.below(60) {
@@ -235,7 +236,7 @@ impl Client {
             .unwrap_or_default()
     }
 
-    /// Sends one request and reads its answer; none if that is lost.
+    /// Sends one request and reads its answer. Returns none if the answer is lost.
     async fn ask(&mut self, request: Request) -> Option<Answer> {
         let is_stale = self.connection.as_ref().is_some_and(|connection| connection.used.elapsed() > STALE);
         if self.connection.as_ref().is_some_and(|connection| connection.reset_handle.is_cut())
@@ -323,7 +324,7 @@ impl Client {
     }
 }
 
-/// Sends a request, at once or in two pieces, and reads the answer. Returns whether all of the request was sent.
+/// Sends a request, in one or in two pieces, and reads the answer. Also returns whether the whole request was sent.
 async fn talk(
     connection: &mut OpenConnection,
     request: &Request,
@@ -342,12 +343,12 @@ async fn talk(
     if sent.is_ok() {
         sent = send(&mut connection.end, second, is_last).await;
     }
-    // A server that refuses need not read the whole request: its answer may be readable already.
+    // A server may refuse a request before it has read all of it, so the answer is read even if sending failed.
     let answer = read_answer(&mut connection.end, &mut connection.buffer, request.head_only).await?;
     Ok((answer, sent.is_ok()))
 }
 
-/// An event of a life that no log has had.
+/// An id of an epoch that no log has had.
 fn elsewhere() -> EventId {
     EventId { epoch: 0xE15E, position: Position::START.next() }
 }

@@ -8,10 +8,10 @@ use petstore_ports::{Clock, Entropy, StoreError};
 use petstore_tests::Random;
 use tokio::time::Instant;
 
-/// A wall clock that follows the simulated time, and steps when it is told to.
+/// A wall clock that follows the simulated time. A test can also make it jump.
 pub(crate) struct SimClock {
     start: Instant,
-    /// Its value at the start, and the sum of all steps since.
+    /// The time that the clock showed at the start, plus all jumps since then.
     shift: AtomicI64,
 }
 
@@ -20,7 +20,7 @@ impl SimClock {
         Self { start: Instant::now(), shift: AtomicI64::new(millis) }
     }
 
-    /// Steps forward or back.
+    /// Makes the clock jump by this many milliseconds, forward or back.
     pub(crate) fn step(&self, millis: i64) {
         self.shift.fetch_add(millis, Ordering::Relaxed);
     }

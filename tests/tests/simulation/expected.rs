@@ -6,15 +6,15 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expected {
     pub(crate) status: u16,
-    /// The error's code; empty if it is no error.
+    /// The error's code; empty if the answer is not an error.
     pub(crate) code: &'static str,
     pub(crate) body: Option<Value>,
     pub(crate) tag: Option<String>,
     pub(crate) location: Option<String>,
     pub(crate) replayed: bool,
-    /// The place that a page of events has reached.
+    /// The id that a page of events has reached, as in `Last-Event-ID`.
     pub(crate) reached: Option<Box<str>>,
-    /// `true` if the page has a next one; none if this is no page.
+    /// `true` if another page follows; none if the answer is not a page.
     pub(crate) has_next: Option<bool>,
 }
 
@@ -55,7 +55,7 @@ impl Expected {
         Self { tag: Some(tag), ..Self::refused(412, "precondition_failed") }
     }
 
-    /// Returns whether it is recorded under an idempotency key.
+    /// Returns whether the answer is recorded under an idempotency key.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.status, 200..300 | 409)
     }

@@ -1,20 +1,20 @@
-//! A reader of the event log that keeps the shop as the events tell it.
+//! A reader of the event log that builds the state of the shop from the events.
 
 use serde_json::{Value, json};
 
 use crate::model::events::Tables;
 use crate::request::Of;
 
-/// The state after the events that were read: the fold of the log from its beginning, when the shop was empty.
+/// The state of the shop after the events that were read. The log begins with an empty shop.
 #[derive(Debug, Default)]
 pub(crate) struct Follower {
-    /// The place to go on after.
+    /// The id after which the next page begins.
     pub(crate) after: Option<String>,
     pub(crate) tables: Tables,
 }
 
 impl Follower {
-    /// Applies a page, and goes on after it. An error names the event that does not follow from the ones before it.
+    /// Applies the events of a page. Fails at an event that contradicts the state before it.
     pub(crate) fn read(&mut self, events: &Value, reached: &str) -> Result<(), String> {
         for event in events.as_array().ok_or("a page is an array")? {
             self.apply(event).map_err(|what| format!("{what}: {event}"))?;
@@ -51,7 +51,7 @@ impl Follower {
                     self.tables.remove(&(Of::Inventory, id));
                 }
             }
-            // The other members have an event of their own, which follows.
+            // If other members changed too, a separate event follows.
             "status_changed" => self.tables.entry((of, id)).or_default()["status"] = data["status"].clone(),
             _ => drop(self.tables.insert((of, id), data.clone())),
         }

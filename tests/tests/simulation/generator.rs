@@ -51,7 +51,7 @@ impl Targets {
     }
 }
 
-/// The number of kinds of [`operation`]; and the kinds that change a category or its name, a pet, an order.
+/// The number of kinds of [`operation`], and those kinds that change a category or its name, a pet, or an order.
 const KINDS: u32 = 40;
 const OF_A_CATEGORY: [u32; 5] = [0, 0, 1, 2, 3];
 const OF_A_PET: [u32; 12] = [8, 9, 10, 12, 13, 14, 15, 16, 24, 26, 27, 28];
@@ -185,7 +185,7 @@ pub(crate) fn listing(observations: &Observations, random: &mut Random) -> Listi
     listing
 }
 
-/// The request for an operation, with random conditions that a client who has read the resource may state.
+/// The request for an operation. It sometimes has conditions such as If-Match, with versions that clients have seen.
 pub(crate) fn request(op: Op, secret: String, observations: &Observations, random: &mut Random) -> Request {
     let target = match &op {
         Op::ReplaceCategory { id, .. } | Op::PatchCategory { id, .. } | Op::DeleteCategory { id } => {

@@ -12,7 +12,7 @@ use petstore_tests::Random;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Bytes in transit in one direction before the writer has to wait.
+/// The number of bytes that may be in transit in one direction before a writer has to wait.
 const WINDOW: usize = 32 * 1024;
 
 /// The properties of one connection.
@@ -20,20 +20,20 @@ const WINDOW: usize = 32 * 1024;
 pub(crate) struct LinkConditions {
     /// The minimum latency of a byte.
     pub(crate) latency: Duration,
-    /// The maximum time that a byte takes beyond that.
+    /// The maximum time that a byte takes beyond the minimum.
     pub(crate) jitter: Duration,
-    /// One write in this many is accepted only in part; 0: none.
+    /// One write in this many is accepted only in part. With 0, every write is accepted whole.
     pub(crate) split_once_in: u32,
-    /// One write in this many is held up for seconds; 0: none.
+    /// One write in this many is delayed by seconds. With 0, none is.
     pub(crate) stall_once_in: u32,
 }
 
 /// Both directions of a connection.
 struct Wire {
-    /// From the client, and to it.
+    /// The bytes that the client has sent, and those that the server has sent.
     pipes: [Pipe; 2],
     is_broken: bool,
-    /// The number of bytes that still pass before it breaks.
+    /// The number of bytes after which the connection breaks.
     breaks_after: Option<usize>,
     conditions: LinkConditions,
     random: Random,
@@ -42,10 +42,10 @@ struct Wire {
 struct Pipe {
     on_the_way: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// The arrival time of the last byte, or of the end: bytes arrive in order.
+    /// The arrival time of the last byte that was sent, or of the end. Later bytes arrive after it.
     last: Instant,
     has_ended: bool,
-    /// Set when its reader is gone.
+    /// Set when the receiving end was dropped.
     is_abandoned: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -92,17 +92,17 @@ impl Wire {
     }
 }
 
-/// Breaks a connection from outside.
+/// A handle that breaks a connection.
 #[derive(Clone)]
 pub(crate) struct ResetHandle(Rc<RefCell<Wire>>);
 
 impl ResetHandle {
-    /// Resets it now.
+    /// Breaks the connection now.
     pub(crate) fn cut(&self) {
         self.0.borrow_mut().break_up();
     }
 
-    /// Resets it after this many more bytes, in either direction.
+    /// Breaks the connection after this many more bytes in either direction.
     pub(crate) fn cut_after(&self, bytes: usize) {
         self.0.borrow_mut().breaks_after = Some(bytes);
     }
@@ -115,10 +115,10 @@ impl ResetHandle {
 /// One end of a connection.
 pub(crate) struct End {
     wire: Rc<RefCell<Wire>>,
-    /// The pipe that this end writes to.
+    /// The index of the pipe that this end writes to.
     side: usize,
     wake_up: Pin<Box<Sleep>>,
-    /// Called before each write.
+    /// A function that is called before each write.
     on_write: Option<Box<dyn Fn()>>,
 }
 
@@ -240,7 +240,7 @@ impl AsyncWrite for End {
 }
 
 impl Drop for End {
-    /// Closes: what was written still arrives, and new input is refused.
+    /// Closes this end. The bytes that it has written still arrive at the other end, whose further writes fail.
     fn drop(&mut self) {
         let wire = &mut *self.wire.borrow_mut();
         if !wire.pipes[self.side].has_ended {

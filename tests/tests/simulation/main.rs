@@ -1,10 +1,10 @@
 //! The whole petstore under one seed: clock, randomness, network, storage faults, crashes and restarts.
 //!
-//! Clients send requests over simulated links that split, delay and reset; an operator creates, rotates and
-//! revokes keys; the disk fails before, after and instead of writing; the power fails; the wall clock steps.
-//! All of it runs on one thread in simulated time, hours of it in a second. A model beside the petstore
-//! (`model`, `oracle`) knows the one correct answer to each request. A seed determines a run: the same seed
-//! gives the same trace to the last byte.
+//! Clients send requests over simulated links that split, delay and reset; an operator creates, rotates and revokes
+//! keys; the disk fails before, after and instead of writing; the power fails; the wall clock steps. All of this runs
+//! on one thread in simulated time, which passes much faster than real time. A model beside the petstore (`model`,
+//! `oracle`) knows the one correct answer to each request. A seed determines a run: the same seed gives the same trace
+//! to the last byte.
 //!
 //! ```sh
 //! cargo test -p petstore-tests --test simulation     # new seeds for a minute, and all else
@@ -12,12 +12,12 @@
 //! PETSTORE_SEED=17 cargo test -p petstore-tests --test simulation new_seeds -- --nocapture
 //! ```
 //!
-//! The last one runs one seed and prints its trace. A seed that has failed once goes into `seeds.txt`.
+//! The last command runs one seed and prints its trace. A seed that has failed once is added to `seeds.txt`.
 //!
-//! A run does not depend on the machine: the time is tokio's paused clock, which jumps to the next timer when
-//! all tasks are idle; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the
-//! machine, but no iteration order is used. Only `Date` headers show the machine's time, and they are left out
-//! of the trace. `select!` is `biased` everywhere, so that tokio's own randomness is not used.
+//! A run does not depend on the machine: the time is tokio's paused clock, which jumps to the next timer when all tasks
+//! are idle; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the machine, but no
+//! iteration order is used. Only `Date` headers show the machine's time, and they are left out of the trace. `select!`
+//! is `biased` everywhere, so that tokio's own randomness is not used.
 
 mod bugs;
 mod client;
@@ -112,7 +112,7 @@ fn two_runs_of_a_seed_are_the_same() {
         let (one, other) = (run(seed, None, false), run(seed, None, false));
         assert!(one.events > 100, "seed {seed} does something");
         assert_eq!((one.events, one.digest), (other.events, other.digest), "seed {seed}");
-        // A failing run is reproducible too.
+        // A run that fails is reproducible too.
         let failing = || run(seed, Some(Bug::GivesBackTooMuch), false);
         let (one, other) = (failing(), failing());
         assert_eq!((one.digest, one.failure), (other.digest, other.failure), "seed {seed}");
@@ -170,7 +170,7 @@ fn every_listed_answer_occurs() {
         }
     }
     assert!(lacking.is_empty(), "in {SITUATION_SEEDS} seeds never: {lacking:?}");
-    // Faults within a batch are detectable only in batches with several decisions.
+    // Faults within a batch can be detected only if enough batches have several decisions.
     assert!(shared * SHARED_ONE_IN >= commits, "only {shared} of {commits} batches have several decisions");
 }
 

@@ -45,7 +45,7 @@ impl Operator {
         Self { world: Rc::clone(world), random: world.fork() }
     }
 
-    /// Sets up the shop: an account for every two clients.
+    /// Sets up the shop: one account for every two clients.
     pub(crate) async fn open(&mut self) {
         for _ in 0..self.world.environment.profile.clients.div_ceil(2) {
             let plan = *self.random.pick(&PLANS);
@@ -53,7 +53,7 @@ impl Operator {
         }
     }
 
-    /// Gives random orders for ever.
+    /// Sends random commands until the run ends.
     pub(crate) async fn run(mut self) {
         loop {
             sleep(exponential(&mut self.random, self.world.environment.profile.between_orders)).await;
@@ -103,7 +103,7 @@ impl Operator {
             }
             Ok(Err(OrderFailure::Refused)) => oracle.ordered(id, Some(false)),
             Ok(Err(OrderFailure::Unavailable)) => oracle.ordered(id, None),
-            // The result of an order without an answer in time is unknown, whether the service or the operator gives up.
+            // Either the service or the operator has given up waiting, so the result of the command is unknown.
             Ok(Err(OrderFailure::Indeterminate)) | Err(_) => {
                 oracle.note(&format!("operator #{id} has got no answer in time"));
             }
@@ -111,7 +111,7 @@ impl Operator {
     }
 }
 
-/// The reason why an order was not carried out.
+/// The reason why a command had no effect, or why its effect is unknown.
 enum OrderFailure {
     Refused,
     Unavailable,
@@ -128,7 +128,7 @@ impl<R> From<Failure<R>> for OrderFailure {
     }
 }
 
-/// Carries an order out. Returns the key that it created.
+/// Executes a command. Returns the key that it has created, if any.
 async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, OrderFailure> {
     let key_id = |key| KeyId::new(key).expect("a key's id");
     let time = |millis| Timestamp::from_millis(millis).expect("a year of four digits");

@@ -1,10 +1,10 @@
 //! The test oracle of a run: all requests and their progress, the model, and the first guarantee that was broken.
 //!
-//! The petstore's own ports report to the oracle in which order things happen: when the gate judges a request,
-//! when a transition is decided, when its batch is on disk. The model repeats them in this order, so each
-//! request has exactly one correct answer. Each of these moments lies between the request and its answer, so a
-//! run that passes is linearizable. A request whose answer is lost is known as well: only the batch of a
-//! failing disk is in doubt, and that is read back.
+//! The petstore's own ports report the order of events to the oracle: the gate judges a request, a transition is
+//! decided, its batch is on disk. The model repeats these steps in the same order, so each request has exactly one
+//! correct answer. Each step happens between a request and its answer, so a run that passes is linearizable. The effect
+//! of a request is known even if its answer is lost. Only the batch of a failing disk is in doubt, until the disk is
+//! read again.
 
 mod answers;
 mod commits;
@@ -41,7 +41,7 @@ pub(crate) enum Actor {
 }
 
 tokio::task_local! {
-    /// The actor in whose name the task runs.
+    /// The actor for which the current task runs.
     pub(crate) static ACTOR: Actor;
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Owner {
     Order(usize),
     /// The recording of a key's ban.
     Ban(u64, Ban),
-    /// It belongs to a process that has ended.
+    /// A transition of a process that has ended.
     Gone,
 }
 
@@ -66,25 +66,25 @@ enum Gate {
 /// The progress of a change.
 #[derive(Debug, Clone)]
 enum Progress {
-    /// It has not reached the store.
+    /// The change has not reached the store.
     None,
-    /// It has been waiting since this moment.
+    /// The change has been waiting in the store since this time.
     Queued { since: Duration, now: i64 },
-    /// It is on disk, or was refused without a write.
+    /// The change is on disk, or was refused without a write.
     Settled { answer: Expected, since: Duration },
-    /// Its batch is not on disk.
+    /// The change is lost, because its batch did not reach the disk.
     Dropped { since: Duration },
 }
 
-/// The state at the moment at which the server had an answer.
+/// The state of the model at the time when the server had its answer.
 #[derive(Debug, Clone)]
 struct Stamp {
     at: Duration,
-    /// The answer to a read.
+    /// The answer to the request, if it is a read.
     read: Option<Expected>,
-    /// The content that the entity tag of a page stands for.
+    /// The content of the page, which its entity tag identifies.
     content: Option<String>,
-    /// The shop, if the answer is a page that reaches the end of the event log.
+    /// The resources, if the answer is a page that reaches the end of the event log.
     tables: Option<Tables>,
     settled: bool,
     /// `true` if another request under the same idempotency key was in progress.
@@ -92,20 +92,20 @@ struct Stamp {
     failing: bool,
 }
 
-/// A request, with all that is known of it.
+/// A request, with everything that the oracle knows about it.
 struct Asked {
     request: Request,
     sent: Duration,
     gate: Option<Gate>,
     progress: Progress,
     stamp: Option<Stamp>,
-    /// `true` while it has a place among its account's requests in flight.
+    /// `true` while the request counts as one of its account's requests in flight.
     in_flight: bool,
     /// `true` if the connection of the request has ended.
     ended: bool,
 }
 
-/// An operator's order, with all that is known of it.
+/// A command of an operator, with everything that the oracle knows about it.
 struct Ordered {
     order: Order,
     now: i64,
@@ -134,37 +134,37 @@ struct State {
     /// The current request of each connection.
     current: BTreeMap<u64, usize>,
     staged: Vec<Staged>,
-    /// The batch that is in doubt.
+    /// The number of the batch that is in doubt.
     doubt: Option<u64>,
-    /// The number of the running process, and the time at which the one before it ended.
+    /// The number of the running process, and the time at which the previous one ended.
     process: u64,
     ended: Duration,
-    /// Set while the journal fails, with the time of its last failure.
+    /// Set while the journal fails, with the time of its last recovery.
     failing: bool,
     failing_until: Duration,
     write_behind: WriteBehind,
-    /// The contents and entity tags of pages, in both directions.
+    /// The entity tag of each content of a page, and the content of each entity tag.
     contents: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     counts: Counts,
     outcomes: BTreeMap<String, u64>,
 }
 
-/// The state that the journal receives write-behind.
+/// The state that the journal receives some time after it is in force (write-behind).
 #[derive(Default)]
 struct WriteBehind {
     usage: BTreeMap<u64, Windows>,
-    /// Usage that was stored while the journal failed, which may have stored it or not.
+    /// Usage that was written while the journal failed, so that the journal may have it or not.
     usage_in_doubt: BTreeMap<u64, Vec<Windows>>,
     /// The time of the first request whose usage is not stored yet.
     usage_since: BTreeMap<u64, Duration>,
-    /// The time of the first ban of each key that was not recorded.
+    /// For each key, the time since which a ban waits to be recorded.
     bans: BTreeMap<u64, Duration>,
-    /// The time up to which expired records may have been dropped.
+    /// Records that had expired by this time may have been dropped.
     pruned: i64,
 }
 
-/// Numbers of events.
+/// Counts of what has happened in a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) answers: u64,
@@ -300,7 +300,7 @@ impl Oracle {
         state.trace.note(self.start.elapsed(), &format!("   #{id} {why}"));
     }
 
-    /// Records that the server has finished with a connection.
+    /// Records that a connection has ended on the server's side.
     pub(crate) fn end(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -313,7 +313,7 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that an operator gives an order.
+    /// Records that an operator sends a command.
     pub(crate) fn order(&self, order: Order) -> usize {
         let mut state = self.lock();
         let id = state.orders.len();
@@ -322,7 +322,7 @@ impl Oracle {
         id
     }
 
-    /// Records the operator's answer: whether the order was carried out, or none if the store was unavailable.
+    /// Records the answer to an operator's command: whether it had an effect, or none if the store was unavailable.
     pub(crate) fn ordered(&self, id: usize, done: Option<bool>) {
         let verdict = {
             let mut state = self.lock();
@@ -342,7 +342,7 @@ impl Oracle {
         self.judge(verdict);
     }
 
-    /// Records that an operator gets a key.
+    /// Records that an operator has received a key with its secret.
     pub(crate) fn key_handed_out(&self, secret: &str, key: u64) {
         self.lock().accounts.secrets.insert(secret.to_owned(), key);
     }
@@ -354,7 +354,7 @@ impl State {
         self.start.elapsed()
     }
 
-    /// Returns whether the journal has failed within this time.
+    /// Returns whether the journal fails, or has recovered within this time.
     fn failing_since(&self, span: Duration) -> bool {
         self.failing || self.now() <= self.failing_until + span
     }
@@ -369,7 +369,7 @@ fn given(changes: Option<&Changes>) -> (Given, GivenKeys) {
             Change::Pet(record) => given.pet = Some(record.pet.id.get()),
             Change::Order(record) => given.order = Some(record.order.id.get()),
             Change::Account(account) => keys.account = Some(account.id.get()),
-            // A rotation changes two keys: the new one is the later.
+            // A rotation changes two keys. The new key has the higher id.
             Change::Key(record) => keys.key = keys.key.max(Some(record.id.get())),
             Change::PetDeleted(_)
             | Change::CategoryDeleted(_)

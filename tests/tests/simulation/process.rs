@@ -32,10 +32,10 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 /// The interval of the recording of bans, as in the binary.
 const RECORDING: Duration = Duration::from_millis(500);
 
-/// The time limit for the last bans, as in the binary.
+/// The time limit for recording the last bans, as in the binary.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// The pause before the writer asks a failed journal again, as in the store's own thread.
+/// The pause between two attempts of the writer to recover a failed journal, as in the store's own thread.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The time limit for a graceful stop.
@@ -150,10 +150,10 @@ impl Process {
         *self.hang.borrow_mut() = Instant::now() + time;
     }
 
-    /// Cuts the power. No pending work of the process is done.
+    /// Ends the process as a power cut does: none of its pending work is done.
     pub(crate) fn crash(self) {
         if *self.hang.borrow() > Instant::now() {
-            // The process could not write while the disk hung.
+            // The process could not write while the disk hung, so the delay is not its fault.
             self.oracle.excuse_delay();
         }
         self.oracle.process_ends(Ending::Crash);
@@ -200,7 +200,7 @@ fn settings(epoch: u64) -> HttpSettings {
     }
 }
 
-/// The loop of the store's thread, one step after the other in simulated time.
+/// The loop that the store's own thread would run, with one step after another in simulated time.
 async fn write(
     writer: Writer,
     work: Arc<Notify>,
@@ -211,7 +211,7 @@ async fn write(
 ) {
     loop {
         work.notified().await;
-        // Half of the time it is slow to begin, so that later changes share the batch.
+        // In half of the rounds the pause may be long, so that later changes share the batch.
         let pause = *random.pick(&[3_000, 400_000]);
         sleep(Duration::from_micros(u64::from(200 + random.below(pause)))).await;
         loop {

@@ -1,4 +1,5 @@
-//! The profile of a seed. Not every seed has every kind of fault: frequent faults would hide the rare ones.
+//! The profile of a seed. A seed has only some kinds of faults, because frequent faults would hide the effects of rare
+//! ones.
 
 use std::time::Duration;
 
@@ -14,9 +15,10 @@ pub(crate) struct Profile {
     pub(crate) lasts: Duration,
     pub(crate) clients: u64,
     pub(crate) conditions: LinkConditions,
-    /// One request in this many is cut off; 0: none.
+    /// One request in this many has its connection broken. With 0, none has.
     pub(crate) cut_once_in: u32,
-    /// The mean time between two of these; none: never.
+    /// The mean time between two ends of a process. With none, no process ends during the run. The next two fields are
+    /// the same for faults of the disk and for jumps of the clock.
     pub(crate) between_ends: Option<Duration>,
     pub(crate) between_disk_faults: Option<Duration>,
     pub(crate) between_clock_steps: Option<Duration>,
@@ -40,7 +42,7 @@ impl Profile {
         };
         let begins = match random.below(4) {
             0 => crate::oracle::SUNSET - random.within(0, 3 * HOUR),
-            // Midnight is near.
+            // The run begins shortly before a midnight.
             1 => JUNE_15 - random.within(0, 2 * HOUR),
             _ => JUNE_15 + i64::from(random.below(150)) * 24 * HOUR + random.within(0, 24 * HOUR),
         };

@@ -31,7 +31,7 @@ pub(crate) fn actor() -> Option<Actor> {
     ACTOR.try_with(|actor| *actor).ok()
 }
 
-/// Runs a call that waits for the store's writer, and notifies the writer.
+/// Runs a call. If it must wait for the store's writer, the writer is notified.
 pub(crate) async fn submit<F: Future>(call: F, work: &Notify) -> F::Output {
     let mut call = pin!(call);
     let mut is_first = true;
@@ -45,7 +45,7 @@ pub(crate) async fn submit<F: Future>(call: F, work: &Notify) -> F::Output {
     .await
 }
 
-/// Reports writes.
+/// A transactor that reports every write.
 pub(crate) struct WatchedTransactor {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Transactor>,
@@ -65,7 +65,8 @@ impl Transactor for WatchedTransactor {
     }
 }
 
-/// The key and the ban of a transition that records a ban. No other transition adds a ban to a key without one.
+/// The key and the ban of a transition that only records a ban. It is recognised by its result for a key without a ban,
+/// because no other transition adds a ban to such a key.
 fn recorded_ban(transition: &dyn Transition) -> Option<(u64, Ban)> {
     let footprint = transition.footprint(&View::default());
     let [RecordRef::Key(id)] = footprint.records() else { return None };
@@ -112,7 +113,7 @@ impl Transition for WatchedTransition {
     }
 }
 
-/// Reports the quotas' verdicts.
+/// Quotas that report every verdict.
 pub(crate) struct WatchedQuotas {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Quotas>,
@@ -140,7 +141,7 @@ impl Quotas for WatchedQuotas {
     }
 }
 
-/// Counts addresses.
+/// Limits of addresses that report every verdict.
 pub(crate) struct WatchedAddresses {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn AddressLimits>,
@@ -164,7 +165,7 @@ impl AddressLimits for WatchedAddresses {
     }
 }
 
-/// Reports the journal's calls.
+/// A journal that reports every call.
 pub(crate) struct WatchedJournal {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Box<dyn Journal>,

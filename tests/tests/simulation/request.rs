@@ -75,14 +75,14 @@ pub(crate) struct Listing {
     pub(crate) complete: Option<bool>,
     pub(crate) descending: bool,
     pub(crate) limit: Option<usize>,
-    /// The last id of the previous page, and the cursor that stands for it.
+    /// The last id of the previous page, and the cursor for the next one.
     pub(crate) after: Option<(u64, String)>,
 }
 
 /// A page of the event log.
 #[derive(Debug, Clone)]
 pub(crate) struct EventListing {
-    /// The id of the place that it begins after.
+    /// The event id after which the page begins.
     pub(crate) after: Option<String>,
     pub(crate) limit: Option<usize>,
 }
@@ -155,7 +155,7 @@ pub(crate) enum Op {
     List(Listing),
     Events(EventListing),
     RateLimit,
-    /// A request that is refused in every state of the shop: method, path, body, and the refusal.
+    /// A request that is refused in every state of the shop, with the expected refusal.
     Wrong {
         method: &'static str,
         path: &'static str,
@@ -169,10 +169,10 @@ pub(crate) enum Op {
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) op: Op,
-    /// The secret that it presents; empty: no key.
+    /// The API key that the request presents; empty for none.
     pub(crate) secret: String,
     pub(crate) idempotency_key: Option<String>,
-    /// The versions in If-Match.
+    /// The versions that the request names in If-Match.
     pub(crate) if_match: Option<Vec<u64>>,
     /// An entity tag that the client knows.
     pub(crate) if_none_match: Option<String>,
@@ -185,12 +185,12 @@ impl Op {
         matches!(self, Self::Get { .. } | Self::List(_) | Self::Events(_) | Self::RateLimit)
     }
 
-    /// Returns whether the read scope is enough for it.
+    /// Returns whether the operation needs the read scope, rather than the write scope.
     pub(crate) fn needs_read(&self) -> bool {
         self.method() == "GET"
     }
 
-    /// The scope of an idempotency key; none if this is no POST.
+    /// The scope within which an idempotency key is unique; none if the operation is not a POST.
     pub(crate) fn idempotency_scope(&self) -> Option<String> {
         let is_post = matches!(
             self,
@@ -295,7 +295,7 @@ pub(crate) fn date(millis: i64) -> String {
 }
 
 impl Listing {
-    /// The maximum number of items on one of its pages.
+    /// The maximum number of items on a page.
     pub(crate) fn size(&self) -> usize {
         self.limit.unwrap_or(if self.of == Of::Pets { 20 } else { 100 })
     }
@@ -323,7 +323,7 @@ impl Listing {
 }
 
 impl EventListing {
-    /// The most events of one of its pages.
+    /// The maximum number of events on a page.
     pub(crate) fn size(&self) -> usize {
         self.limit.unwrap_or(100)
     }

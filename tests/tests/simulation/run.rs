@@ -1,4 +1,4 @@
-//! One run of one seed, on its own thread, so that no state of an earlier run's thread can affect it.
+//! One run of one seed. It has a separate thread, so that thread-local state of an earlier run cannot affect it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -87,7 +87,7 @@ async fn simulate(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     }
     tasks.iter().for_each(JoinHandle::abort);
     if oracle.failure().is_none() {
-        // At the end the disk holds all that was acknowledged.
+        // Two crashes with a start between them check that the disk holds everything that was acknowledged.
         world.crash();
         world.start(Ending::Crash);
         world.crash();
@@ -104,7 +104,7 @@ async fn simulate(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     }
 }
 
-/// Waits for the first task to end. They end only by a panic.
+/// Waits until a task ends. The tasks run without end, so a task that ends has panicked.
 async fn first_to_end(tasks: &mut [JoinHandle<()>]) {
     std::future::poll_fn(|context| {
         let ended = tasks.iter_mut().any(|task| std::pin::Pin::new(task).poll(context).is_ready());

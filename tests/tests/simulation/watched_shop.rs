@@ -1,6 +1,6 @@
 //! The service behind its driving port, wrapped to report the end of each request in flight to the oracle.
 //!
-//! All but the gate is passed on as it is.
+//! Only the gate is changed. All other calls are passed on.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Gate for WatchedShop {
         self.inner.admit(call).map(|judged| {
             let mut admission = judged?;
             let watched = InFlight::new(self, admission.account);
-            // Dropping it would release the place without a report; the watched one does both.
+            // The original guard would end the request without a report when it is dropped. The new guard ends the
+            // request and reports it.
             std::mem::forget(std::mem::replace(&mut admission.in_flight, watched));
             Ok(admission)
         })

@@ -1,4 +1,4 @@
-//! HTTP/1.1 of a client: the bytes of a request out, one answer in.
+//! A client's side of HTTP/1.1: sends the bytes of a request, and reads one answer.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(crate) async fn read_answer(end: &mut End, buffer: &mut Vec<u8>, head_only: 
     let status = status.ok_or_else(malformed)?;
     let headers: Vec<_> = lines
         .filter_map(|line| line.split_once(':'))
-        // The only header that depends on the machine's clock.
+        // The header `date` is left out, because it depends on the machine's clock.
         .filter(|(name, _)| !name.eq_ignore_ascii_case("date"))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();

@@ -26,7 +26,7 @@ pub(crate) struct KnownKey {
 /// The ids and versions that clients have seen.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
-    /// The highest ids in any answer: of pets, categories, orders.
+    /// The highest id of each kind of resource in any answer.
     highest: BTreeMap<Of, u64>,
     /// The latest version of each resource in an answer.
     pub(crate) versions: BTreeMap<(Of, u64), u64>,
@@ -38,7 +38,7 @@ impl Observations {
         *highest = id.max(*highest);
     }
 
-    /// Returns whether no answer has contained one yet.
+    /// Returns whether no answer has contained a resource of this kind yet.
     pub(crate) fn is_empty(&self, of: Of) -> bool {
         !self.highest.contains_key(&of)
     }
@@ -59,7 +59,7 @@ pub(crate) struct World {
     process: RefCell<Option<Process>>,
     random: RefCell<Random>,
     connections: Cell<u64>,
-    /// Increases with each end of a process.
+    /// A number that increases with each end of a process.
     ends: Cell<u64>,
     pub(crate) observations: RefCell<Observations>,
     pub(crate) keys: RefCell<Vec<KnownKey>>,
@@ -82,7 +82,7 @@ impl World {
         Rc::new(world)
     }
 
-    /// A separate random generator, so that its use does not affect other actors.
+    /// Returns a separate random generator, so that using it does not affect other actors.
     pub(crate) fn fork(&self) -> Random {
         Random::seeded(self.random.borrow_mut().bits())
     }
@@ -93,7 +93,7 @@ impl World {
         *self.process.borrow_mut() = Some(process);
     }
 
-    /// Cuts the power: all that was not on disk is lost.
+    /// Ends the process as a power cut does: everything that is not on disk is lost.
     pub(crate) fn crash(&self) {
         self.ends.set(self.ends.get() + 1);
         let left = self.disk.borrow().after_power_cut();
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// The number of processes that have ended, or begun to.
+    /// The number of processes that have ended or begun to end.
     pub(crate) fn ends(&self) -> u64 {
         self.ends.get()
     }

@@ -1,7 +1,7 @@
 //! Host names and origins, as requests and settings contain them.
 //!
-//! They are compared after parsing: spellings of one address are equal, and names are compared without regard to case
-//! and to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
+//! They are parsed before they are compared: spellings of one address are equal, and names are compared without regard
+//! to case and to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ pub struct HostName(Named);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Named {
-    /// In lower case, without a final dot.
+    /// A name in lower case, without a final dot.
     Name(String),
     /// An IPv4-mapped IPv6 address is stored as IPv4.
     Address(IpAddr),
@@ -42,7 +42,7 @@ impl HostName {
         }))
     }
 
-    /// Returns `true` for `localhost`, a name under it, or a loopback address.
+    /// Returns `true` for `localhost`, a subdomain of it, or a loopback address.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         match &self.0 {
             Named::Name(name) => name == "localhost" || name.ends_with(".localhost"),
@@ -54,7 +54,7 @@ impl HostName {
 /// The origin of a web page: scheme, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// In lower case.
+    /// The scheme in lower case.
     scheme: String,
     host: HostName,
     /// `None` for the default port of the scheme.

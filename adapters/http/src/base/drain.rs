@@ -14,8 +14,8 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    /// Begins the stop. `since` is the instant at which the first of several servers began to stop, from which the
-    /// drain time of all of them runs.
+    /// Begins the stop. The drain time of all servers of one petstore runs from `since`, the instant at which the
+    /// first of them began to stop.
     pub(crate) fn begin(&self, since: Instant) {
         self.begun.get_or_init(|| since);
         self.notify.notify_waiters();
@@ -32,7 +32,7 @@ impl Drain {
 
     /// Waits until the stop begins.
     pub(crate) async fn begun(&self) {
-        // Created before the check, so that a signal between the check and the wait is not lost.
+        // The future is created before the check, so that a signal between the check and the wait is not lost.
         let notify = self.notify.notified();
         if !self.has_begun() {
             notify.await;

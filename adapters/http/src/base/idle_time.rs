@@ -1,7 +1,7 @@
 //! The idle time of the threads of a server.
 //!
-//! The threads measure it themselves, so that time which the machine gives to other processes, or a hypervisor to other
-//! machines, does not count as idle.
+//! The threads measure their own idle time. So time in which the machine runs other processes, or a hypervisor runs
+//! other machines, does not count as idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ impl IdleTime {
     }
 }
 
-/// The idle time of one thread, which alone writes it.
+/// The idle time of one thread. Only this thread writes it.
 #[derive(Debug, Default)]
 struct ThreadIdle {
     /// The total of the idle periods that have ended.

@@ -9,16 +9,17 @@ use crate::base::stats::TransportStats;
 
 /// Receives reports of answers. Called on the threads of the runtime, so it must not block.
 pub trait Observer: Send + Sync {
-    /// Returns `true` if an answer like this one is to be reported. Called for every answer, so it must be fast.
+    /// Returns `true` if an answer with these properties is to be reported. Called for every answer, so it must be
+    /// fast.
     fn wants(&self, status: u16, duration: Duration, is_fault: bool) -> bool;
 
     /// Reports an answer for which [`Observer::wants`] returned `true`.
     fn answered(&self, exchange: &Exchange<'_>);
 
-    /// Reports a probable mistake in the setup that has not led to a failure.
+    /// Reports a probable mistake in the configuration that has not led to a failure.
     fn advise(&self, what: &str);
 
-    /// Reports a failure that no answer reports to a client.
+    /// Reports a failure that no client sees in an answer.
     fn trouble(&self, what: &str);
 }
 
@@ -42,13 +43,13 @@ pub struct Exchange<'a> {
     pub request_id: &'a str,
     /// The request's `traceparent`.
     pub traceparent: Option<&'a str>,
-    /// The client's address: that of the peer, or the one that trusted proxies forward.
+    /// The client's address: that of the peer, or the one that trusted proxies report.
     pub client: IpAddr,
     /// The account of the request, if it was authenticated.
     pub account: Option<AccountId>,
     /// The display prefix of the key, if the key is valid.
     pub key: Option<&'a str>,
-    /// The time from the end of the head to the answer.
+    /// The time from the end of the request's head to the answer.
     pub duration: Duration,
     /// The internal error, for answers with a status of 500 or above.
     pub fault: Option<&'a str>,

@@ -17,7 +17,7 @@ pub struct PageFile {
     name: &'static str,
     content_type: HeaderValue,
     gzip: Bytes,
-    /// Decompressed for the first client that does not accept gzip, and kept.
+    /// The decompressed content. It is made for the first client that does not accept gzip, and kept.
     plain: OnceLock<Bytes>,
     /// The CRC-32 and the length of the content.
     trailer: [u8; 8],
@@ -76,7 +76,7 @@ impl PageFile {
     /// The decompressed content.
     ///
     /// # Errors
-    /// The member is damaged, or its content too long.
+    /// The gzip member is damaged, or its content is too long.
     pub(crate) fn plain(&self) -> Result<Bytes, &'static str> {
         if let Some(bytes) = self.plain.get() {
             return Ok(bytes.clone());

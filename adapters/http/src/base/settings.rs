@@ -18,23 +18,24 @@ use crate::base::page_file::PageFile;
 pub struct HttpSettings {
     /// The prefix of the contract's paths: empty, or a path with a leading and without a trailing slash.
     pub base_path: String,
-    /// The origin of links, such as `https://pets.example`. `None` for the one that a trusted proxy forwards, else the
-    /// request's Host.
+    /// The origin of links, such as `https://pets.example`. With `None`, links have the origin that a trusted proxy
+    /// forwards, or else the request's Host.
     pub public_url: Option<String>,
-    /// The hosts that are served; `None` for any valid one.
+    /// The hosts that are served; `None` for any valid host.
     pub hosts: Option<Vec<HostName>>,
     /// The origins whose pages may read answers.
     pub cors: Cors,
-    /// Changes must have an `If-Match`.
+    /// If `true`, changes must have an `If-Match`.
     pub require_if_match: bool,
-    /// getPet answers 410 from its sunset date on.
+    /// If `true`, getPet answers 410 from its sunset date on.
     pub enforce_sunset: bool,
     /// Peers whose forwarding headers are trusted for the client's address and for the scheme and host that it
     /// requested: `Forwarded` if present, else `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
     /// The epoch of the store. Entity tags and cursors of another epoch are not valid.
     pub epoch: u64,
-    /// The seed of generated request ids. It must be random at each start, since the ids would repeat otherwise.
+    /// The seed of generated request ids. It must be random at each start, because otherwise the ids of an earlier
+    /// start repeat.
     pub request_ids: u64,
     /// The documents that are served.
     pub documents: Documents,
@@ -42,7 +43,7 @@ pub struct HttpSettings {
     pub deadlines: Deadlines,
     /// The bounds.
     pub bounds: Bounds,
-    /// Lists and documents are sent with gzip to clients that accept it.
+    /// If `true`, lists and documents are sent with gzip to clients that accept it.
     pub gzip: bool,
     /// Receives reports of answers. `None` costs nothing.
     pub observer: Option<Arc<dyn Observer>>,
@@ -50,15 +51,16 @@ pub struct HttpSettings {
     pub idle: IdleTime,
     /// The text at `/metrics`. With `None` the path is not served.
     pub exposition: Option<Arc<dyn Exposition>>,
-    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that others rely on must not have
-    /// one.
+    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that several people depend on
+    /// must not have one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
 impl HttpSettings {
     /// The default settings: the contract under `/v1` for all hosts and origins, no sunset, no observer, no sandbox.
     /// Other values are set by `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
-    /// are seeded with the epoch: with a durable store, set [`request_ids`](Self::request_ids) too.
+    /// are seeded with the epoch. The epoch of a durable store is the same at each start, so set
+    /// [`request_ids`](Self::request_ids) too.
     pub fn new(epoch: u64, documents: Documents) -> Self {
         Self {
             base_path: "/v1".to_owned(),
@@ -93,10 +95,11 @@ pub struct Documents {
     pub page: Arc<[PageFile]>,
 }
 
-/// The origins whose pages may read answers. Browsers never send their own credentials along.
+/// The origins whose pages may read answers. Browsers do not send cookies or other credentials of their own with such
+/// requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cors {
-    /// No other origin.
+    /// No pages of other origins.
     Off,
     /// Any origin.
     AnyOrigin,
@@ -111,22 +114,25 @@ pub struct Deadlines {
     pub head: Duration,
     /// From the end of the head to the end of the body.
     pub body: Duration,
-    /// From an answer to the next request.
+    /// From an answer to the next request on the connection.
     pub idle: Duration,
-    /// From an answer to the next request, while other connections wait for a free slot.
+    /// From an answer to the next request on the connection, while other connections wait for a free slot.
     pub idle_crowded: Duration,
-    /// For the client to read some bytes of the answer.
+    /// The longest time in which a client reads nothing of its answer.
     pub write_stall: Duration,
-    /// For the client of a streaming answer to read some bytes: it may need time to process earlier bytes.
+    /// The longest time in which the client of a streaming answer reads nothing of it. It is separate, because such a
+    /// client may need time to process earlier bytes.
     pub stream_stall: Duration,
-    /// The longest time for which a stream is open. Each ends up to a tenth earlier, so that clients do not all reconnect at
-    /// once.
+    /// The longest time for which a stream is open. Each stream ends up to a tenth of this time earlier, so that
+    /// clients do not all reconnect at once.
     pub stream_lifetime: Duration,
-    /// The longest silence of a stream: a comment then shows proxies and clients that the connection lives.
+    /// The longest silence of a stream. A comment is then sent, which shows proxies and clients that the connection
+    /// lives.
     pub stream_silence: Duration,
-    /// From the beginning of a stop to the last answer.
+    /// From the beginning of a server's stop to its last answer.
     pub drain: Duration,
-    /// From a request's arrival to its handling. When requests have waited longer for a while, some are refused.
+    /// From a request's arrival to the beginning of its handling. If requests wait longer than this for a while, some
+    /// are refused.
     pub turn: Duration,
 }
 
@@ -145,8 +151,8 @@ impl Deadlines {
         turn: Duration::from_millis(20),
     };
 
-    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop a stalled client has at
-    /// most half of the drain time, since it does not read the answer that the stop would wait for.
+    /// The instant at which a stalled client is given up: `limit` after `since`. During a stop the client has at most
+    /// half of the drain time, because a client that reads nothing would otherwise delay the whole stop.
     pub(crate) fn end_of_stall(&self, limit: Duration, since: Instant, stop: Option<Instant>) -> Instant {
         let end = since + limit;
         stop.map_or(end, |stop| end.min(since.max(stop) + self.drain / 2))
@@ -156,17 +162,19 @@ impl Deadlines {
 /// The bounds of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes of a request body.
+    /// The maximum number of bytes of a request body.
     pub body: usize,
-    /// Open connections. Further ones wait in the accept queue, and idle ones are closed for them. Connections to a
-    /// separate listener for health and metrics do not count.
+    /// The maximum number of open connections. At the bound, further ones wait in the accept queue, and idle
+    /// connections are closed to make room for them. Connections to a separate listener for health and metrics do not
+    /// count.
     pub connections: usize,
-    /// Open connections to a separate listener for health and metrics. Supervisors, load balancers and collectors of
-    /// metrics need few.
+    /// The maximum number of open connections to a separate listener for health and metrics. Supervisors, load
+    /// balancers and collectors of metrics need only a few.
     pub ops_connections: usize,
-    /// Open streaming answers. Further ones are refused with 503 `overloaded`.
+    /// The maximum number of open streaming answers. Further ones are refused with 503 `overloaded`.
     pub streams: usize,
-    /// Open streaming answers of one account. Further ones are refused with 429 `too_many_concurrent_requests`.
+    /// The maximum number of open streaming answers of one account. Further ones are refused with 429
+    /// `too_many_concurrent_requests`.
     pub streams_per_account: usize,
 }
 
@@ -181,58 +189,62 @@ impl Bounds {
     };
 }
 
-/// Bytes of a request target (path and query): at least the 8000 that RFC 9110 recommends (section 4.1).
+/// Maximum number of bytes of a request target (path and query). RFC 9110 recommends at least 8000 (section 4.1).
 pub(crate) const TARGET_MAX: usize = 8 * 1024;
 
-/// Bytes of a head. hyper's own buffer is larger, so that a head between the two bounds gets a complete error answer.
+/// Maximum number of bytes of a head. hyper's own buffer is larger, so that a head between the two bounds gets a
+/// complete error answer.
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// hyper's read buffer. Beyond it, or beyond 100 fields, hyper itself answers 431 without a body. Over HTTP/2, h2 does
-/// so beyond the same number of bytes, and adds 32 for each field.
+/// The size of hyper's read buffer. To a longer head, or one with more than 100 fields, hyper itself answers 431
+/// without a body. Over HTTP/2, h2 does the same, and counts 32 bytes more for each field.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
 
-/// Fields of a head. hyper enforces the bound for HTTP/1.1, this crate for HTTP/2.
+/// Maximum number of fields of a head. hyper enforces the bound for HTTP/1.1, this crate for HTTP/2.
 pub(crate) const FIELDS_MAX: usize = 100;
 
-/// Concurrent streams of an HTTP/2 connection: the minimum that RFC 9113 recommends (section 6.5.2).
+/// Maximum number of concurrent streams of an HTTP/2 connection. It is the lowest bound that RFC 9113 recommends
+/// (section 6.5.2).
 pub(crate) const STREAMS_MAX: u32 = 100;
 
-/// Streams that a client may reset before they are accepted (rapid reset, CVE-2023-44487), and streams that may be
-/// reset for its errors. Beyond these bounds the connection ends.
+/// Maximum numbers of streams that a client may reset before the server has accepted them (rapid reset,
+/// CVE-2023-44487), and of streams that the server may reset because of the client's errors. Beyond these bounds the
+/// connection ends.
 pub(crate) const PENDING_RESETS_MAX: usize = 20;
 pub(crate) const LOCAL_RESETS_MAX: usize = 100;
 
-/// Flow-control windows of HTTP/2: unread bytes of bodies, for one stream and for the connection.
+/// Flow-control windows of HTTP/2 for request bodies: the unread bytes of one stream, and of the whole connection.
 pub(crate) const STREAM_WINDOW: u32 = 64 * 1024;
 pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// Bytes of an answer that h2 buffers ahead of the client.
+/// Maximum number of bytes of an answer that h2 buffers while the client does not read them.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
-/// Bytes of answers that an HTTP/2 client has not read. With more of them its next requests on that connection wait,
-/// unless they are only a few answers, so that one large unread answer does not block the others.
+/// Bytes of answers that an HTTP/2 client has not read, from which its next requests on the connection wait. If only a
+/// few answers are unread, requests do not wait, so that one large unread answer does not block them.
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Bytes of the heads of requests that wait for the client to read answers: 4 KiB, more than a browser sends, for each
-/// stream. Further requests are refused.
+/// Maximum number of bytes of the heads of requests that wait until the client reads answers: 4 KiB for each stream,
+/// which is more than a browser sends. Further requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
-/// Bytes that hyper's header map takes for each field, without its text.
+/// Number of bytes that hyper's header map takes for each field, without the text of the field.
 pub(crate) const FIELD_SLOT_BYTES: usize = 104;
 
-/// Bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. It bounds the time for which a client
-/// that sends the smallest frames blocks the other connections of the thread.
+/// Maximum number of bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. A client that sends
+/// many tiny frames can block the other connections of the thread only for as long as these bytes take.
 pub(crate) const READ_TURN_MAX: usize = 16 * 1024;
 
-/// Bytes of an unwanted body that are read before the answer, so that the connection can be reused.
+/// Maximum number of bytes of an unwanted body that are read before the answer, so that the connection can be reused.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;
 
-/// Time for which an unwanted body is read before the answer, and input after a lingering close.
+/// The longest time for which an unwanted body is read before the answer, and for which input is read after the last
+/// answer of a connection.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// Bytes that are read after the last answer of a connection. Closing a socket with unread input resets the connection,
-/// which can destroy the answer in transit.
+/// Maximum number of bytes that are read after the last answer of a connection. They are read because closing a socket
+/// with unread input resets the connection, which can destroy the answer in transit.
 pub(crate) const LINGER_MAX: usize = 4 * 1024 * 1024;
 
 /// An IP address, or a network in CIDR notation.

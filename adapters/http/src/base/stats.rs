@@ -48,7 +48,8 @@ pub struct Latencies {
     pub route: &'static str,
     /// The sum of the latencies.
     pub sum: Duration,
-    /// For each upper bound, the number of answers above the previous bound. The last bound is [`Duration::MAX`].
+    /// The upper bounds. With each bound comes the number of answers above the previous bound and up to this one. The
+    /// last bound is [`Duration::MAX`].
     pub buckets: Vec<(Duration, u64)>,
 }
 

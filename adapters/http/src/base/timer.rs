@@ -1,12 +1,12 @@
-//! The timer of tokio's runtimes, for the service behind the transport.
+//! A timer on tokio's runtimes, for the service that the transport calls.
 
 use std::time::Duration;
 
 use petstore_ports::{Reply, Timer};
 use tokio::time::Instant;
 
-/// A [`Timer`] that waits on the runtime in which a reply is polled. That must be a tokio runtime with its time
-/// enabled, as those of the transport are.
+/// A [`Timer`] that waits on the runtime in which a reply is polled. That runtime must be one of tokio with its time
+/// enabled. The runtimes of the transport are.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer(Instant);
 
@@ -29,7 +29,8 @@ impl Timer for TokioTimer {
     }
 
     fn sleep(&self, duration: Duration) -> Reply<()> {
-        // The runtime's timer is found when the future is first polled.
+        // `sleep` is called when the future is first polled, because it needs the runtime in which the future is
+        // polled.
         Reply::later(async move { tokio::time::sleep(duration).await })
     }
 }

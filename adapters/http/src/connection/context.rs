@@ -1,4 +1,4 @@
-//! The context of one connection, which is handed from layer to layer.
+//! The context of one connection, which is passed from layer to layer.
 
 use std::net::IpAddr;
 use std::rc::Rc;

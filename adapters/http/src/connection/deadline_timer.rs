@@ -1,7 +1,7 @@
 //! The two events that wake a connection besides its socket: a deadline, and the server's stop.
 //!
-//! Neither is polled on the hot path. A connection always runs in one task, so that a registered waker stays valid:
-//! each is polled once to register the waker, and again only after it has fired.
+//! Neither is polled on the hot path. A connection always runs in the same task, so a registered waker stays valid.
+//! Each event is polled once to register the waker, and again only after it has occurred.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl DeadlineTimer {
         self.is_armed && !self.sleep.is_elapsed()
     }
 
-    /// Returns `true` if the deadline has passed. Otherwise the task is woken when it does.
+    /// Returns `true` if the deadline has passed. Otherwise the task is woken when the deadline passes.
     pub(crate) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_armed() {
             return false;
@@ -46,7 +46,7 @@ impl DeadlineTimer {
     }
 }
 
-/// The server's stop, as one connection waits for it.
+/// The stop of the server, as an event that one connection waits for.
 pub(crate) struct StopSignal {
     drain: Arc<Drain>,
     begun: Pin<Box<dyn Future<Output = ()>>>,

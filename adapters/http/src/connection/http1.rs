@@ -1,9 +1,9 @@
 //! One HTTP/1.1 connection: hyper's state machine, with deadlines that hyper does not have.
 //!
-//! hyper's header time-out also ends idle connections, and covers neither bodies nor stalled writes. So hyper's is off,
-//! and each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The clock is
-//! read once at the end of a poll that made progress, and the timer is reset only when it fires or when an earlier
-//! deadline comes up. A request thus costs one read of the clock and no timer operation.
+//! hyper's header time-out is off, because it also ends idle connections, and covers neither bodies nor stalled
+//! writes. Each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The
+//! clock is read once at the end of a poll that made progress, and the timer is reset only when it fires or when a
+//! deadline is earlier than the timer. A request thus costs one read of the clock and no timer operation.
 
 use std::cell::Cell;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, con
     serve_http1::<_, false>(socket, context).await;
 }
 
-/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or TLS over one.
+/// Serves HTTP/1.1 on a stream to its end. The stream is a [`Socket`], or a TLS stream over a [`Socket`].
 pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, context: ConnectionContext) {
     let ConnectionContext { peer, thread, activity, drain } = context;
     let _open = thread.load_shedder.opened();
@@ -50,10 +50,12 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
     let http = http1::Builder::new()
-        // One flat buffer and one send for each answer is faster than a vectored write of head and body.
+        // hyper writes head and body into one flat buffer, which is sent in one call. That is faster than a vectored
+        // write.
         .writev(false)
         .max_buf_size(READ_BUFFER_MAX)
-        // A client that has shut its writing side may still wait for its answer, unless that takes long.
+        // A client that has shut down its writing side may still wait for its answer. [`ReceiveFilter`] ends the
+        // connection if the answer takes long.
         .half_close(true)
         // `Connection` enforces all deadlines.
         .header_read_timeout(None)
@@ -73,14 +75,14 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     }
 }
 
-/// Records that bytes of a request have arrived. It sits above TLS, whose own messages (key updates, tickets) do not
-/// begin a request.
+/// Records that bytes of a request have arrived. The filter is above TLS, because TLS messages such as key updates and
+/// tickets do not begin a request.
 ///
-/// While an answer takes long, it also looks for the end of the client's bytes, which hyper does not do: with half-closed
-/// connections it reads only between requests.
+/// While an answer takes long, the filter also checks if the client has closed its side. hyper does not check this for
+/// half-closed connections, because it reads only between requests.
 struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first byte of a pipelined request, if it was read while looking for the end.
+    /// The first byte of the next request, if it was read by the check whether the client has closed its side.
     ahead: Option<u8>,
 }
 
@@ -89,7 +91,7 @@ impl ReceiveFilter {
         Self { activity: Rc::clone(activity), ahead: None }
     }
 
-    /// Reads one byte, unless there is one already. Returns `true` at the end of the client's bytes.
+    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side.
     #[cold]
     fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
         if self.ahead.is_some() {
@@ -141,8 +143,8 @@ async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
-/// Time in which an idle connection may still send a request after the server began to stop, and a started head may
-/// arrive: a request in transit would be lost if the connection closed at once.
+/// Time in which an idle connection may still send a request after the server began to stop, and in which a head that
+/// has begun may arrive completely. If the connection closed at once, a request in transit would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to a request whose head was never read.
@@ -177,7 +179,7 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
         BODY.len(),
         id.as_str()
     );
-    // Best effort: an answer that does not fit into the socket's buffer is given up.
+    // The answer is given up if it does not fit into the socket's buffer.
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await
@@ -189,18 +191,18 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
 enum Ended {
     /// It ended normally.
     Orderly,
-    /// The bytes were not a request head, or too many; hyper has answered with this status and no body.
+    /// The bytes were not a request head, or were too many. hyper has answered with this status and without a body.
     Unreadable(StatusCode),
     /// The head of a request did not arrive in time.
     HeadTooSlow,
-    /// No request arrived in time, or only a part of one when the server stopped.
+    /// No request arrived in time. Also if the server stopped and only a part of a head had arrived.
     Idle,
     /// The client did not read its answer for too long.
     Stalled,
 }
 
 impl Ended {
-    /// Translates the result with which hyper ended a connection.
+    /// Converts the result with which hyper ended a connection.
     fn by_hyper(result: hyper::Result<()>) -> Self {
         match result {
             Err(error) if error.is_parse_too_large() => {
@@ -242,7 +244,7 @@ impl<T: PartialEq> TimedValue<T> {
     }
 }
 
-/// The clock, read at most once in a poll, and only if something changed.
+/// The current instant. The clock is read at most once in a poll, and only if something changed.
 struct LazyNow(Cell<Option<Instant>>);
 
 impl LazyNow {
@@ -256,9 +258,10 @@ impl LazyNow {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draining {
     No,
-    /// Since this instant the connection ends with the next answer, or a little later without one.
+    /// The server has been stopping since this instant. The connection ends with the next answer, or after
+    /// [`LAST_REQUEST_TIME`] if no request arrives.
     Since(Instant),
-    /// hyper was told to end the connection after the current answer. The stop began at this instant.
+    /// hyper was told to end the connection after the current answer. The server has been stopping since this instant.
     Requested(Instant),
 }
 
@@ -293,7 +296,7 @@ where
         if matches!(ended, Ended::Orderly) {
             return None;
         }
-        // Header lines of an earlier answer must not precede the answer that is written now.
+        // Header lines that wait for an earlier answer must not be sent before the answer that is written now.
         self.activity.raw_headers.hand_over();
         Some((self.http.into_parts().io.into_inner(), ended))
     }
@@ -312,7 +315,7 @@ where
         if stall.0 || self.stall.value.0 {
             self.stall.update(stall, || now.get());
         }
-        // The common case: no deadline is earlier than the one that the timer is set to.
+        // The common case: the timer fires no later than the earliest deadline.
         if self.is_covered_by_timer() && self.timer.is_armed() {
             return Poll::Pending;
         }
@@ -341,7 +344,7 @@ where
         }
     }
 
-    /// Returns `true` if no deadline but that of idle connections applies, and the timer is set early enough for it.
+    /// Returns `true` if only the deadline of idle connections may apply, and the timer fires before that deadline.
     /// The timer may still be set for an earlier idle period.
     fn is_covered_by_timer(&self) -> bool {
         let in_time = match self.phase.value.0 {
@@ -352,8 +355,8 @@ where
         in_time && !self.stall.value.0 && self.draining == Draining::No
     }
 
-    /// The earliest deadline, and the reason why the connection ends then. Without a reason, the connection is shut
-    /// down gracefully.
+    /// The earliest deadline, and the reason with which the connection ends at it. If the reason is `None`, hyper
+    /// shuts the connection down gracefully.
     fn deadline(&self) -> Option<(Instant, Option<Ended>)> {
         let (phase, _) = self.phase.value;
         let end_of_head = self.phase.since + self.deadlines.head;
@@ -379,7 +382,7 @@ where
             (self.deadlines.end_of_stall(limit, self.stall.since, self.stop.since()), Some(Ended::Stalled))
         });
         let drain = match self.draining {
-            // A started head has its own deadline: hyper may still see the connection as idle.
+            // A head that has begun has a deadline of its own, above. hyper may still see such a connection as idle.
             Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
             Draining::No | Draining::Since(_) | Draining::Requested(_) => None,
         };

@@ -1,9 +1,10 @@
 //! One HTTP/2 connection: the state machine of hyper and h2, with bounds and deadlines.
 //!
-//! The deadlines of HTTP/1.1 apply as far as they can: body, store and drain are the same. A connection without a
-//! request, or with half a head, ends at the idle deadline. A stalled client is detected at the socket and, since it
-//! may also close the windows of its streams, by each answer that h2 still holds; the number of such answers is
-//! bounded. These deadlines end every inactive connection, so that keep-alive pings are not needed.
+//! The deadlines of HTTP/1.1 apply as far as they can: those of bodies, of the store and of a stop are the same. A
+//! connection without a request, or with a part of a head, ends at the idle deadline. A stalled client is detected at
+//! the socket. Since a client may also close the flow-control windows of its streams, it is detected by each answer
+//! that h2 still holds, too; the number of such answers is bounded. These deadlines end every inactive connection, so
+//! keep-alive pings are not needed.
 
 use std::cell::Cell;
 use std::io;
@@ -54,7 +55,7 @@ pub(crate) async fn serve<T: Stream>(stream: T, context: ConnectionContext) {
             if !flow_control.room(&request).await {
                 request.extensions_mut().insert(QueueFull);
             }
-            // Created only now, so that a waiting request takes less memory.
+            // The exchange is created only now, so that a waiting request takes less memory.
             let answering = exchange::<true>(thread, noted, peer, request);
             let response = DetachedExchange::new(answering, &flow_control).await?;
             Ok::<_, Dropped>(TrackedBody::response(response, is_head, request_guard))
@@ -79,8 +80,8 @@ fn builder() -> http2::Builder<ThisThread> {
     builder
 }
 
-/// Truncates a head with too many fields to one more than the bound, so that it is still refused. A field may be a
-/// single byte on the wire, and takes about a hundred in memory while the request waits.
+/// Truncates a head with too many fields to one field more than the bound, so that the head is still refused. A field
+/// may be a single byte on the wire, and takes about a hundred bytes in memory while the request waits.
 fn truncate_fields(headers: &mut HeaderMap) {
     if headers.len() > FIELDS_MAX {
         let mut kept = HeaderMap::new();
@@ -108,7 +109,7 @@ struct Connection<T: Stream, S: HttpService<Incoming>> {
     budget: Rc<Cell<usize>>,
     deadlines: Deadlines,
     timer: DeadlineTimer,
-    /// `true` while there are requests, and a number that changes with each request.
+    /// `true` while requests are open, and a number that changes with each request.
     busy: TimedValue<(bool, u64)>,
     /// `true` while the client does not read from the socket, and a number that changes with each write.
     stall: TimedValue<(bool, u64)>,
@@ -156,7 +157,7 @@ where
         std::future::poll_fn(|context| self.poll(context)).await;
         let flow_control = Rc::clone(&self.flow_control);
         drop(self);
-        // The connection slot is released, and the thread may end, only after that.
+        // Only after that the connection slot is released, and the thread may end.
         flow_control.end().await;
     }
 
@@ -175,7 +176,8 @@ where
             }
             let now = Instant::now();
             self.observe(now);
-            // The end of a request whose client resets its stream is not visible here, hence a periodic check.
+            // The deadline is also checked periodically, because a request that ends by a reset of its stream causes
+            // no poll here.
             let (deadline, end) = self.deadline().unwrap_or((now + self.deadlines.idle, End::Graceful));
             if deadline <= now {
                 match end {
@@ -206,7 +208,7 @@ where
         self.stall.update(self.activity.stall(), || now);
     }
 
-    /// The earliest deadline, and how the connection ends then.
+    /// The earliest deadline, and the way in which the connection ends at it.
     fn deadline(&self) -> Option<(Instant, End)> {
         let idle = (!self.busy.value.0).then(|| match self.ending {
             Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Immediate),
@@ -218,7 +220,7 @@ where
             Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
         };
         let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Immediate));
-        // After GOAWAY, the other answers get the same time again.
+        // After GOAWAY, the other answers get the stall deadline once more.
         let stuck = self.flow_control.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
             Some(since) => (end_of_stall(limit, since.max(moved)), End::Immediate),
             None => (end_of_stall(limit, moved), End::Graceful),
@@ -227,12 +229,12 @@ where
     }
 }
 
-/// How a connection ends at a deadline.
+/// The way in which a connection ends at a deadline.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// The client is told, and its requests are answered.
+    /// The client is told, and its open requests are answered.
     Graceful,
-    /// It is closed at once.
+    /// The connection is closed at once.
     Immediate,
 }
 
@@ -307,7 +309,7 @@ mod tests {
             })
             .await
         };
-        // The last read may exceed the budget by one buffer.
+        // The last read may exceed the budget by the size of one buffer.
         assert!((READ_TURN_MAX..READ_TURN_MAX + 1_000).contains(&request_guard().await));
         assert_eq!(request_guard().await, 3 * READ_TURN_MAX / 2);
     }

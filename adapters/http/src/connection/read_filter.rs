@@ -1,5 +1,5 @@
-//! A stream with a filter on its reads. Writes pass through unchanged, and a flush fails once the filter has noticed that the
-//! client is gone.
+//! A stream with a filter on its reads. Writes pass through unchanged. A flush fails once the filter has found that
+//! the client is gone.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::io::socket::Stream;
 
-/// Reads from a stream on behalf of its user.
+/// A filter that reads from a stream for the user of the stream.
 pub(crate) trait ReadFilter: Unpin + 'static {
     fn poll_read<T: Stream>(
         &mut self,
@@ -18,7 +18,8 @@ pub(crate) trait ReadFilter: Unpin + 'static {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
 
-    /// Returns `true` if the client is gone, as far as the filter looks for that.
+    /// Returns `true` if the filter has found that the client is gone. A filter that does not check for this returns
+    /// `false`.
     #[inline]
     fn has_client_left<T: Stream>(&mut self, _stream: &mut T, _context: &mut Context<'_>) -> bool {
         false

@@ -132,7 +132,7 @@ pub(super) fn a_quiet_stream_outlives_the_idle_deadline<C: StreamClient>() {
     });
 }
 
-/// `lasts_at_most`: the longest time from the stop to the end of the connection.
+/// `lasts_at_most` is the longest time from the stop to the end of the connection.
 pub(super) fn a_stop_ends_a_stream_with_its_last_chunk<C: StreamClient>(lasts_at_most: Duration) {
     in_simulated_time(async {
         let source = ScriptedSource::ending_at_stop();
@@ -162,8 +162,8 @@ pub(super) fn a_stream_whose_source_does_not_end_is_cut_after_a_stop<C: StreamCl
     });
 }
 
-/// `lasts_less_than`: the time limit for closing a connection whose client reads nothing. `buffered_max`: the maximum
-/// number of chunks that the connection may buffer meanwhile.
+/// `lasts_less_than` is the time within which a connection is closed if its client reads nothing. `buffered_max` is
+/// the maximum number of chunks that the connection may buffer in that time.
 pub(super) fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams<C: StreamClient>(
     lasts_less_than: Duration,
     buffered_max: usize,

@@ -42,7 +42,8 @@ pub(crate) async fn serve_tls<T: Stream>(
     };
     let stream = match established {
         Ok(Ok(stream)) => stream,
-        // The alert was sent. The shutdown discards further input, so that no reset destroys the alert in transit.
+        // The alert about the failed handshake was sent. The shutdown discards further input, because closing a socket
+        // with unread input resets the connection, which can destroy the alert in transit.
         Ok(Err((_, mut stream))) => return drop(stream.shutdown().await),
         Err(_) => return,
     };

@@ -50,7 +50,7 @@ pub(crate) const UNKNOWN: &str = "-";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
 
-/// The statuses of answers. Any other status would be counted as the last entry.
+/// The statuses of answers. A status that is not listed would be counted as the last entry.
 const STATUSES: [u16; 25] = [
     200, 201, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428, 429,
     431, 500, 503, 0,
@@ -91,8 +91,8 @@ struct Counter(AtomicU64);
 
 impl Counter {
     fn add(&self, more: u64) {
-        // There is only one writer, so that the more expensive read-modify-write is not needed. Release, so that a
-        // reader who sees this value also sees the earlier counts.
+        // A load and a store suffice instead of a more expensive read-modify-write, because there is only one writer.
+        // The order is Release, so that a reader that sees this value also sees the earlier counts.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Release);
     }
 
@@ -109,11 +109,11 @@ struct Latency {
 
 /// The counters of one thread.
 pub(crate) struct ThreadCounters {
-    /// By route, method and status.
+    /// The requests by route, method and status.
     requests: Box<[Counter]>,
-    /// By route.
+    /// The latencies by route.
     latencies: [Latency; ROUTES.len()],
-    /// By plan and decision.
+    /// The decisions by plan and decision.
     decisions: [[Counter; DECISIONS.len()]; PLANS.len()],
     begun: Counter,
     ended: Counter,
@@ -327,8 +327,9 @@ impl ServerCounters {
     }
 }
 
-/// The number of begun items, and of those that have not ended. The ended items are read first: an item that begins and
-/// ends between the two reads then counts once too often. In the other order it would hide an item that is in progress.
+/// The number of items that have begun, and of those that have not ended. The ended items are read first. So an item
+/// that begins and ends between the two reads counts once too often; in the other order it would hide another item
+/// that is still in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();

@@ -15,10 +15,10 @@ use crate::wire::error::{ApiError, Code};
 /// The body of a request that may still have to be read.
 pub(crate) struct RequestBody {
     incoming: Incoming,
-    /// The client waits for a 100 (Continue) before it sends the body. Reading the body would send that.
+    /// `true` if the client waits for a 100 (Continue) before it sends the body. Reading the body would send the 100.
     waits: bool,
-    /// The body ended early or was framed wrongly, so hyper reads nothing more from the connection; or it missed its
-    /// deadline.
+    /// `true` if the body ended early, was framed wrongly or missed its deadline. In the first two cases hyper reads
+    /// nothing more from the connection.
     broken: bool,
 }
 
@@ -40,7 +40,7 @@ impl RequestBody {
 
     /// Reads the whole body.
     pub(crate) async fn read(&mut self, max: usize, deadline: Duration) -> Result<Bytes, ApiError> {
-        // Checked first, so that a body whose declared length is refused gets no 100 (Continue).
+        // The declared length is checked first, so that a body that is too long gets no 100 (Continue).
         if is_longer(&self.incoming, max) {
             return Err(too_large(max));
         }
@@ -69,7 +69,8 @@ impl RequestBody {
         self.incoming.is_end_stream() && !self.broken
     }
 
-    /// Discards an unread body up to a bound. Returns whether that was all of it, so that the connection can stay open.
+    /// Discards an unread body up to a bound. Returns whether the whole body was discarded, so that the connection can
+    /// stay open.
     pub(crate) async fn discard(&mut self) -> bool {
         if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
@@ -77,8 +78,8 @@ impl RequestBody {
         self.discard_up_to(DRAIN_MAX).await
     }
 
-    /// Discards what still arrives after a response over HTTP/2, for a limited time. Many clients do not read a
-    /// response while they are still sending. Over HTTP/1.1 the socket does this.
+    /// Discards the rest of a body that arrives after a response over HTTP/2, for a limited time. Many clients do not
+    /// read a response while they are still sending. Over HTTP/1.1 the socket does this.
     pub(crate) async fn linger(mut self) {
         self.discard_up_to(LINGER_MAX).await;
     }
@@ -108,8 +109,8 @@ fn too_large(max: usize) -> ApiError {
     ApiError::new(Code::BodyTooLarge, format!("The body is longer than {max} bytes."))
 }
 
-/// Polls a future twice and returns its output if it is ready. hyper delivers a body that came with its head at the
-/// second poll, and a timer for that time would cost as much as the read itself.
+/// Polls a future twice and returns its output if it is ready. A body that came with its head is ready at the second
+/// poll of hyper's future. A timer for such a body would cost as much as reading it.
 async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut asked = false;
     poll_fn(move |context| match future.as_mut().poll(context) {
@@ -125,7 +126,7 @@ async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {
-    // Most bodies come in one chunk, which is then the body without a copy.
+    // Most bodies come in one chunk. That chunk is returned without a copy.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = incoming.frame().await {

@@ -54,7 +54,7 @@ impl<'w> Page<'w> {
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
-            // Handled before: the sandbox has its own routes.
+            // The sandbox has its own routes, which the caller has tried before.
             BuiltinRoute::SandboxTool => None,
         }
     }
@@ -99,7 +99,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
     let documents = &settings.documents;
     match page {
-        // Reads no storage: the response shows only that the process answers.
+        // This reads no storage, because it only shows that the process answers.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
         Page::Metrics => metrics(thread),

@@ -33,16 +33,16 @@ use crate::wire::route::{self, BodyKind, OperationId, Resource};
 /// Facts that the checks collect for the response's headers and for the log.
 #[derive(Default)]
 pub(super) struct RequestNotes {
-    /// The path is under the base path, so the response has quota headers.
+    /// `true` if the path is under the base path, so that the response has quota headers.
     pub(super) under_base: bool,
     pub(super) quota: Option<QuotaNote>,
     pub(super) resource: Option<Resource>,
     pub(super) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
-    /// A planned failure closes the connection without a response.
+    /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
-    /// The time that the request waited for an event: it is not part of its duration in log and metrics.
+    /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
 
@@ -75,12 +75,13 @@ pub(super) async fn run_checks<const SECURE: bool>(
     let app = &*thread.app;
     let (is_under, resource) = locate(thread, parts.uri.path());
     notes.under_base = is_under;
-    // Set before the first check, since every response of a deprecated operation has the deprecation headers.
+    // This is set before the first check, because every response of a deprecated operation has the deprecation
+    // headers.
     notes.resource = resource;
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // Health probes address an IP address, not a host name.
+    // A health probe may have any host name, because it addresses an IP address.
     let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
@@ -106,7 +107,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
     let cost = if operation == Some(OperationId::GetRateLimit) { Cost::Nothing } else { Cost::One };
     let _permit = match &app.sandbox {
         None => None,
-        // Boxed, so that a sandbox does not enlarge the future of every request.
+        // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
             let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
             match Box::pin(injection).await {
@@ -157,7 +158,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         waited: Cell::default(),
     };
     let handled = if operation.scope() == Scope::Read {
-        // Created where it is awaited, so that it is not moved.
+        // The future is created where it is awaited, so that it is not moved.
         operations::handle(&call, operation, resource).await
     } else {
         let handling = async {
@@ -192,7 +193,7 @@ fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &m
 /// Returns whether a path is under the base path, and the resource that it names there.
 fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     let base = &thread.app.settings.base_path;
-    // With an empty base path every path would be under it, the built-in endpoints included.
+    // If the base path is empty, every path is under it, so the built-in endpoints are excluded here.
     if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {
         return (false, None);
     }

@@ -12,9 +12,9 @@ use crate::thread::live_cors::LiveCors;
 use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
-/// Request headers that pages of listed origins may send: those that this API reads, and those that tracing, caches and
-/// common clients add. If any origin is allowed, a page may send any header, since there are no browser credentials to
-/// protect.
+/// Request headers that pages of listed origins may send: those that this API reads, and those that tracing, caches
+/// and common clients add. (If any origin is allowed, a page may send any header, because this API uses no credentials
+/// of browsers.)
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \
      traceparent, tracestate, baggage, Cache-Control, X-Requested-With, User-Agent",
@@ -26,7 +26,7 @@ const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
      Last-Event-ID",
 );
 
-/// The methods of the whole API, for paths that have no list of their own.
+/// The methods of the whole API, for paths that do not name a resource.
 pub(crate) const ALL_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Time for which a browser may cache a preflight: two hours, the maximum of Chromium.
@@ -74,8 +74,9 @@ pub(crate) fn options(
     }
 }
 
-/// Returns the response to a preflight of a path that does not exist; `None` if the request is no preflight. It permits
-/// any method, so that the page can read the 404 of its request instead of a network error.
+/// Returns the response to a preflight for a path that does not exist; `None` if the request is not a permitted
+/// preflight. The response permits any method, so that the page can send its request and read the 404 instead of a
+/// network error.
 pub(crate) fn preflight_of_unknown_path(
     cors: &LiveCors,
     head: &RequestHead<'_>,
@@ -86,7 +87,7 @@ pub(crate) fn preflight_of_unknown_path(
     is_permitted(cors, head, headers).then(permit_all)
 }
 
-/// Returns whether this is a preflight of a page whose origin is allowed.
+/// Returns whether this is a preflight from a page whose origin is allowed.
 fn is_permitted(cors: &LiveCors, head: &RequestHead<'_>, headers: &HeaderMap) -> bool {
     headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
 }

@@ -14,9 +14,9 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// The reason why a request has no usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoKey {
-    /// The request has no key. Another scheme than Bearer and an empty token count as none.
+    /// The request has no key. A scheme other than Bearer and an empty token count as no key.
     Missing,
-    /// The request has two different keys, and clients and proxies could disagree on which one counts.
+    /// The request has two different keys. Clients and proxies could disagree about the one that counts.
     Ambiguous,
 }
 
@@ -31,9 +31,9 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
     if key.len() == ApiKey::LEN { Ok(key) } else { usable_key(headers) }
 }
 
-/// Returns the one value that has the form of a key, even if it is repeated; blank values, other schemes and junk
-/// beside it are ignored. If no value has that form, returns the first value that is not blank, which is then refused
-/// as invalid.
+/// Returns the one value that has the form of a key, even if it is repeated. Blank values, other schemes and malformed
+/// values are ignored if there is such a value. If no value has that form, returns the first value that is not blank,
+/// which is then refused as invalid.
 ///
 /// A gateway may have joined repeated fields with commas. No key contains a comma.
 #[cold]
@@ -54,8 +54,8 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Returns a number that identifies the client before its key is looked up. A key that was valid recently has its own
-/// number, with few collisions. All other requests have the number of their address.
+/// Returns a number that identifies the client before its key is looked up. A key that was recently valid has a
+/// separate number, with few collisions. All other requests have the number of their address.
 pub(crate) fn client_number(
     head: &RequestHead<'_>,
     headers: &HeaderMap,
@@ -66,7 +66,7 @@ pub(crate) fn client_number(
     // A listener for IPv4 and IPv6 reports IPv4 addresses in their IPv6 form.
     number.unwrap_or_else(|| match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
-        // The network part; the owner of the network chooses the rest.
+        // Only the network part counts, because the owner of the network chooses the rest.
         IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
     })
 }

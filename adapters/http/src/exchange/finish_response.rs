@@ -29,7 +29,7 @@ pub(crate) struct CommonHeaders {
     pub(crate) origin: Option<HeaderValue>,
     /// The requested resource, if the operation is deprecated.
     pub(crate) deprecated: Option<Resource>,
-    /// The connection closes after this response.
+    /// `true` if the connection closes after this response.
     pub(crate) close: bool,
 }
 
@@ -65,8 +65,8 @@ impl RequestId {
     }
 }
 
-/// Adds the common headers to a response. If raw headers can be sent, hyper gets only the few headers that it must see;
-/// otherwise all headers are in the map.
+/// Adds the common headers to a response. If raw headers can be sent, hyper gets only the few headers that it must
+/// see. Otherwise it gets all headers as a map.
 pub(crate) fn finish_response(
     thread: &ThreadState,
     activity: &Rc<Activity>,

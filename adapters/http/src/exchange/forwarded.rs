@@ -1,7 +1,8 @@
 //! The client's address, and the scheme and host that the client used, as trusted proxies forward them.
 //!
-//! Each proxy appends an element about its own peer. The elements are read from the last one, which our peer has added,
-//! as long as they name trusted proxies. The client may have invented every element before the one that names it.
+//! Each proxy appends an element that names its own peer. The elements are read from the last one, which our peer has
+//! added, as long as they name trusted proxies. The client may have invented every element before the one that names
+//! the client.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,14 +27,14 @@ pub(crate) struct ForwardedOrigin {
     pub(crate) scheme: Option<&'static str>,
     /// The host, with a port if the proxy forwards one.
     pub(crate) host: Option<Box<str>>,
-    /// The proxy forwards no scheme, not even one that is ignored.
+    /// `true` if the proxy forwards no scheme, not even an invalid one.
     pub(crate) lacks_scheme: bool,
     /// The number of values that were ignored.
     pub(crate) ignored: u32,
 }
 
-/// Returns the client's address and the forwarded values; the peer's address and `None` if the peer is not a trusted
-/// proxy.
+/// Returns the client's address and the forwarded values. If the peer is not a trusted proxy, returns the peer's
+/// address and `None`.
 pub(crate) fn client_and_origin(
     peer: IpAddr,
     headers: &HeaderMap,
@@ -58,7 +59,7 @@ pub(crate) struct Hop {
     pub(crate) client: IpAddr,
     proto: Option<String>,
     host: Option<String>,
-    /// The element of the hop cannot be parsed.
+    /// `true` if the element of the hop cannot be parsed.
     is_broken: bool,
 }
 
@@ -104,9 +105,9 @@ impl Hop {
     }
 }
 
-/// Follows the addresses from the last one. Returns the client's address and its place in the list: the first address
-/// that is not a trusted proxy. An address that cannot be parsed ends the search, since the client may have sent
-/// everything before it.
+/// Follows the addresses, beginning with the last one. Returns the client's address and its place in the list: the
+/// first address found that is not a trusted proxy. An address that cannot be parsed ends the search, because the
+/// client may have sent everything before it.
 fn walk(
     proxies: &[Network],
     peer: IpAddr,
@@ -124,21 +125,21 @@ fn walk(
     (client, hop)
 }
 
-/// Returns the elements of a header from the last one, without empty ones (RFC 9110, section 5.6.1.2). A header line
-/// that is not ASCII is one element that cannot be parsed.
+/// Returns the elements of a header, beginning with the last one, without empty ones (RFC 9110, section 5.6.1.2). A
+/// header line that is not ASCII becomes one element, `?`, which cannot be parsed.
 fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
     let lines: Vec<_> = headers.get_all(name).iter().collect();
     let lines = lines.into_iter().rev().map(|line| line.to_str().unwrap_or("?"));
     lines.flat_map(|line| pieces(line, ',')).filter(|element| !element.is_empty()).collect()
 }
 
-/// The element of a list that belongs to a hop, counted from the last one.
+/// Returns the element of a list that belongs to a hop. Hops are counted from the last one.
 ///
-/// The lists may differ in length. A longer one begins with elements that came from outside the trusted proxies: they are not
-/// read. A shorter one was begun by a proxy nearer to the server, which saw the scheme and host of the same connection that
-/// the outer proxy passed on: its first element is used. Ignoring it would drop the scheme behind a common setup, in which only
-/// the outer proxy ends TLS and only that one sets X-Forwarded-Proto. A client gains nothing by a list of its own: the value
-/// only appears in the links of its own answers, and a host must be one of `hosts`.
+/// The lists of several headers may differ in length. If this list is longer, its first elements came from outside the
+/// trusted proxies and are not read. If it is shorter, only the proxies nearest to the server have added an element,
+/// and its first element is used. Commonly the outer proxy alone ends TLS and alone sets X-Forwarded-Proto; its scheme
+/// would be lost otherwise. A client gains nothing by sending such a list itself: the value only appears in the links
+/// of its own answers, and a host must be one of `hosts`.
 fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {
     from_last(headers, name).into_iter().take(hop + 1).next_back().map(str::to_owned)
 }
@@ -193,7 +194,7 @@ mod tests {
                 &[(by, "192.0.2.1"), (proto, "HTTPS"), (host, "pets.example:8443")],
                 "192.0.2.1 https:// pets.example:8443 0",
             ),
-            // The client's own values precede those that the proxy appends.
+            // The client's own values come before those that the proxy appends.
             (
                 &[
                     (by, "198.51.100.1, 192.0.2.1"),
@@ -211,17 +212,17 @@ mod tests {
                 &[(by, "198.51.100.1"), (by, "192.0.2.1, 10.0.0.1"), (proto, "http"), (proto, "https,http")],
                 "192.0.2.1 https:// - 0",
             ),
-            // Only the outer proxy forwards it.
+            // Only the outer proxy forwards scheme and host.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // Lists of different lengths: a longer one begins with the client's own element, which is not read.
+            // The lists differ in length. The longer ones begin with elements of the client, which are not read.
             (
                 &[(by, "192.0.2.1"), (proto, "http, https"), (host, "evil.example, other, pets.example")],
                 "192.0.2.1 https:// pets.example 0",
             ),
-            // A shorter list was begun by the inner proxy, and its first element counts.
+            // The inner proxy began the shorter list, and its first element counts.
             (
                 &[(by, "192.0.2.1, 10.0.0.2, 10.0.0.1"), (proto, "https, http"), (host, "pets.example")],
                 "192.0.2.1 https:// pets.example 0",
@@ -260,11 +261,11 @@ mod tests {
                 "192.0.2.1 https:// pets.example 0",
             ),
             (&["for=192.0.2.1, for=10.0.0.1;proto=https"], "192.0.2.1 - - 0"),
-            // The element counts although the proxy does not name its peer.
+            // The scheme in the element counts although the element does not name an address.
             (&["for=unknown;proto=https, for=10.0.0.1;proto=http"], "10.0.0.1 https:// - 0"),
             (&["proto=https;host=pets.example"], "10.0.0.9 https:// pets.example 0"),
             (&["for=_hidden;proto=https"], "10.0.0.9 https:// - 0"),
-            // An open quote of the client does not swallow the element of the proxy.
+            // A quote that the client has left open does not hide the element of the proxy.
             (&["for=\"192.0.2.9, for=192.0.2.1;proto=https"], "192.0.2.1 https:// - 0"),
             (&["for=192.0.2.1;proto=ftp;host=evil.example"], "192.0.2.1 - - 2"),
             (&["for=192.0.2.1;proto=https;proto=http"], "10.0.0.9 - - 1"),

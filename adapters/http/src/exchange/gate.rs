@@ -96,7 +96,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
         }
         Refusal::Exceeded { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
-            // If both windows are exhausted, the day binds: it ends last.
+            // If both windows are exhausted, the day window is reported, because it ends last.
             let (kind, window) = usage.binding();
             let (code, span) = match kind {
                 WindowKind::Minute => (Code::RateLimitExceeded, "minute"),

@@ -8,11 +8,12 @@ use crate::base::authority::{HostName, default_port, is_valid, split_port};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::{Field, RequestHead};
 
-/// The authority of a request without a Host.
+/// The value that stands for the Host of a request without one.
 static NO_NAME: HeaderValue = HeaderValue::from_static("");
 
-/// Returns the authority of a request. There must be exactly one Host, valid by RFC 9110 section 7.2 and equal to the
-/// authority of the target if that has one. It must be a served host, unless any name is accepted.
+/// Returns the authority of a request. The request must have exactly one Host, which is valid by RFC 9110 section 7.2
+/// and equal to the authority of the target if the target has one. The host must be a served one, unless any name is
+/// accepted.
 pub(crate) fn authority<'r>(
     parts: &Parts,
     head: &RequestHead<'r>,
@@ -38,8 +39,8 @@ pub(crate) fn authority<'r>(
     Ok(host)
 }
 
-/// Returns whether a Host equals the authority of the target, if there is one. Either may include or omit the default
-/// port of the scheme (RFC 9110, section 4.2.3).
+/// Returns whether a Host equals the authority of the target, if the target has one. Each of the two may include or
+/// omit the default port of the scheme (RFC 9110, section 4.2.3).
 fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     let Some(target) = uri.authority() else { return true };
     // Over HTTP/2 the Host was made from the authority.
@@ -60,8 +61,8 @@ fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     host.is_some() && host == parts(target.as_str())
 }
 
-/// Adds a Host from `:authority`, which HTTP/2 sends in the target (RFC 9113, section 8.3.1), unless the request has a
-/// Host.
+/// Adds a Host from `:authority`, unless the request has a Host. HTTP/2 sends the authority in the target (RFC 9113,
+/// section 8.3.1).
 pub(crate) fn name_authority(parts: &mut Parts) {
     if parts.headers.contains_key(HOST) {
         return;
@@ -80,7 +81,7 @@ fn judge(host: &HeaderValue, served: Option<&[HostName]>) -> Result<(), &'static
     Ok(())
 }
 
-/// Returns whether a valid host is served: it is listed, or there is no list.
+/// Returns whether a valid host is served: it is in the list, or no list is set.
 pub(crate) fn is_served(host: &str, served: Option<&[HostName]>) -> bool {
     let name = || HostName::parse(split_port(host).0);
     served.is_none_or(|served| name().is_some_and(|name| served.contains(&name)))

@@ -44,7 +44,7 @@ pub(crate) struct OperationCall<'a> {
     pub(crate) authority: &'a HeaderValue,
     /// The scheme and host that the client used, as far as a trusted proxy forwards them.
     pub(crate) forwarded_origin: Option<&'a ForwardedOrigin>,
-    /// The connection uses TLS.
+    /// `true` if the connection uses TLS.
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
     pub(crate) body: &'a Bytes,
@@ -119,7 +119,7 @@ impl<'a> OperationCall<'a> {
         wire::if_none_match(&self.parts.headers)
     }
 
-    /// Returns the precondition that the headers state for the version to be changed.
+    /// Returns the condition that the headers set on the version of the resource to be changed.
     fn precondition(&self) -> Result<Precondition, ApiError> {
         let absent =
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
@@ -132,8 +132,8 @@ impl<'a> OperationCall<'a> {
         }
     }
 
-    /// Refuses conditional headers on a POST, which compares them with no version: a client that sends one relies on
-    /// its protection.
+    /// Refuses conditional headers on a POST. A POST compares them with no version, but a client that sends one relies
+    /// on its protection.
     fn no_precondition(&self) -> Result<(), ApiError> {
         let conditions = [
             (IF_MATCH, "If-Match"),
@@ -273,8 +273,8 @@ fn text_value(text: String) -> HeaderValue {
     HeaderValue::from_maybe_shared(Bytes::from(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// Returns the id in a path. An id that is not decimal is refused here. An id out of range is `None`: it becomes 404,
-/// but only after the rest of the request was found valid.
+/// Returns the id in a path. An id that is not decimal is refused here. An id that is out of range is returned as
+/// `None`, and leads to a 404 after the rest of the request was found valid.
 fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
     match parsed {
         Ok(id) => Ok(Some(id)),

@@ -11,8 +11,8 @@ use crate::wire::builtin_routes::DOCS_PATH;
 use crate::wire::error::ApiError;
 use crate::wire::{self, EntityTag};
 
-/// The page may load its own files and call this server, nothing else: no inline script or style, no `eval`, no frame.
-/// Icons in the style sheet are `data:` URLs.
+/// The content security policy of the page. The page may load its own files and call this server, but nothing else: no
+/// inline script or style, no `eval`, no frame. Icons in the style sheet are `data:` URLs.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri \
      'none'; form-action 'none'; frame-ancestors 'none'",
@@ -20,11 +20,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 
-/// A page of another origin that opens this page gets no handle to its window, in which a key may be typed.
+/// A user may type a key into this page. So a page of another origin that opens it must not get a handle to its
+/// window.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
-/// Returns the entity tag of a file in one of its two codings.
+/// Returns the entity tag of a file, as gzip or decompressed.
 fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
     EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_gzip)
 }
@@ -33,7 +34,7 @@ fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
 pub(crate) fn find<'f>(files: &'f [PageFile], path: &str) -> Option<&'f PageFile> {
     let name = match path.strip_prefix(DOCS_PATH)? {
         "" => "",
-        // The page itself has a single address.
+        // `/docs/` is not found, so that the page has a single address.
         rest => rest.strip_prefix('/').filter(|name| !name.is_empty())?,
     };
     files.iter().find(|file| file.name() == name)

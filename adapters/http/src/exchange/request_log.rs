@@ -15,8 +15,9 @@ use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::wire::request_head::RequestHead;
 
-/// Counts the forwarding values that were ignored, and warns once about a proxy that does not forward the scheme. The warning
-/// is for requests under the base path only: the health probes of a load balancer are not forwarded.
+/// Counts the forwarding values that were ignored, and warns once about a proxy that does not forward the scheme. Only
+/// requests under the base path lead to the warning, because the health probes of a load balancer have no forwarding
+/// headers.
 pub(super) fn report_ignored_values(app: &App, proxy: IpAddr, origin: &ForwardedOrigin, under_base: bool) {
     if origin.ignored > 0 {
         app.count_ignored_values(origin.ignored);
@@ -38,7 +39,7 @@ pub(super) struct LoggedRequest<'r> {
 
 /// Reports a request and its response to the observer, which writes the log.
 pub(super) fn observe(observer: &dyn Observer, request: &LoggedRequest<'_>, answer: &Answer, id: &RequestId) {
-    // Only a valid key has its prefix logged: any other text in its place may be a secret.
+    // The prefix of a key is logged only if the key is valid, because any other text in its place may be a secret.
     let key = request.account.and_then(|_| presented(request.head, &request.parts.headers).ok());
     let key = key.and_then(|key| str::from_utf8(key.get(..KeyPrefix::LEN)?).ok());
     observer.answered(&Exchange {

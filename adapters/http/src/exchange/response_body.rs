@@ -29,7 +29,7 @@ pub(crate) enum ResponseBody {
 /// A stream that is being sent.
 pub(crate) struct OpenStream {
     body: StreamBody,
-    /// Marks the connection as streaming, which is not idle.
+    /// Marks the connection as streaming, so that it does not count as idle.
     streaming: Streaming,
     /// Starts when the server begins to stop.
     end_timer: Option<Pin<Box<Sleep>>>,

@@ -24,16 +24,16 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::RequestHead;
 use crate::wire::route::Resource;
 
-/// The end of a request by a planned failure.
+/// The end of a request because of a planned failure.
 pub(crate) enum Interrupted {
     /// The connection closes without a response.
     Dropped,
-    /// The planned response, with the facts about the caller.
+    /// The planned response, and the quota and the account of the caller.
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
-/// Admits a request, unless a failure is planned for it. A planned status is decided after the gate and costs as much
-/// as the real response would: a 429 costs nothing.
+/// Admits a request, unless a failure is planned for it. A planned status is returned after the gate has admitted the
+/// request, and costs as much of the quota as the real response with that status would: a 429 costs nothing.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
     thread: &ThreadState,
@@ -82,7 +82,7 @@ pub(crate) async fn inject_fault(
                 }
             };
             thread.counters.decided(&admission.plan, Decision::Admitted);
-            // The reset time agrees with the planned Retry-After.
+            // The reset time in the quota headers agrees with the planned Retry-After.
             let wait = Duration::from_secs(retry_after.unwrap_or(0));
             let reset_secs = admission.now.plus(wait).as_secs_ceil();
             let note = match code {

@@ -13,19 +13,19 @@ use crate::io::raw_headers::RawHeaders;
 /// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here:
-    /// the idle deadline bounds it until more bytes arrive, then the deadline of a head.
+    /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here.
+    /// Until more bytes arrive, the idle deadline bounds it; after that, the deadline of a head.
     Idle,
     /// A part of a request's head has arrived.
     Head,
-    /// A request is being answered. Other code bounds the time for that.
+    /// A request is being answered. The time for that is bounded elsewhere.
     Busy,
     /// Only a streaming answer is being sent. The connection is not idle; the stall deadline of streams bounds it.
     Streaming,
 }
 
 impl Phase {
-    /// Returns `true` if the client waits for an answer or for the rest of one.
+    /// Returns `true` if the client waits for an answer, or for the rest of an answer.
     pub(crate) const fn is_owed(self) -> bool {
         matches!(self, Self::Busy | Self::Streaming)
     }
@@ -42,12 +42,13 @@ pub(crate) struct Activity {
     streams: Cell<usize>,
     /// Requests that wait for an event.
     waits: Cell<usize>,
-    /// The server is stopping. The tasks of streams are woken when that begins; there are several only with HTTP/2.
+    /// `true` once the server is stopping. The tasks of streams are woken when the stop begins. Only an HTTP/2
+    /// connection has several.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
-    /// The number and bytes of finished answers that are not handed to h2 yet. Used with HTTP/2 only.
+    /// The number of finished answers that were not passed to h2 yet, and their bytes. Used with HTTP/2 only.
     pending: Cell<(usize, usize)>,
     /// The instant of the last answer, until it is taken.
     ended: Cell<Option<Instant>>,
@@ -109,7 +110,7 @@ impl Activity {
         WaitGuard(self)
     }
 
-    /// Returns `true` while an answer takes long: it must not go on for a client that is gone.
+    /// Returns `true` while an answer takes long. Such an answer must end if the client is gone.
     pub(crate) fn needs_client(&self) -> bool {
         self.streams.get() > 0 || self.waits.get() > 0
     }
@@ -141,7 +142,7 @@ impl Activity {
         self.ended.set(Some(now));
     }
 
-    /// Takes the instant of the last answer, which spares a read of the clock.
+    /// Takes the instant of the last answer, so that the caller need not read the clock.
     pub(crate) fn take_ended(&self) -> Option<Instant> {
         self.ended.take()
     }

@@ -5,20 +5,20 @@
 //! output. So without TLS the header lines are serialised directly (RFC 9112, section 5) and wait here, and the socket
 //! inserts them after the status line when hyper writes the head.
 //!
-//! The lines belong to the next head that hyper writes; nothing else identifies it. So lines may wait only while hyper
-//! holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last one, but does
-//! not guarantee that.)
+//! The lines belong to the next head that hyper writes, because nothing else identifies it. So lines may wait only
+//! while hyper holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last
+//! one, but does not guarantee this.)
 
 use std::cell::{Cell, RefCell};
 
 /// The answers of a connection that hyper holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// None: hyper has written all answers.
+    /// hyper holds no answer: it has written all of them.
     Nothing,
-    /// An answer with its header lines, or an answer that is not written completely.
+    /// hyper holds an answer that includes its header lines, or has not written an answer completely.
     Answer,
-    /// An answer whose header lines wait here.
+    /// hyper holds an answer whose header lines wait here.
     Lineless,
 }
 
@@ -47,7 +47,8 @@ impl RawHeaders {
         }
     }
 
-    /// Records that hyper gets an answer without its header lines. `text` is these lines, each with its line end.
+    /// Records that hyper gets an answer without its header lines. `text` contains these lines, each with its line
+    /// end.
     pub(crate) fn wait(&self, text: Vec<u8>) {
         debug_assert!(self.may_wait(), "hyper holds another answer");
         self.held.set(Held::Lineless);
@@ -59,8 +60,8 @@ impl RawHeaders {
         self.held.get() == Held::Lineless
     }
 
-    /// Records that hyper writes what it holds, from the head of an answer on. Returns the lines to insert, if there
-    /// are any.
+    /// Records that hyper writes everything that it holds, beginning with the head of an answer. Returns the lines to
+    /// insert, if there are any.
     pub(crate) fn hand_over(&self) -> Option<Vec<u8>> {
         match self.held.replace(Held::Nothing) {
             Held::Nothing | Held::Answer => None,

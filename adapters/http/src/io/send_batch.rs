@@ -1,8 +1,8 @@
 //! Batched sends: the answers of a thread are collected and sent one right after the other.
 //!
-//! A send wakes the process that waits for it. If that is a client on another processor of this machine, the wake-up
-//! costs about as much as the answer itself. So answers are collected while other requests are handled, and then sent
-//! together: a client that waits for several of them is woken once.
+//! A send wakes the process that waits for it. If that process is a client on another processor of this machine, the
+//! wake-up costs about as much as the answer itself. So answers are collected while other requests are handled, and
+//! are then sent together. A client that waits for several of them is woken once.
 //!
 //! No timer is involved. The flusher is a task in the thread's run queue, behind the tasks that were ready when the
 //! first answer was added. It moves to the end of the queue again as long as further answers are added. The bytes and
@@ -25,7 +25,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 /// long request may exceed it.
 const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
-/// The answers of one thread that are to be sent.
+/// The answers of one thread that have not been sent yet.
 pub(crate) struct SendBatch {
     batch: RefCell<Batch>,
     /// The instant at which the batch must be sent.
@@ -53,7 +53,7 @@ struct Segment {
 
 /// The recipient of a part of a batch.
 pub(crate) trait Recipient {
-    /// Sends the bytes. Those that cannot be sent at once are kept for later.
+    /// Sends the bytes. Bytes that cannot be sent now are kept and sent later.
     fn send(&self, bytes: &[u8]);
 }
 
@@ -73,7 +73,7 @@ impl SendBatch {
     /// Flushes the batch whenever it is polled, forever. To be spawned once, on the thread of the batch.
     pub(crate) fn flusher(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
         let send_batch = Rc::clone(self);
-        // The one segment that woke the flusher does not indicate that others will follow.
+        // The flusher was woken by one segment, so one segment does not show that others will follow.
         let mut seen = 1;
         std::future::poll_fn(move |context| {
             if send_batch.flusher.borrow().is_none() {
@@ -91,14 +91,14 @@ impl SendBatch {
         })
     }
 
-    /// The current instant, for the start of a request. A thread with a batch to send has not slept since its last
-    /// reading of the clock, and reuses that.
+    /// The current instant, for the start of a request. If the batch is not empty, the thread has not slept since its
+    /// last reading of the clock, and that reading is reused.
     pub(crate) fn now(&self) -> Instant {
         if self.batch.borrow().segments.is_empty() { Instant::now() } else { self.last_read.get() }
     }
 
-    /// The time of day, for a request. Requests whose answers are in one batch share a reading, which is not older than
-    /// the first of these answers.
+    /// The time of day, for a request. Requests whose answers are in one batch share a reading of the clock. The
+    /// reading was taken after the first of these answers was added.
     pub(crate) fn time(&self, read: impl FnOnce() -> Timestamp) -> Timestamp {
         if self.batch.borrow().segments.is_empty() {
             return read();
@@ -108,7 +108,7 @@ impl SendBatch {
         time
     }
 
-    /// Takes a reading of the clock, and flushes the batch if it has waited for too long.
+    /// Records this reading of the clock, and flushes the batch if it has waited for too long.
     pub(crate) fn flush_if_due(&self, now: Instant) {
         self.last_read.set(now);
         if now > self.due.get() && !self.batch.borrow().segments.is_empty() {
@@ -148,7 +148,8 @@ impl SendBatch {
                 let is_first = last.is_none();
                 segments.push(Segment { to: Rc::clone(to) as _, end });
                 if is_first {
-                    // Not all bytes answer a request, so the last reading may be old.
+                    // The clock is read, because the last reading may be old: not all bytes are the answer to a
+                    // request.
                     let now = Instant::now();
                     self.last_read.set(now);
                     self.due.set(now + BATCH_WAIT_MAX);
@@ -163,10 +164,10 @@ impl SendBatch {
 
     /// Sends the batch.
     pub(crate) fn flush(&self) {
-        // Taken out of the cell first, because recipients are foreign code.
+        // The batch is taken out of the cell first, because recipients are foreign code and may use the cell.
         let mut batch = self.batch.take();
         let mut from = 0;
-        // The sends must not use up the cooperative budget of the task that flushes.
+        // `unconstrained` keeps the sends from using up tokio's cooperative budget of the task that flushes.
         let sending = pin!(unconstrained(async {
             for Segment { to, end } in batch.segments.drain(..) {
                 to.send(&batch.bytes[from..end]);
@@ -256,7 +257,7 @@ mod tests {
         send_batch.flush_if_due(long_ago);
         let before = Instant::now();
         assert!(send_batch.now() >= before);
-        // Bytes of a handshake, for example, are added without a reading of the clock.
+        // Some bytes, such as those of a TLS handshake, are added without a reading of the clock.
         send_batch.push(&a, &[b"one"]);
         let posted = send_batch.now();
         assert!(posted >= before);

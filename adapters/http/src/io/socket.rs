@@ -1,5 +1,5 @@
-//! The socket under hyper and under TLS. It inserts the header lines that bypass hyper, adds bytes to the thread's send
-//! batch, records activity, and closes the connection so that the last answer arrives.
+//! The socket under hyper and under TLS. It inserts the header lines that bypass hyper, adds bytes to the thread's
+//! send batch, records activity, and closes a connection in such a way that the last answer arrives.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + 'static> Stream for T {}
 
-/// Sends bytes of the send batch: as many as the stream takes without blocking.
+/// The function that sends bytes of the send batch: as many as the stream takes without blocking.
 pub(crate) type SendNow<T> = fn(&mut T, &mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>;
 
 /// Sends through any stream.
@@ -35,12 +35,13 @@ pub(crate) fn send<T: Stream>(
     bytes: &[u8],
 ) -> Poll<io::Result<usize>> {
     let sent = ready!(Pin::new(&mut *stream).poll_write(context, bytes))?;
-    // A stream with its own buffer that cannot be flushed now wakes the connection later, which flushes it.
+    // The stream may have a buffer that cannot be flushed now. It then wakes the connection later, which flushes the
+    // buffer.
     let _ = Pin::new(stream).poll_flush(context)?;
     Poll::Ready(Ok(sent))
 }
 
-/// A socket, or another stream in its place.
+/// A TCP socket, or another stream that takes its place.
 pub(crate) struct Socket<T> {
     shared: Rc<SharedStream<T>>,
     send_batch: Rc<SendBatch>,
@@ -55,9 +56,9 @@ struct SharedStream<T> {
     activity: Rc<Activity>,
     /// The connection's task.
     task: RefCell<Option<Waker>>,
-    /// The send batch has bytes for this stream.
+    /// `true` if the send batch has bytes for this stream.
     is_batched: Cell<bool>,
-    /// There are unsent bytes, or an error to report.
+    /// `true` if there are unsent bytes, or an error to report.
     has_unsent: Cell<bool>,
     unsent: RefCell<Unsent>,
 }
@@ -204,12 +205,12 @@ impl<T: Stream> AsyncWrite for Socket<T> {
                 self.send_batch.return_buffer(text);
             }
         }
-        // Set after the push, which may have flushed a full batch and thereby cleared this flag.
+        // The flag is set after the push, because the push may have flushed a full batch and thereby cleared the flag.
         shared.is_batched.set(true);
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// TLS sends its last records in several slices, and does so only once.
+    /// Writes several slices. TLS sends its last records in this way, and tries it only once.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -235,7 +236,8 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         true
     }
 
-    /// Bytes in the send batch count as flushed. An error in sending them is reported by a later call.
+    /// Flushes the unsent bytes. Bytes in the send batch count as flushed, and an error in sending them is reported by
+    /// a later call.
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.shared.poll_unsent(context))?;
         if self.shared.is_batched.get() {
@@ -253,7 +255,8 @@ impl<T: Stream> AsyncWrite for Socket<T> {
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
-        // All bytes are sent, so that an error of the client's side is ignored: it would mask the result of hyper.
+        // An error of the shutdown is ignored: all bytes have been sent, and the error would replace the result that
+        // hyper reports.
         if !linger.is_shut {
             if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
                 return Poll::Ready(Ok(()));

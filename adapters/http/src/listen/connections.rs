@@ -1,9 +1,9 @@
 //! The open connections of one thread. Their number is bounded, and idle ones are evicted when the bound is reached.
 //!
 //! Without eviction, a client that opens connections and stays silent would lock out all others until the idle
-//! deadline. Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it: a hand
-//! moves over the connections, and one whose activity is unchanged since the hand last passed has been idle for that
-//! long.
+//! deadline. Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it. A
+//! hand moves over the connections. A connection whose activity has not changed since the hand last passed it has been
+//! idle for at least that time.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +17,8 @@ use tokio::time::Instant;
 use crate::counts::counters::ThreadCounters;
 use crate::io::activity::{Activity, Phase};
 
-/// Connections that one eviction inspects at most: it bounds the time for which it blocks the thread.
+/// Maximum number of connections that one eviction inspects. It bounds the time for which an eviction blocks the
+/// thread.
 const SCAN_MAX: usize = 256;
 
 /// The connections of one thread.
@@ -37,8 +38,8 @@ struct OpenConnection {
     seen: Option<(ActivityMark, Instant)>,
 }
 
-/// A value that changes with every request on a connection. Written bytes do not count: the answers to HTTP/2 pings are
-/// written too.
+/// A value that changes with every request on a connection. Written bytes do not change it, because the answers to
+/// HTTP/2 pings are written, too.
 type ActivityMark = (Phase, u64);
 
 /// The slot of one connection, released on drop.
@@ -64,8 +65,8 @@ impl Connections {
         self.slots.borrow().len() - self.free.borrow().len()
     }
 
-    /// The number of connections whose client waits for an answer or for the rest of one. A client that has sent half a
-    /// head, or nothing, does not count.
+    /// The number of connections whose client waits for an answer or for the rest of one. A connection on which only a
+    /// part of a head, or nothing, has arrived does not count.
     pub(crate) fn unanswered(&self) -> usize {
         let is_owed = |connection: &&OpenConnection| {
             connection.activity.phase().0.is_owed() || connection.activity.stall().0
@@ -93,12 +94,12 @@ impl Connections {
         ConnectionSlot { connections: Rc::clone(self), number }
     }
 
-    /// Records the task that serves the connection in a slot.
+    /// Records the task that serves the connection of a slot.
     pub(crate) fn register(&self, number: usize, activity: Rc<Activity>, task: AbortHandle) {
         self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
-    /// Closes the first connection that the hand finds idle for this long, if there is one.
+    /// Closes the first connection that has been idle for this long, in the order in which the hand moves.
     pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
         let mut slots = self.slots.borrow_mut();
@@ -162,7 +163,7 @@ mod tests {
                     connections.register(slot.number(), Rc::clone(&activity), task);
                     activity
                 });
-                // The first pass records the activity; each of the next two could evict one connection.
+                // The first call records the activity. Each of the next two calls could evict a connection.
                 for _ in 0..3 {
                     pings.wrote(&Poll::Ready(Ok(())));
                     drop(asks.answering());

@@ -22,7 +22,8 @@ pub(crate) async fn close(listener: TcpListener, serve: impl Fn(TcpStream, Socke
         };
         let _ = tokio::time::timeout(HANDSHAKE_TIME, late).await;
     }
-    // The runtime's view of the queue is as old as its last poll of the kernel: the rest is accepted directly.
+    // The runtime's view of the queue is as old as its last poll of the kernel, so further connections are accepted
+    // directly.
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, peer)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()

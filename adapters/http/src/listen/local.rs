@@ -24,7 +24,7 @@ pub struct LocalServer {
     tasks: Rc<BackgroundTasks>,
 }
 
-/// The tasks that all connections of the thread need. They are aborted on drop.
+/// The tasks that all connections of the thread need. Dropping this aborts them.
 struct BackgroundTasks([AbortHandle; 2]);
 
 impl Drop for BackgroundTasks {
@@ -53,13 +53,13 @@ impl LocalServer {
             let activity = Rc::new(Activity::new());
             let context = ConnectionContext { peer, thread: Rc::clone(&thread), activity, drain };
             serve_connection(stream, socket::send, context).await;
-            // The last bytes are flushed before the flush task may end.
+            // The last bytes are flushed before the background tasks may end.
             thread.send_batch.flush();
             drop(tasks);
         }
     }
 
-    /// Closes idle connections at once, and busy ones after their answers.
+    /// Closes idle connections immediately, and busy ones after their answers.
     pub fn drain(&self) {
         self.drain.begin(self.thread.app.begin_drain());
     }

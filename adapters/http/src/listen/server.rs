@@ -32,12 +32,12 @@ use crate::thread::thread_state::ThreadState;
 /// Length of the kernel's accept queue.
 const BACKLOG: i32 = 4096;
 
-/// Bytes of unsent data that the kernel buffers for each connection (`TCP_NOTSENT_LOWAT`). Without this bound, a client
-/// that does not read would pin megabytes of answers in the kernel.
+/// Maximum number of unsent bytes that the kernel buffers for each connection (`TCP_NOTSENT_LOWAT`). Without this
+/// bound, a client that does not read would make the kernel keep megabytes of answers.
 const UNSENT_MAX: u32 = 64 * 1024;
 
-/// Tasks that the runtime polls between two polls of sockets and timers. Fewer than tokio's default of 61, so that long
-/// requests do not delay new ones; a lower number makes the send batches smaller.
+/// Number of tasks that the runtime polls between two polls of sockets and timers. It is lower than tokio's default of
+/// 61, so that long requests do not delay new ones. A still lower number would make the send batches smaller.
 const EVENT_INTERVAL: u32 = 32;
 
 /// Time between two attempts to evict an idle connection while the thread is full.
@@ -56,10 +56,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, and serves on this many threads; with an acceptor, over TLS.
+    /// Listens, and serves on this many threads. If an acceptor is given, serves over TLS.
     ///
     /// # Errors
-    /// The address is in use, also by another instance of the same user, which SO_REUSEPORT alone would permit; or a
+    /// The address is in use, even if by another process of the same user, which SO_REUSEPORT alone would permit; or a
     /// socket, a thread or its runtime cannot be created.
     pub(crate) fn start(
         endpoint: Endpoint,
@@ -74,7 +74,7 @@ impl Server {
         };
         let address = listeners[0].local_addr()?;
         let drain = Arc::<Drain>::default();
-        // No thread serves before all of them have reported that they can.
+        // Each thread reports whether it can serve, and no thread serves until all reports have arrived.
         let (ready, reports) = mpsc::channel();
         let Bounds { connections, ops_connections, .. } = app.settings.bounds;
         let connections = if serves == Serves::Ops { ops_connections } else { connections };
@@ -91,27 +91,27 @@ impl Server {
                     .spawn(move || run(listener, app, &accept, &drain, &ready))
             })
             .collect::<io::Result<Vec<_>>>();
-        // The threads that did start stop again.
+        // If a thread cannot be started, the threads that were started stop again.
         let threads = threads.inspect_err(|_| drain.begin(Instant::now()))?;
         let all_ready = reports.iter().take(threads.len()).collect::<io::Result<()>>();
         all_ready.inspect_err(|_| drain.begin(Instant::now()))?;
         Ok(Self { address, drain, app, threads })
     }
 
-    /// The address that it listens on, with the port that the system chose for port 0.
+    /// The address on which the server listens, with the port that the system chose for port 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops accepting, closes idle connections at once, and busy ones after their answers. All servers of one
-    /// [`Http`](crate::Http) share the drain time, which starts with the first of these calls.
+    /// Stops accepting. Closes idle connections immediately, and busy ones after their answers. All servers of one
+    /// [`Http`](crate::Http) share the drain time, which starts with the first call of this method.
     pub fn drain(&self) {
         self.drain.begin(self.app.begin_drain());
     }
 
     /// Waits after [`Server::drain`] for the last answer or the deadline. Returns whether all answers were sent.
     pub fn join(mut self) -> bool {
-        // A thread that panicked does not keep the others from being joined.
+        // If a thread has panicked, the other threads are joined nevertheless.
         let ended: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
         ended.into_iter().all(|sent_all| sent_all.unwrap_or(false))
     }
@@ -139,7 +139,8 @@ impl From<SocketAddr> for Endpoint {
     }
 }
 
-/// One inherited socket for all threads. They share its accept queue, which cannot be split afterwards.
+/// Returns a handle of one inherited socket for each thread. The threads share its accept queue, because a socket that
+/// already listens has only one.
 fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     listener.set_nonblocking(true)?;
     // Some kinds of sockets that may be inherited do not support this option.
@@ -150,8 +151,9 @@ fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdLis
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
-        // SO_REUSEPORT would let a second instance of the same user bind and silently take half of the connections. A
-        // bind without it detects that. This socket does not listen, because connections to it would be reset.
+        // SO_REUSEPORT would let a second process of the same user bind the address and silently take half of the
+        // connections. A bind without SO_REUSEPORT fails in that case. This socket does not listen, because
+        // connections to it would be reset.
         let exclusive = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         exclusive.set_reuse_address(true)?;
         exclusive.bind(&address.into())?;
@@ -174,16 +176,17 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// How one thread accepts connections.
+/// The way in which one thread accepts connections.
 struct Accept {
-    /// The listener was opened by this process. An inherited one stays open, and its queue waits for the next process.
+    /// `true` if this process opened the listener. An inherited one stays open, and its queue waits for the next
+    /// process.
     is_ours: bool,
     serves: Serves,
     tls: Option<TlsAcceptor>,
     connections_max: usize,
 }
 
-/// Serves on one thread, which first reports whether it can. Returns whether all answers were sent.
+/// Serves on one thread. First reports whether the thread can serve. Returns whether all answers were sent.
 fn run(
     listener: StdListener,
     app: Arc<App>,
@@ -199,7 +202,7 @@ fn run(
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            // The receiver is gone if another thread has failed first.
+            // The error is ignored, because the receiver is gone only if another thread has failed first.
             let _ = ready.send(Err(error));
             return false;
         }
@@ -222,7 +225,8 @@ fn run(
             }
         }
     });
-    // Blocking work that still waits for a disk, such as a sandbox's reset, has had the drain time.
+    // Blocking work, such as a sandbox's reset that waits for a disk, had the drain time to end and is not waited for
+    // any longer.
     runtime.shutdown_background();
     sent_all
 }
@@ -238,7 +242,7 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
         () = app.opened() => true,
         () = drain.begun() => false,
     };
-    // A start that failed answers no request.
+    // The server stops before it was opened, because its start failed. It answers no request.
     if !is_opened {
         return true;
     }
@@ -270,7 +274,7 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
-                    // Most often the process has run out of file descriptors.
+                    // The usual cause is that the process has no file descriptors left.
                     connections.evict_idle(idle_crowded);
                     tokio::time::sleep(ACCEPT_ERROR_PAUSE).await;
                 }
@@ -298,7 +302,8 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
     unanswered == 0
 }
 
-/// Reserves a slot. At the bound it waits until a connection of this thread ends; others stay in the accept queue.
+/// Reserves a slot. If the thread has its maximum number of connections, waits until one of them ends. Connections
+/// that are not accepted yet stay in the accept queue.
 async fn reserve(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> ConnectionSlot {
     while connections.are_full() && !stop.has_begun() {
         connections.evict_idle(idle);
@@ -314,14 +319,14 @@ async fn connection(
     _slot: ConnectionSlot,
 ) {
     let thread = Rc::clone(&context.thread);
-    // Answers are written whole: Nagle's algorithm would only delay them.
+    // Each answer is written as a whole, so Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let stream = Tcp::new(stream);
     match tls {
         None => serve_connection(stream, Tcp::send, context).await,
-        // Boxed, so that a connection without TLS needs no memory for it.
+        // The future is boxed, so that a connection without TLS needs no memory for it.
         Some(tls) => Box::pin(serve_tls(stream, Tcp::send, tls, context)).await,
     }
-    // The thread may end with its last connection, so its last bytes are flushed here.
+    // The thread may end after its last connection, so the last bytes are flushed here.
     thread.send_batch.flush();
 }

@@ -18,22 +18,22 @@ pub(crate) enum Content {
     Json,
     Yaml,
     EventStream,
-    /// The response's own headers name the content type.
+    /// The content type is among the response's own headers.
     Custom,
 }
 
 /// The content coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
-    /// No coding is chosen here; the response's own headers may name one.
+    /// No coding is chosen here, but the response's own headers may name one.
     Fixed,
-    /// Sent as it is. Another client may get gzip.
+    /// The body is sent as it is. Another client may get it with gzip.
     Plain,
-    /// Compressed with gzip, as this client prefers.
+    /// The body is compressed with gzip, which this client prefers.
     Gzip,
 }
 
-/// The path of a created resource. The id is stored in seven bytes, since [`Answer`] has no room for eight.
+/// The path of a created resource. The id is stored in seven bytes, because [`Answer`] has no room for eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     collection: Collection,
@@ -69,8 +69,8 @@ impl Location {
     }
 }
 
-/// A response without its common headers. It is passed through several futures, and a struct of up to 128 bytes is
-/// moved without a call of `memcpy`.
+/// A response without its common headers. It is passed through several futures, so it has at most 128 bytes: a struct
+/// of that size is moved without a call of `memcpy`.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -107,7 +107,7 @@ impl Answer {
         Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
     }
 
-    /// Marks a response that other clients would get as gzip.
+    /// Marks a response whose body another client would get with gzip.
     pub(crate) fn varying(self) -> Self {
         Self { coding: Coding::Plain, ..self }
     }
@@ -175,7 +175,7 @@ impl From<Unsupported> for Answer {
 }
 
 impl From<StoreError> for Answer {
-    /// Chooses the response by the action that the error allows the client: to retry a little later, or not.
+    /// Chooses the response by the kind of the error: the client may retry a little later, or should not retry.
     fn from(error: StoreError) -> Self {
         let (code, message) = match error.kind() {
             StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
@@ -190,7 +190,7 @@ impl From<StoreError> for Answer {
     }
 }
 
-/// Returns one or two seconds in turn, so that clients do not retry all at once.
+/// Returns one and two alternately, as a number of seconds, so that clients do not all retry at the same time.
 fn jitter() -> u64 {
     thread_local! {
         static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };

@@ -1,15 +1,16 @@
-//! A buffer of each thread from which small bodies and header values are cut.
+//! A buffer of each thread. Small bodies and header values are slices of it.
 //!
-//! An allocation for each body and value would cost more than a slice of a shared allocation, and a part of a slice
-//! costs least. So values that are known together are cut together. The slices of a response live until it was copied
-//! into the connection's buffer, so a full chunk is nearly always free again and is reused.
+//! An allocation for each body and value would cost more than a slice of a shared allocation, and a part of such a
+//! slice costs least. So values that are known at the same time are written together and then split. The slices of a
+//! response live until the response was copied into the connection's buffer, so a full chunk is nearly always free
+//! again and is reused.
 
 use std::cell::RefCell;
 
 use bytes::{Bytes, BytesMut};
 use hyper::header::HeaderValue;
 
-/// Bytes of one allocation: about thirty responses.
+/// Number of bytes of one allocation: room for about thirty responses.
 const CHUNK: usize = 16 * 1024;
 
 /// The buffer of a thread.
@@ -24,7 +25,7 @@ impl Arena {
         Self { chunk: RefCell::new(BytesMut::new()), draft: RefCell::new(Vec::new()) }
     }
 
-    /// Returns the text that `write` writes. `write` must not cut from the arena itself.
+    /// Returns a slice with the text that `write` writes. `write` must not use the arena itself.
     pub(crate) fn cut(&self, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
         let mut draft = self.draft.borrow_mut();
         draft.clear();
@@ -43,7 +44,7 @@ impl Arena {
     }
 }
 
-/// Makes a header value of text that was written as one.
+/// Makes a header value of a text that is known to be visible ASCII.
 pub(crate) fn visible(text: Bytes) -> HeaderValue {
     HeaderValue::from_maybe_shared(text).expect("what is written here is visible ASCII")
 }

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use petstore_domain::AccountId;
 
-/// The maximum bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's buffer.
+/// The maximum number of bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's
+/// buffer.
 pub(crate) const CHUNK_MAX: usize = 16 * 1024;
 
 /// The body of a response.
@@ -23,15 +24,15 @@ pub(crate) enum Body {
 /// The producer of a streaming body. It is polled only while the connection accepts bytes, so that no data queues up
 /// for a client that does not read.
 pub(crate) trait Source: 'static {
-    /// Returns the next chunk of at most [`CHUNK_MAX`] bytes; `None` at the end. If `is_stopping` is set, the server
-    /// stops: the source sends its last chunk and ends, or the stream is cut.
+    /// Returns the next chunk of at most [`CHUNK_MAX`] bytes; `None` at the end. `is_stopping` is `true` once the
+    /// server stops: the source must then send its last chunk and end, or the stream is cut.
     fn poll_chunk(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<Option<Bytes>>;
 }
 
 /// A streaming body with its permit.
 pub(crate) struct StreamBody {
     pub(crate) source: Box<dyn Source>,
-    /// Held until the stream ends.
+    /// The permit, held until the stream ends.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(crate) place: StreamPlace,
 }
@@ -53,12 +54,12 @@ pub(crate) struct StreamPlace {
     account: AccountId,
 }
 
-/// The bound that admits no further stream.
+/// The bound because of which no further stream is permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoStreamPlace {
-    /// The account has its largest number of streams.
+    /// The account has its maximum number of streams.
     OfAccount,
-    /// The server has its largest number of streams.
+    /// The server has its maximum number of streams.
     OfServer,
 }
 

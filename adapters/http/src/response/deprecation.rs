@@ -24,7 +24,7 @@ pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
 
 /// Writes the links of a deprecated operation: to its documentation and to its successor.
 pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
-    // The fragment opens the operation on the reference page.
+    // The fragment makes the reference page show the operation.
     const DOCUMENTED: &[u8] =
         b"</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", <";
     out.extend_from_slice(DOCUMENTED);

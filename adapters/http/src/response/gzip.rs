@@ -1,4 +1,4 @@
-//! gzip for bodies that are large enough: lists from 1 KiB, and the OpenAPI document.
+//! The gzip coding of bodies that are large enough: lists of 1 KiB or more, and the OpenAPI document.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -10,11 +10,12 @@ use hyper::HeaderMap;
 use crate::response::answer::{Answer, Coding};
 use crate::wire;
 
-/// The minimum bytes of a body to compress. Below it gzip saves less than a TCP segment.
+/// The minimum number of bytes of a body that is compressed. With a smaller body, gzip saves less than one TCP
+/// segment.
 const COMPRESS_MIN: usize = 1024;
 
-/// The level for a body that is made for one response: nearly as small as the best level, in half its time.
-/// `tests/benches/FINDINGS.md` has the measurements.
+/// The level for a body that is made for one response. Its result is nearly as small as that of the best level, in
+/// half the time.
 const PAGE_LEVEL: u32 = 4;
 
 /// The level for a document that is compressed once and kept.
@@ -23,7 +24,7 @@ const DOCUMENT_LEVEL: u32 = 9;
 /// The header of a gzip member (RFC 1952, section 2.3): deflate, no name, no time, unknown system.
 const HEAD: [u8; 10] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF];
 
-/// The compressor of a thread. Its tables take a quarter of a MiB, so it is created once.
+/// The compressor of a thread. It is created once, because its tables take a quarter of a MiB.
 pub(crate) struct GzipEncoder {
     deflate: RefCell<Option<Compress>>,
 }

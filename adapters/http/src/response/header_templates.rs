@@ -1,9 +1,9 @@
-//! Prepared headers for all responses that have the same set of headers.
+//! Prepared headers: one template for all responses that have the same set of headers.
 //!
-//! A response without TLS is mostly sent with raw HTTP/1.1 header lines ([`crate::io::raw_headers`]): its own values
-//! and a copy of the template's constant lines. Under TLS, where the connection may use HTTP/2, and wherever raw
-//! headers cannot be used, the headers are a map. Inserting each header into a map would hash its name, so a response
-//! clones the template's map, which has all names, and fills in its own values.
+//! A response without TLS is usually sent with raw HTTP/1.1 header lines ([`crate::io::raw_headers`]): lines with its
+//! own values, and a copy of the constant lines of its template. Where raw headers cannot be used, and always under
+//! TLS, where the connection may use HTTP/2, the headers are a map. Inserting each header into a new map would hash
+//! its name. So a response clones the template's map, which has all names, and fills in its own values.
 
 use std::cell::RefCell;
 
@@ -47,7 +47,7 @@ impl HeaderSet {
     const DEPRECATED: u8 = 1 << 3;
     /// The answer has a `Location`.
     const LOCATED: u8 = 1 << 4;
-    /// Pages of other origins may read answers.
+    /// CORS is on, so that pages of other origins may read answers.
     const SHARED: u8 = 1 << 5;
 
     fn of(groups: [(u8, bool); 6]) -> Self {
@@ -104,7 +104,7 @@ impl Values<'_> {
         TemplateKey { groups, content, coding }
     }
 
-    /// Writes each value that is present, always in this order.
+    /// Writes each value that the response has. The order is always the same.
     fn put(&self, sink: &mut impl ValueSink) {
         sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
@@ -256,7 +256,7 @@ impl HeaderTemplates {
             (ends, len) = (buffer.ends, buffer.len);
         });
         let mut from = 0;
-        // A map from which nothing was removed iterates in the order of insertion.
+        // A map iterates in the order of insertion if nothing was removed from it.
         for (place, end) in headers.values_mut().zip(&ends[..len]) {
             *place = visible(text.split_to(end - from));
             from = *end;
@@ -266,7 +266,7 @@ impl HeaderTemplates {
 
     fn with<R>(&self, key: TemplateKey, values: &Values<'_>, take: impl FnOnce(&HeaderTemplate) -> R) -> R {
         let mut templates = self.templates.borrow_mut();
-        // There are at most a few dozen templates.
+        // The search is linear, because a thread has at most a few dozen templates.
         let at = templates.iter().position(|template| template.key == key).unwrap_or_else(|| {
             templates.push(HeaderTemplate::new(key, values));
             templates.len() - 1

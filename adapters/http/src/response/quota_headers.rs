@@ -56,7 +56,7 @@ impl QuotaNote {
         Self { limit, remaining: 0, reset_secs, resource }
     }
 
-    /// The quota of a banned key: nothing until `reset_secs`.
+    /// The quota of a banned key: no request is left until `reset_secs`.
     pub(crate) const fn banned(minute_limit: u32, reset_secs: u64) -> Self {
         Self { limit: minute_limit, remaining: 0, reset_secs, resource: QuotaResource::Ban }
     }

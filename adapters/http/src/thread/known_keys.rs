@@ -2,12 +2,13 @@
 
 use std::cell::Cell;
 
-/// Slots of the cache: 8 KiB. They hold nearly all keys of some hundred accounts, and of more accounts the busiest.
+/// Number of slots of the cache: 8 KiB. They are enough for nearly all keys of some hundred accounts. If there are
+/// more accounts, the slots hold the keys that are used most.
 const SLOTS: usize = 1024;
 
 /// A direct-mapped cache of keys that the gate has admitted.
 ///
-/// A client can send a different well-formed key with each request, so that an arbitrary key does not identify a
+/// A client can send a different well-formed key with each request, so a key that was not checked does not identify a
 /// caller. An admitted key does.
 pub(crate) struct KnownKeys([Cell<u64>; SLOTS]);
 
@@ -28,14 +29,14 @@ impl KnownKeys {
     }
 
     fn slot_of(&self, number: u64) -> &Cell<u64> {
-        // The digits of a key do not use all bits of each byte, so the number is mixed.
+        // The digits of a key do not use all bits of a byte, so the bits of the number are mixed.
         let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54;
         &self.0[usize::try_from(mixed).unwrap_or(0) % SLOTS]
     }
 }
 
-/// The last bytes of a key as a number. They are as random as the rest of it. The number is not 0, since no header has
-/// zero bytes.
+/// Returns the last bytes of a key as a number. They are as random as the rest of the key. The number is not 0,
+/// because a header contains no zero bytes.
 pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
     key.last_chunk().map(|end| u64::from_ne_bytes(*end))
 }

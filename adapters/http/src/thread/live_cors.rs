@@ -1,4 +1,4 @@
-//! The CORS setting in force: read by every request, replaced by a reload.
+//! The CORS setting in force. Every request reads it, and a reload of the configuration replaces it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,7 +11,7 @@ use crate::wire::request_head::{Field, RequestHead};
 
 /// The origins whose pages may read answers.
 pub(crate) struct LiveCors {
-    /// Shows if the list must be read at all, so that most requests take no lock.
+    /// The kind of setting. Only with a list of origins must the list be read, so most requests take no lock.
     mode: AtomicU8,
     origins: RwLock<Vec<Origin>>,
 }
@@ -49,9 +49,9 @@ impl LiveCors {
         }
     }
 
-    /// Returns `true` if a page may send a request that changes state without a key, for which browsers send no
-    /// preflight: a page of this machine, or one whose origin is listed. The setting `any` is not enough: otherwise
-    /// every page of the web could change a server on the machine of its reader.
+    /// Returns `true` if a page may send a request that changes state without a key. Browsers send no preflight for
+    /// such a request, so only a page of this machine, or one whose origin is listed, may send it. The setting `any`
+    /// is not enough: otherwise every page on the web could change a server on the machine of its reader.
     pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,

@@ -3,9 +3,10 @@
 //!
 //! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but
 //! a probe task waits in the same run queue for as long as a request does. When the delay has been too long for a
-//! while, some requests are refused before any other work is done for them. A refusal costs something too, for a cheap
-//! request nearly as much as an answer. So the refused share grows only while the goodput stays near the capacity of
-//! the thread. Requests that are neither served nor refused in time wait in their sockets, one for each connection.
+//! while, some requests are refused before any other work is done for them. A refusal has a cost, too, which for a
+//! cheap request is nearly that of an answer. So the refused share grows only while the goodput stays near the
+//! capacity of the thread. Requests that are neither served nor refused in time wait in their sockets, one for each
+//! connection.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -26,21 +27,21 @@ use fair_share::FairShares;
 /// Interval between two measurements of the queueing delay, while there are requests.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The controller gets a sample after this many requests, or after this time.
+/// A sample is taken after this many requests, or after this time.
 const SAMPLE_REQUESTS_MIN: u32 = 50;
 const SAMPLE_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// The load shedder of one thread.
 pub(crate) struct LoadShedder {
-    /// Requests since the last sample, and those of them that were refused.
+    /// The number of requests since the last sample, and of those that were refused.
     requests: Cell<u32>,
     refused: Cell<u32>,
-    /// Polls of connections with requests. Pipelined requests on one connection count once.
+    /// The number of polls of connections with requests. Pipelined requests on one connection count as one poll.
     polls: Cell<u32>,
     latest: Cell<*const Activity>,
     /// Open HTTP/1.1 connections and HTTP/2 streams.
     open: Rc<Cell<u32>>,
-    /// Requests are inspected: some are refused, or the controller sleeps and must be woken.
+    /// `true` while requests are inspected: some are refused, or the controller sleeps and must be woken.
     inspects: Cell<bool>,
     probe: QueueProbe,
     asleep: Cell<bool>,
@@ -64,9 +65,9 @@ impl Drop for OpenGuard {
 struct QueueProbe {
     /// Puts the probe into the queue.
     start: Notify,
-    /// While it waits: since when, and the number of polls by then.
+    /// While the probe waits: the instant at which it began to wait, and the number of polls at that instant.
     since: Cell<Option<(Instant, u32)>>,
-    /// The last delay, and the number of polls before the probe's.
+    /// The last delay, and the number of polls during it.
     last: Cell<(Duration, u32)>,
 }
 
@@ -120,7 +121,7 @@ impl LoadShedder {
         is_served
     }
 
-    /// Runs the probe, forever. To be spawned once, as a task among those of the connections.
+    /// Runs the probe, forever. Spawn it once, as a task in the same run queue as the connections.
     pub(crate) async fn run_probe(&self) {
         loop {
             self.probe.start.notified().await;
@@ -130,13 +131,14 @@ impl LoadShedder {
         }
     }
 
-    /// Samples and adjusts, forever. Must run in the root task, which is polled regularly however long the queue is.
+    /// Takes samples and adjusts the share, forever. It must run in the root task, which is polled regularly however
+    /// long the run queue is.
     pub(crate) async fn run_controller(&self) -> Infallible {
         let mut begun = Instant::now();
         loop {
             sleep(TICK).await;
             let now = Instant::now();
-            // A probe that still waits counts with the time that it has waited so far.
+            // If the probe still waits, the sample counts the time that it has waited so far.
             let so_far = |(since, polls)| (now - since, self.polls.get().wrapping_sub(polls));
             let (waited, queued) = self.probe.since.get().map_or(self.probe.last.get(), so_far);
             if self.probe.since.get().is_none() {
@@ -158,13 +160,13 @@ impl LoadShedder {
             };
             let part = self.controller.borrow_mut().judge(&sample);
             if part.is_none() && self.inspects.get() {
-                // The overload has ended: shares are not carried over to the next one.
+                // The overload has ended. The shares are reset, because they do not apply to the next overload.
                 self.fair_shares.take();
             }
             self.inspects.set(part.is_some());
             match part {
                 Some(part) => self.fair_shares.borrow_mut().divide(part),
-                // There are no requests: the next one wakes this task.
+                // No requests arrive. The next request wakes this task.
                 None if sample.requests == 0 => {
                     self.asleep.set(true);
                     self.inspects.set(true);

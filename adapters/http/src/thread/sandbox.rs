@@ -24,24 +24,27 @@ pub(crate) struct SandboxState {
     /// The epoch of the store, which changes with each reset.
     epoch: AtomicU64,
     faults: PlannedFaults,
-    /// Read-locked by each request of the contract, and write-locked by a reset, so that no request overlaps a reset.
+    /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
+    /// overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
-    /// The number of changes that wait for the lock. A request that waits for an event ends its wait for them.
+    /// The number of resets and clock changes that wait for the lock. A request that waits for an event ends its wait
+    /// because of them.
     changes: watch::Sender<usize>,
-    /// Ends planned delays early.
+    /// Ends planned delays before their time.
     delay_cancellation: watch::Sender<DelayCancellation>,
 }
 
 /// Counts of the events that end planned delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DelayCancellation {
-    /// The number of resets. A delayed request belongs to the data before the reset, and is dropped.
+    /// The number of resets. A request that was delayed during a reset belongs to the data before the reset, so it is
+    /// dropped.
     pub(crate) resets: u64,
-    /// The number of other events: new plans, and the server's stop. A delayed request continues.
+    /// The number of other events: new plans, and the server's stop. A request that was delayed continues.
     others: u64,
 }
 
-/// Permits one request to run; a reset waits until it is dropped.
+/// Permits one request to run. A reset waits until the permit is dropped.
 pub(crate) struct RequestPermit(
     #[expect(dead_code, reason = "held until it is dropped")] OwnedRwLockReadGuard<()>,
 );
@@ -102,9 +105,9 @@ impl SandboxState {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Waits until there is a change that must not overlap a request.
+    /// Waits until a change is waiting that must not overlap a request.
     pub(crate) async fn change_begins(&self) {
-        // The sender lives as long as this.
+        // `wait_for` fails only without a sender, and the sender is a field of `self`.
         let _ = self.changes.subscribe().wait_for(|changes| *changes > 0).await;
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum Serves {
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
     pub(crate) settings: HttpSettings,
-    /// Initially [`HttpSettings::cors`].
+    /// The CORS setting. Its first value is [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
     pub(crate) counters: ServerCounters,
     pub(crate) sandbox: Option<SandboxState>,
@@ -46,15 +46,16 @@ pub(crate) struct App {
     held: watch::Sender<bool>,
     /// The number of threads that have begun to serve.
     threads: AtomicU64,
-    /// The instant at which the first of its listeners began to stop.
+    /// The instant at which the first listener of the server began to stop.
     draining: OnceLock<Instant>,
-    /// Wakes waiting requests, such as one that waits for an event, when the first of its listeners begins to stop.
+    /// Wakes waiting requests, such as one that waits for an event, when the first listener of the server begins to
+    /// stop.
     drain_begins: Notify,
     panics: AtomicU64,
     overloads: AtomicU64,
-    /// Values in forwarding headers of trusted proxies that were ignored.
+    /// The number of values in forwarding headers of trusted proxies that were ignored.
     ignored_values: AtomicU64,
-    /// The warning about a trusted proxy that forwards no scheme has been logged.
+    /// `true` once the warning about a trusted proxy that forwards no scheme has been logged.
     said_scheme_lacks: AtomicBool,
 }
 
@@ -100,11 +101,11 @@ impl App {
 
     /// Waits until connections may be accepted.
     pub(crate) async fn opened(&self) {
-        // The sender is a field of `self`, so that the channel cannot be closed.
+        // `wait_for` fails only without a sender, and the sender is a field of `self`.
         let _ = self.held.subscribe().wait_for(|held| !held).await;
     }
 
-    /// The seed of the request ids of another thread. The sequences of two threads do not overlap.
+    /// Returns the seed of the request ids of a further thread. The ids of two threads do not overlap.
     pub(crate) fn next_request_ids(&self) -> u64 {
         let number = self.threads.fetch_add(1, Ordering::Relaxed) + 1;
         mix(self.settings.request_ids ^ mix(number))
@@ -120,9 +121,10 @@ impl App {
         since
     }
 
-    /// Waits until the first of its listeners begins to stop.
+    /// Waits until the first listener of the server begins to stop.
     pub(crate) async fn drain_begins(&self) {
-        // Created before the check, so that a drain that begins in between is not missed.
+        // The future is created before the check, so that a stop that begins between the check and the wait is not
+        // missed.
         let begins = self.drain_begins.notified();
         if !self.is_draining() {
             begins.await;
@@ -145,7 +147,7 @@ impl App {
         self.ignored_values.fetch_add(u64::from(count), Ordering::Relaxed);
     }
 
-    /// Logs once that a trusted proxy forwards no scheme, so that links may have the wrong one.
+    /// Logs one warning that a trusted proxy forwards no scheme, so that links may have the wrong scheme.
     pub(crate) fn advise_scheme_lacks(&self, proxy: IpAddr) {
         if self.said_scheme_lacks.swap(true, Ordering::Relaxed) {
             return;

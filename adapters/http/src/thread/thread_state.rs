@@ -63,7 +63,7 @@ impl ThreadState {
     /// The time of day, for a request.
     pub(crate) fn time(&self) -> Timestamp {
         let read = || self.app.api.now();
-        // A request may set a sandbox's clock, which the next request must see at once.
+        // A request may set a sandbox's clock, and the next request must see the new time at once.
         if self.app.sandbox.is_some() { read() } else { self.send_batch.time(read) }
     }
 
@@ -73,7 +73,7 @@ impl ThreadState {
             .map(|task| task.abort_handle())
     }
 
-    /// Returns `true` if this is the last valid Host. A server mostly has one name, so that most requests need no
+    /// Returns `true` if this Host equals the last valid one. A server usually has one name, so most requests need no
     /// validation.
     pub(crate) fn knows_host(&self, host: &HeaderValue) -> bool {
         self.host.borrow().as_ref() == Some(host)

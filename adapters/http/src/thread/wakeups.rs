@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Wakeups {
-    /// Wakes queued tasks, forever. To be spawned once, on the thread of those tasks.
+    /// Wakes queued tasks, forever. Spawn it once, on the thread of these tasks.
     pub(crate) fn dispatcher(&self) -> impl Future<Output = ()> + use<> {
         let queue = Arc::clone(&self.0);
         std::future::poll_fn(move |context| {
@@ -38,7 +38,7 @@ impl Wakeups {
 
     /// Runs a future whose wake-ups go through the queue.
     pub(crate) async fn run<F: Future>(&self, mut future: Pin<&mut F>) -> F::Output {
-        // A future is nearly always polled by one task, so the waker is created once.
+        // A future is nearly always polled by the same task, so the waker that queues its wake-up is created once.
         let mut cached: Option<(Waker, Waker)> = None;
         std::future::poll_fn(move |context| {
             let task = context.waker();
@@ -67,7 +67,7 @@ impl WakeupQueue {
         let dispatcher = {
             let mut state = self.0.lock();
             state.waiting.push(task);
-            // An earlier entry has woken the dispatcher already.
+            // Only the first entry wakes the dispatcher. An earlier entry has already done so.
             if state.waiting.len() == 1 { state.dispatcher.clone() } else { None }
         };
         // The lock is released first, because a waker is foreign code.

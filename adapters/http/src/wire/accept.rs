@@ -25,10 +25,11 @@ pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
 
 /// Returns whether the client accepts a media type of this group.
 ///
-/// The most specific media range decides; among equally specific ranges, one that does not exclude the type. Parameters
-/// other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
+/// The most specific media range decides. If several ranges are equally specific, the type is accepted if one of them
+/// accepts it. Parameters other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
 fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
-    // The specificity of the best range, and whether it includes the type. Without any range everything is accepted.
+    // The specificity of the best range, and whether that range accepts the type. Without any range everything is
+    // accepted.
     let mut best: Option<(u8, bool)> = None;
     let mut ranges = 0_usize;
     for value in headers.get_all(ACCEPT) {
@@ -49,20 +50,21 @@ fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
     best.map_or(ranges == 0, |(_, included)| included)
 }
 
-/// Returns whether the client accepts gzip. Without `Accept-Encoding` it does not, since it may not support gzip.
+/// Returns whether the client accepts gzip. A client without `Accept-Encoding` may not support gzip, so it gets none.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let (gzip, _) = codings(headers);
     gzip > 0
 }
 
-/// Returns whether the client prefers gzip to the identity coding. Equal weights count as a preference for gzip, since
-/// it is shorter.
+/// Returns whether the client prefers gzip to the identity coding. If both have the same weight, gzip is preferred,
+/// because it is shorter.
 pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
     let (gzip, identity) = codings(headers);
     gzip > 0 && gzip >= identity
 }
 
-/// Returns the weights of gzip and of identity. A coding that is not listed has none; an asterisk stands for gzip.
+/// Returns the weights of gzip and of identity. The weight of a coding that is not listed is 0; an asterisk stands for
+/// gzip.
 fn codings(headers: &HeaderMap) -> (u16, u16) {
     let (mut gzip, mut any, mut identity) = (None, None, None);
     let values = headers.get_all(ACCEPT_ENCODING).iter();
@@ -80,10 +82,11 @@ fn codings(headers: &HeaderMap) -> (u16, u16) {
     (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
-/// The weight of an element without a weight.
+/// The weight of an element that states none.
 const THOUSANDTHS: u16 = 1000;
 
-/// Parses a weight into thousandths (RFC 9110, section 12.4.2). A malformed weight excludes nothing.
+/// Parses a weight into thousandths (RFC 9110, section 12.4.2). A malformed weight counts as 1, so that it excludes
+/// nothing.
 fn weight(text: &[u8]) -> u16 {
     match text {
         [b'0'] => 0,
@@ -119,11 +122,11 @@ pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Resu
 /// The reason why a body is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unsupported {
-    /// Its content coding.
+    /// The content coding of the body is not supported.
     Coding,
-    /// Its type, where JSON is expected.
+    /// The type of the body is not JSON.
     Type,
-    /// Its type, where a merge patch is expected.
+    /// The type of the body is not that of a merge patch.
     PatchType,
 }
 
@@ -159,7 +162,7 @@ fn is_utf8(charset: &[u8]) -> bool {
     [&b"utf-8"[..], b"utf8"].iter().any(|name| bare.eq_ignore_ascii_case(name))
 }
 
-/// Returns whether a parameter is `q=0` in any spelling. A malformed weight excludes nothing.
+/// Returns whether a parameter is `q=0` in any spelling. A malformed weight does not count as 0.
 fn is_zero_weight(part: &[u8]) -> bool {
     parameter(part, b"q").is_some_and(is_zero)
 }

@@ -1,7 +1,7 @@
 //! Request bodies, parsed into types of the domain.
 //!
-//! This module defines the members of each body and which may be absent or null. The types of the domain define the
-//! values.
+//! This module defines the members of each body, and which of them may be absent or null. The types of the domain
+//! define the values.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, Description, NewCategory, NewOrder, NewPet, OrderPatch,
@@ -13,8 +13,8 @@ use super::fields::{Fields, boolean, integer, text};
 use super::json::Node;
 use crate::wire::error::ApiError;
 
-/// The maximum characters of a date. RFC 3339 allows any number of digits in a fraction; this is enough for the 24
-/// characters that have a meaning here and for the digits of any clock.
+/// The maximum number of characters of a date. RFC 3339 allows any number of digits in a fraction. This maximum has
+/// room for the 24 characters that matter here and for the further digits that any clock gives.
 const DATE_MAX: usize = 64;
 
 /// `POST /pets`.
@@ -27,7 +27,8 @@ pub(crate) fn new_pet(body: &[u8]) -> Result<NewPet, ApiError> {
     fields.finish(|| Some(NewPet { name: name?, category_id: category_id?, status }))
 }
 
-/// `PUT /pets/{petId}`: a new pet, or the pet as it was read, with its id. `None`: the id in the path is out of range.
+/// `PUT /pets/{petId}`: the members of a new pet, or a pet as a GET returned it, with its id. `id` is `None` if the id
+/// in the path is out of range.
 pub(crate) fn pet_replacement(body: &[u8], id: Option<PetId>) -> Result<PetPatch, ApiError> {
     let mut fields = Fields::of(body)?;
     let _same_id = fields.optional("id", |node| same_id(node, id.map(PetId::get)));
@@ -56,8 +57,8 @@ pub(crate) fn new_category(body: &[u8]) -> Result<NewCategory, ApiError> {
     fields.finish(|| Some(NewCategory { name: name?, description }))
 }
 
-/// `PUT /categories/{categoryId}`: a new category, or the category as it was read, with its id. `None`: the id in the
-/// path is out of range.
+/// `PUT /categories/{categoryId}`: the members of a new category, or a category as a GET returned it, with its id.
+/// `id` is `None` if the id in the path is out of range.
 pub(crate) fn category_replacement(body: &[u8], id: Option<CategoryId>) -> Result<CategoryPatch, ApiError> {
     let mut fields = Fields::of(body)?;
     let _same_id = fields.optional("id", |node| same_id(node, id.map(CategoryId::get)));
@@ -156,7 +157,7 @@ fn same_id(node: &Node<'_>, id: Option<u64>) -> Result<(), FieldFault> {
     Err(FieldFault::new("id_mismatch", "must equal the id in the path"))
 }
 
-/// Returns the number, or 0 for a negative one. 0 is no valid id.
+/// Returns the number, or 0 for a negative one. 0 is not a valid id, so it is refused later.
 fn not_negative(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

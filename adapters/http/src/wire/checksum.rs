@@ -1,7 +1,7 @@
 //! A 64-bit checksum for the entity tags of lists and for cursors.
 //!
-//! It protects from mistakes, not from forgery: it protects no secret, and a client that forges one deceives only
-//! itself.
+//! It protects against mistakes, not against forgery. It protects no secret, and a client that forges a checksum only
+//! misleads itself.
 
 /// 2^64 divided by the golden ratio: an odd number whose one bits are well spread.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -16,7 +16,8 @@ impl Checksum {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
-    /// Adds a number. It takes one word a step, not one byte, since a page of a hundred items has two hundred numbers.
+    /// Adds a number. It processes a whole word at a time and not single bytes, because a page of a hundred items has
+    /// two hundred numbers.
     #[must_use]
     pub(crate) const fn word(self, word: u64) -> Self {
         // Each step is invertible, so two sequences that differ in one word have different checksums.

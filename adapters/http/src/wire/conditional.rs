@@ -20,7 +20,7 @@ pub(crate) fn if_match(headers: &HeaderMap, epoch: u64) -> Result<Option<Precond
     }))
 }
 
-/// Returns the precondition of a change under `If-None-Match` (RFC 9110, section 13.1.2), combined with the one of
+/// Returns the precondition of `If-None-Match` on a change (RFC 9110, section 13.1.2), combined with that of
 /// `If-Match`. `*` excludes every existing resource.
 pub(crate) fn unless_known(
     headers: &HeaderMap,
@@ -59,8 +59,8 @@ impl IfNoneMatch<'_> {
     /// The value for a request without the header.
     pub(crate) const NOTHING: Self = Self(None);
 
-    /// Returns whether the client has this representation, so that the response is 304. The comparison is weak for
-    /// resources and lists.
+    /// Returns whether the client has this representation, so that the response is 304. Weak and strong tags are
+    /// compared alike (the weak comparison).
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {
             None => false,
@@ -82,7 +82,7 @@ enum Tags<'h> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag<'h> {
     weak: bool,
-    /// Including its quotes.
+    /// The tag with its quotes.
     opaque: &'h [u8],
 }
 
@@ -121,7 +121,7 @@ fn parse<'h>(values: &GetAll<'h, HeaderValue>) -> Option<Tags<'h>> {
     if tags.is_empty() { None } else { Some(Tags::Listed(tags)) }
 }
 
-/// Parses a list of tags, which may have empty elements like every list in HTTP (RFC 9110, section 5.6.1.2).
+/// Parses a list of tags. Like every list in HTTP, it may have empty elements (RFC 9110, section 5.6.1.2).
 fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     let mut rest = list;
     loop {
@@ -143,7 +143,7 @@ fn parse_list<'h>(list: &'h [u8], tags: &mut Vec<Tag<'h>>) -> Option<()> {
     }
 }
 
-/// Returns whether a byte may stand between the quotes. A comma may, so the list cannot be split at commas.
+/// Returns whether a byte may be between the quotes. A comma may, so the list cannot be split at commas.
 const fn is_tag_character(byte: u8) -> bool {
     matches!(byte, 0x21 | 0x23..=0x7E | 0x80..)
 }

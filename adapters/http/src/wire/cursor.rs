@@ -1,7 +1,7 @@
 //! Cursors: opaque positions in a listing, from which the next page starts.
 //!
-//! A cursor is bound to its list, sort order, filters and store: with other ones the same id would skip or repeat items
-//! unnoticed. The page size may change.
+//! A cursor is bound to its list, sort order, filters and store. With other ones, the same id would silently skip or
+//! repeat items. The page size may change.
 
 use petstore_domain::{CategoryId, EventKind, EventKinds, ID_MAX, PetId, PetStatus};
 use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
@@ -10,10 +10,10 @@ use super::checksum::Checksum;
 use super::hex;
 use crate::wire::error::{ApiError, Code};
 
-/// The version of the cursor format; another format gets another letter.
+/// The version of the cursor format. Another format must have another character.
 const FORM: u8 = b'1';
 
-/// Characters of a cursor: the format, the id and the checksum.
+/// Number of characters of a cursor: the format, the id and the checksum.
 const CURSOR_LEN: usize = 1 + 2 * hex::FULL_LEN;
 
 /// A list that has pages.
@@ -28,7 +28,7 @@ pub(crate) enum List {
 
 /// Filters that a cursor can be bound to.
 pub(crate) trait Bind {
-    /// Adds every condition to the checksum.
+    /// Adds all conditions of the filter to the checksum.
     fn bind(&self, sum: Checksum) -> Checksum;
 }
 
@@ -37,7 +37,7 @@ impl Bind for PetFilter {
         let mut sum = PetStatus::ALL
             .into_iter()
             .fold(sum, |sum, status| sum.word(u64::from(self.statuses.admits(status))));
-        // 0 is no valid id.
+        // 0 stands for no category, because it is not a valid id.
         sum = sum.word(self.category_id.map_or(0, CategoryId::get));
         sum = sum.text(self.name.as_ref().map_or("", |name| name.as_str()));
         let ids = self.ids.as_deref().unwrap_or_default();
@@ -48,7 +48,7 @@ impl Bind for PetFilter {
 
 impl Bind for CategoryFilter {
     fn bind(&self, sum: Checksum) -> Checksum {
-        // An empty text is no valid name.
+        // An empty text stands for no name, because it is not a valid one.
         sum.text(self.name.as_ref().map_or("", |name| name.as_str()))
     }
 }
@@ -70,7 +70,7 @@ impl Bind for OrderFilter {
     }
 }
 
-/// A listing: everything that its cursors are bound to.
+/// The checksum of a listing's list, sort order, filters and store, which its cursors are bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Walk(Checksum);
 

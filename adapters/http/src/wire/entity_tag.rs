@@ -1,7 +1,7 @@
 //! Entity tags (RFC 9110, section 8.8.3).
 //!
-//! A strong tag is `"epoch-version"`. The epoch of the store makes tags from before a reset or a fresh start differ
-//! from later tags with the same version.
+//! A strong tag is `"epoch-version"`. Because of the epoch of the store, a tag from before a reset or a new start
+//! differs from a later tag with the same version.
 
 use std::num::NonZeroU8;
 
@@ -19,7 +19,7 @@ pub(super) const WEAK: &[u8] = b"W/";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EntityTag {
     bytes: [u8; TAG_MAX],
-    /// The length plus one: a non-zero type makes `Option<EntityTag>` no larger than the tag.
+    /// The length of the tag plus one. The type has no zero, so that `Option<EntityTag>` is no larger than the tag.
     end: NonZeroU8,
 }
 
@@ -55,7 +55,7 @@ impl EntityTag {
         &self.bytes[..self.len()]
     }
 
-    /// The quoted part, which is all that a weak comparison uses.
+    /// Returns the quoted part. A weak comparison uses nothing else.
     pub(super) fn opaque(&self) -> &[u8] {
         self.as_bytes().strip_prefix(WEAK).unwrap_or(self.as_bytes())
     }
@@ -90,7 +90,7 @@ impl TagPrefix {
     /// The strong tag of a version of a resource.
     pub(crate) fn tag(&self, version: Version) -> EntityTag {
         let mut tag = self.0;
-        // Nearly every version has one digit.
+        // Nearly every version has one digit, so a shorter path handles these.
         match u8::try_from(version.get()) {
             Ok(digit @ 0..=9) => tag.push(&[b'0' + digit]),
             _ => tag.push(&hex::full(version.get())[hex::leading_zeros(version.get())..]),

@@ -10,7 +10,7 @@ use crate::wire::error::{ApiError, Code, Detail};
 /// The maximum number of faults in one response.
 pub(crate) const DETAILS_MAX: usize = 100;
 
-/// The maximum characters of a client's own text that a response repeats.
+/// The maximum number of characters of a client's own text in a response.
 pub(crate) const FIELD_MAX: usize = 200;
 
 /// A fault of one value.
@@ -129,7 +129,7 @@ impl FieldFaults {
     }
 }
 
-/// Returns a text as a response may repeat it: truncated, with control characters replaced.
+/// Returns a text in the form in which a response may repeat it: truncated, and with control characters replaced.
 pub(crate) fn printable(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max && !text.contains(char::is_control) {
         return Cow::Borrowed(text);

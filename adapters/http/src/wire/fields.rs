@@ -36,7 +36,8 @@ impl<'a> Fields<'a> {
         Self::whole(json::parse_with_arrays(body)?)
     }
 
-    /// Takes an object within the body. Its faults are reported with this path before their names.
+    /// Begins with an object that is nested in the body. `within` is its path, which its faults put before the names
+    /// of members.
     pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
         let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {
@@ -78,7 +79,7 @@ impl<'a> Fields<'a> {
         self.judge(name, &node, judge)
     }
 
-    /// Takes a member of a merge patch that null deletes.
+    /// Takes a member of a merge patch. The value null deletes the member.
     pub(crate) fn deletable<T>(
         &mut self,
         name: &str,
@@ -100,7 +101,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns the value that `make` makes of the members, unless there is any fault.
+    /// Returns the value that `make` makes of the members, or the error if any fault was found.
     pub(crate) fn finish<T>(mut self, make: impl FnOnce() -> Option<T>) -> Result<T, ApiError> {
         for (name, _) in std::mem::take(&mut self.members) {
             self.refuse(&name, &FieldFault::new("unknown_member", "is not a member of this resource"));

@@ -1,4 +1,4 @@
-//! Lower-case hexadecimal numbers, written without the formatting machinery: every entity tag has two.
+//! Lower-case hexadecimal numbers, written without Rust's formatting machinery, because every entity tag contains two.
 
 /// The two digits of each byte, so that a byte needs one look-up.
 const PAIRS: [[u8; 2]; 256] = {

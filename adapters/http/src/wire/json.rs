@@ -1,22 +1,23 @@
 //! A strict JSON parser (RFC 8259).
 //!
-//! General parsers do not fit these rules: a member name must be unique and the depth is bounded, but a number of any
-//! size is valid JSON and a fault of its member only. Object members are kept, to find duplicate names. Array elements
-//! are only checked, unless they are asked for. A fault is reported by its position and does not repeat the body.
+//! General parsers do not fit these rules. A member name must be unique and the depth is bounded. A number of any size
+//! is valid JSON; if it is too large, only its member is at fault. The members of objects are kept, to find duplicate
+//! names. The elements of arrays are only checked, unless the caller asks for them. A fault is reported by its
+//! position, without text of the body.
 
 use std::borrow::Cow;
 
 use crate::wire::error::{ApiError, Code};
 
-/// The maximum depth of nested arrays and objects, with the outermost as 1. The resources need 1; the recursion needs a
-/// bound that fits every stack.
+/// The maximum depth of nested arrays and objects, counting the outermost one as 1. The resources need only 1. The
+/// parser is recursive, so it needs a bound that fits every stack.
 pub(crate) const DEPTH_MAX: usize = 32;
 
-/// The number of members above which duplicate names are found by sorting, since comparing all pairs takes quadratic
-/// time.
+/// The number of members up to which all pairs of names are compared to find duplicates. The time for that is
+/// quadratic, so the names of a larger object are sorted.
 const MEMBERS_COMPARED_MAX: usize = 8;
 
-/// A JSON value, as far as the resources need it.
+/// A JSON value, with only the details that the resources need.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
     Null,
@@ -27,7 +28,7 @@ pub(crate) enum Node<'a> {
     /// A number with a fraction or an exponent.
     Number,
     Text(Cow<'a, str>),
-    /// An array. No resource has one, so its elements are kept only if they are asked for.
+    /// An array. No resource has one, so its elements are kept only if the caller asks for them.
     Array(Vec<Self>),
     Object(Members<'a>),
 }
@@ -64,7 +65,7 @@ impl JsonFault {
         let mut lines = before.split(|byte| *byte == b'\n');
         let last = lines.next_back().unwrap_or_default();
         let line = lines.count() + 1;
-        // Columns count characters: every byte but the continuation bytes of UTF-8.
+        // Columns count characters, so the continuation bytes of UTF-8 do not count.
         let column = last.iter().filter(|byte| **byte & 0xC0 != 0x80).count() + 1;
         let what = self.what;
         let message = format!("The body is not valid JSON: {what} at line {line}, column {column}.");
@@ -219,8 +220,8 @@ impl<'a> JsonReader<'a> {
         Ok(escaped)
     }
 
-    /// Parses `\uXXXX`, or two of them that form a surrogate pair. An unpaired surrogate is refused, since it is no
-    /// character.
+    /// Parses `\uXXXX`, or two of them that form a surrogate pair. An unpaired surrogate is refused, because it is not
+    /// a character.
     fn unicode_escape(&mut self) -> Option<char> {
         let first = self.code_unit()?;
         if !(0xD800..=0xDBFF).contains(&first) {

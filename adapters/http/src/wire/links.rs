@@ -6,7 +6,7 @@ const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 ///
 /// `origin` has no trailing slash, `path` has a leading one, and `query` is built with [`push_parameter`].
 pub(crate) fn page_links(origin: &str, path: &str, query: &str, cursor: Option<&str>) -> String {
-    // Both URLs, and room for the cursor and the text around them.
+    // Room for both URLs, the cursor and the text around them.
     let mut links = String::with_capacity(2 * (origin.len() + path.len() + query.len()) + 96);
     push_address(&mut links, origin, path, query);
     links.push_str(">; rel=\"first\"");
@@ -16,7 +16,7 @@ pub(crate) fn page_links(origin: &str, path: &str, query: &str, cursor: Option<&
     }
 }
 
-/// Adds the link to the page that a cursor begins.
+/// Adds the link to the page that begins at a cursor.
 pub(crate) fn next_link(mut links: String, origin: &str, path: &str, query: &str, cursor: &str) -> String {
     links.push_str(", ");
     push_address(&mut links, origin, path, query);
@@ -45,7 +45,7 @@ pub(crate) fn push_parameter(query: &mut String, name: &str, value: &str) {
     query.push_str(name);
     query.push('=');
     for byte in value.bytes() {
-        // The unreserved characters of RFC 3986, and the comma between the values of one parameter.
+        // These are the unreserved characters of RFC 3986, and the comma between the values of one parameter.
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b',') {
             query.push(char::from(byte));
         } else {

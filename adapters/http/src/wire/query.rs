@@ -1,4 +1,4 @@
-//! Query strings: percent-decoded once, without unknown parameters, with every fault reported.
+//! Query strings. They are percent-decoded once, unknown parameters are refused, and all faults are reported.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ mod parameters;
 pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
 pub(crate) use events::{EventListQuery, list_events};
 
-/// The maximum items of a page.
+/// The maximum number of items of a page.
 const LIMIT_MAX: usize = 100;
 
 /// The default page size of pets. Other lists use the maximum.
@@ -103,7 +103,7 @@ fn listing<F: Bind>(
     let order = parameters.one("sort", order).unwrap_or(PageOrder::Ascending);
     let filter = filter(&mut parameters);
     let query = parameters.finish()?;
-    // Read last, since a cursor depends on all other parameters.
+    // The cursor is read last, because its checksum depends on all other parameters.
     let walk = Walk::new(list, order, &filter, epoch);
     let after = cursor.map(|cursor| walk.read(&cursor)).transpose()?;
     Ok(Listing { filter, page: PageRequest { order, after, limit }, walk, query })
@@ -111,7 +111,7 @@ fn listing<F: Bind>(
 
 fn limit(text: &str) -> Result<usize, FieldFault> {
     let out_of_range = || FieldFault::from(RangeError { min: 1, max: 100, but_not_zero: false });
-    // A number that does not fit is out of range too.
+    // A number that does not fit its type is out of range too.
     number(text)?.filter(|limit| (1..=LIMIT_MAX).contains(limit)).ok_or_else(out_of_range)
 }
 

@@ -1,4 +1,4 @@
-//! JSON of responses, written into a buffer without the formatting machinery, since every request needs it.
+//! The JSON of responses. It is written without Rust's formatting machinery, because every request needs it.
 
 use std::io::Write as _;
 
@@ -15,12 +15,12 @@ mod page;
 pub(crate) use event::push_event;
 pub(crate) use page::{FinishedPage, Page};
 
-/// The maximum characters of a message in a response.
+/// The maximum number of characters of a message in a response.
 const MESSAGE_MAX: usize = 1_000;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The initial capacity for one resource or error. Nearly all fit, and growing would copy.
+/// The initial capacity for one resource or error. Nearly all of them fit, and a buffer that grows is copied.
 const RESOURCE_ROOM: usize = 256;
 
 /// Writes a pet.
@@ -39,7 +39,7 @@ fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     push_text(out, pet.name.as_bytes());
     out.extend_from_slice(b"\",\"categoryId\":");
     push_number(out, pet.category_id.get());
-    // Constant texts, so that their lengths are known at compile time and a copy takes a few moves.
+    // These are constant texts, so their lengths are known at compile time and a copy takes a few moves.
     match pet.status {
         PetStatus::Available => out.extend_from_slice(b",\"status\":\"available\",\"id\":"),
         PetStatus::Pending => out.extend_from_slice(b",\"status\":\"pending\",\"id\":"),
@@ -153,8 +153,8 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Writes the content of a string without its quotes. Most strings need no escape.
 ///
-/// Most names have 4 to 16 bytes. They are copied as two ends that may overlap: this takes a few moves, while a copy of
-/// arbitrary length is a call.
+/// Most names have 4 to 16 bytes. They are copied as a first and a last part of fixed length, which may overlap. That
+/// takes a few moves, while a copy of arbitrary length is a function call.
 #[expect(clippy::inline_always, reason = "a pet is written in one piece of code, see `push_pet_up_to_id`")]
 #[inline(always)]
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
@@ -205,7 +205,7 @@ fn is_plain_word(word: [u8; 8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let word = u64::from_ne_bytes(word);
-    // A high bit is set if a byte is below the bound; none is set if no byte is.
+    // The result has a high bit set if and only if some byte is below the bound.
     let below = |word: u64, bound: u64| word.wrapping_sub(ONES * bound) & !word;
     let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     (below(word, 0x20) | equals(b'"') | equals(b'\\')) & HIGH == 0

@@ -44,7 +44,7 @@ impl Flags {
 /// The fields of a head that every request needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestHead<'r> {
-    /// Bytes of all fields, as they were sent.
+    /// The number of bytes of all fields as they were sent.
     pub(crate) bytes: usize,
     pub(crate) host: Field<'r>,
     pub(crate) authorization: Field<'r>,
@@ -59,7 +59,7 @@ impl<'r> RequestHead<'r> {
         let mut head = Self::default();
         for (name, value) in headers {
             let name = name.as_str();
-            // A colon, a blank and a line end besides the name and the value.
+            // Besides the name and the value, a field has a colon, a blank and a line end of two bytes.
             head.bytes += name.len() + value.len() + 4;
             match name {
                 "host" => head.host.add(value),
@@ -82,27 +82,28 @@ impl<'r> RequestHead<'r> {
         head
     }
 
-    /// The client waits for a 100 before it sends the body.
+    /// Returns `true` if the client waits for a 100 (Continue) before it sends the body.
     pub(crate) const fn expects_continue(&self) -> bool {
         self.flags.contains(Flags::EXPECTS_CONTINUE)
     }
 
-    /// The head has an `Accept`.
+    /// Returns `true` if the head has an `Accept`.
     pub(crate) const fn has_accept(&self) -> bool {
         self.flags.contains(Flags::HAS_ACCEPT)
     }
 
-    /// The head has an `If-None-Match`.
+    /// Returns `true` if the head has an `If-None-Match`.
     pub(crate) const fn has_if_none_match(&self) -> bool {
         self.flags.contains(Flags::HAS_IF_NONE_MATCH)
     }
 
-    /// The body is sent in chunks.
+    /// Returns `true` if the body is sent in chunks.
     pub(crate) const fn is_chunked(&self) -> bool {
         self.flags.contains(Flags::IS_CHUNKED)
     }
 
-    /// The body has a transfer coding besides `chunked`, or `chunked` twice. hyper ignores the second one.
+    /// Returns `true` if the body has a transfer coding other than `chunked`, or `chunked` twice, where hyper ignores
+    /// the second one.
     pub(crate) const fn has_other_coding(&self) -> bool {
         self.flags.contains(Flags::HAS_OTHER_CODING)
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hyper::Method;
 use petstore_domain::{CategoryId, EventId, EventIdError, IdError, OrderId, PetId, Scope};
 
-/// The resource that a path names. An invalid id is kept here, since it is reported only after the key was checked.
+/// The resource that a path names. An invalid id is kept, because it is reported only after the key was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Pets,
@@ -103,7 +103,7 @@ impl Resource {
         (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
-    /// Returns the supported methods: HEAD wherever GET is, OPTIONS everywhere.
+    /// Returns the supported methods. They include HEAD if they include GET, and always OPTIONS.
     pub(crate) const fn allow(&self) -> &'static str {
         match self {
             Self::Pets | Self::Categories | Self::Orders => "GET, HEAD, POST, OPTIONS",
@@ -117,7 +117,7 @@ impl Resource {
         }
     }
 
-    /// Returns the operation of a method. HEAD is GET, whose body hyper leaves out.
+    /// Returns the operation of a method. HEAD has the operation of GET; hyper leaves out the body.
     pub(crate) fn operation(&self, method: &Method) -> Option<OperationId> {
         use OperationId as Op;
         Some(match (self, method) {
@@ -200,14 +200,14 @@ impl OperationId {
     }
 }
 
-/// Returns the rest of a path if it is exactly one segment.
+/// Returns the segment in `rest` if `rest` is a slash and exactly one segment.
 fn last(rest: &str) -> Option<&str> {
     rest.strip_prefix('/')
         .filter(|segment| !segment.bytes().any(|byte| byte == b'/') && !matches!(*segment, "" | "." | ".."))
 }
 
-/// Percent-decodes a path once. Returns `None` if the encoding is malformed, if the result is not UTF-8, or if it has
-/// an encoded slash, which no segment may contain.
+/// Percent-decodes a path once. Returns `None` if the encoding is malformed, if the result is not UTF-8, or if the
+/// path contains an encoded slash, because no segment may contain a slash.
 pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
     if !path.bytes().any(|byte| byte == b'%') {
         return Some(Cow::Borrowed(path));

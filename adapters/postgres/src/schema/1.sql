@@ -4,6 +4,19 @@
 -- CHECKs repeat the rules for a single row that the program enforces. Texts are compared by code point, whatever the
 -- database's locale is: folded names are computed by the program.
 
+-- The version of the tables, in one row.
+create table schema_version (
+    one           boolean primary key default true check (one),
+    -- The number of migrations.
+    version       integer not null check (version >= 1),
+    -- The oldest program, by the number of migrations that it knows, that may use the tables.
+    oldest_reader integer not null check (oldest_reader between 1 and version),
+    -- The version of the rule that folds names.
+    folding       integer not null check (folding >= 0),
+    -- The newest form of the events.
+    event_form    integer not null check (event_form >= 1)
+);
+
 -- The properties of the whole shop, in one row.
 create table shop (
     one        boolean primary key default true check (one),

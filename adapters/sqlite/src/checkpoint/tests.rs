@@ -26,12 +26,13 @@ impl TestDatabase {
         Self { writer, checkpoints, log, woken }
     }
 
-    /// Writes at least so many pages, in one commit.
+    /// Writes at least this many pages, in one commit.
     fn write(&self, pages: u32) {
         self.writer.execute("INSERT INTO filler VALUES (zeroblob(?1 * 512))", [pages]).unwrap();
     }
 
-    /// Starts a checkpoint thread that retries without a delay. Returns its waker, without which it ends.
+    /// Starts a checkpoint thread that retries without a delay. Returns the sender that wakes it. The thread ends
+    /// when the sender is dropped.
     fn rounds(&self) -> (SyncSender<()>, JoinHandle<()>) {
         let (wake, woken) = sync_channel(1);
         let connection = connection::checkpointer(Path::new(self.writer.path().unwrap())).unwrap();
@@ -136,7 +137,7 @@ fn a_log_in_the_checkpoint_of_another_connection_is_not_copied() {
     let old = reader.unchecked_transaction().unwrap();
     let _count: u64 = old.query_row("SELECT count(*) FROM filler", [], |row| row.get(0)).unwrap();
     database.write(10);
-    // It holds the checkpoint lock and waits for the reader.
+    // The tool holds the checkpoint lock and waits for the reader.
     let mut tool = Connection::open(&path).unwrap();
     let wait = |_| {
         WAITS.store(true, Ordering::Relaxed);

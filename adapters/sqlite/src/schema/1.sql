@@ -50,7 +50,7 @@ CREATE TABLE pets (
     CONSTRAINT pending_means_held CHECK (status <> 'pending' OR stock > 0 OR open_orders > 0)
 ) STRICT;
 
--- For the deletion of a category, which must find pets that refer to it.
+-- The deletion of a category uses this index to find pets that refer to the category.
 CREATE INDEX pets_by_category ON pets (category_id);
 
 CREATE TABLE orders (

@@ -11,13 +11,13 @@ CREATE TABLE event_batches (
     body  BLOB    NOT NULL CHECK (length(body) >= 1)
 ) STRICT;
 
--- The life of the event log: a random number, as 16 hexadecimal digits. An import and a reset begin a new one, and so does the
--- first opening of a copy.
+-- The epoch of the event log: a random number, as 16 hexadecimal digits. An import and a reset begin a new epoch, and
+-- so does the first opening of a copy.
 ALTER TABLE meta ADD COLUMN event_epoch TEXT NOT NULL DEFAULT '0000000000000000'
     CHECK (length(event_epoch) = 16 AND event_epoch NOT GLOB '*[^0-9a-f]*');
--- The position of the last event of this life. Positions are not used again.
+-- The position of the last event of this epoch. Positions are not used again.
 ALTER TABLE meta ADD COLUMN last_event INTEGER NOT NULL DEFAULT 0 CHECK (last_event BETWEEN 0 AND 9007199254740991);
--- The bytes of all bodies.
+-- The total number of bytes of all bodies.
 ALTER TABLE meta ADD COLUMN event_bytes INTEGER NOT NULL DEFAULT 0 CHECK (event_bytes >= 0);
 -- The version of the compact form. A program that knows only an older one refuses the file.
 ALTER TABLE meta ADD COLUMN event_version INTEGER NOT NULL DEFAULT 0 CHECK (event_version >= 0);

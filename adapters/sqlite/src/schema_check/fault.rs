@@ -7,7 +7,7 @@ pub(super) const NAMED_MAX: usize = 5;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) what: String,
-    /// The statement that removes it; none if only a backup helps.
+    /// The statement that removes the difference; none if only a backup helps.
     pub(super) statement: Option<String>,
 }
 

@@ -43,7 +43,7 @@ impl Table for IdempotencyRecord {
     }
 }
 
-/// A key is stored without quotes, because parsing would remove them.
+/// Parses a stored key. A key that begins with a quote was not stored by this program, because parsing removes quotes.
 fn parse_key(text: &str) -> Result<IdempotencyKey, &'static str> {
     IdempotencyKey::parse(text.as_bytes())
         .ok()

@@ -74,7 +74,7 @@ fn parse_ban(row: &mut Fields<'_>) -> Result<Option<Ban>, StoreError> {
     }
 }
 
-/// No ban lasts longer than the column holds: that would be 292 million years.
+/// Returns the length of a ban in milliseconds. The column can hold 292 million years, so no ban is too long for it.
 fn length_ms(ban: Ban) -> i64 {
     i64::try_from(ban.length.as_millis()).unwrap_or(i64::MAX)
 }

@@ -15,7 +15,7 @@ impl Table for PetRecord {
     const OR_UPDATE: &'static str = "ON CONFLICT (id) DO UPDATE SET name = excluded.name,
          category_id = excluded.category_id, status = excluded.status, version = excluded.version,
          stock = excluded.stock, item_version = excluded.item_version, open_orders = excluded.open_orders";
-    // An order leaves a pet in its category, so this update needs no lookup of the index and of the foreign key.
+    // An order does not change the pet's category, so this update need not search the index and check the foreign key.
     const SHORTCUT: Option<&'static str> = Some(
         "UPDATE pets SET name = ?2, status = ?4, version = ?5, stock = ?6, item_version = ?7, open_orders = ?8
          WHERE id = ?1 AND category_id = ?3",
@@ -47,7 +47,7 @@ impl Table for PetRecord {
             item_version: row.number("item_version", version)?,
             open_orders: row.plain("open_orders")?,
         };
-        // The CHECKs of the table demand this, but another program may have ignored them.
+        // The CHECKs of the table demand this, but another program may have disabled them.
         if record.is_sound() {
             Ok(record)
         } else {

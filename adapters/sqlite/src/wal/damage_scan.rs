@@ -1,19 +1,19 @@
 //! The distinction between a log with a torn end and a damaged log.
 //!
-//! After a crash SQLite takes the frames up to the first invalid one and drops the rest. That is right for a torn end: the
-//! frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all of them
-//! are on disk. It is wrong if a *later* transaction follows, because a transaction begins only after the sync of the one
-//! before it. So if a frame is valid behind a commit and an invalid frame precedes that commit, data that was on disk has
-//! changed.
+//! After a crash SQLite takes the frames up to the first invalid one and drops the rest. That is right for a torn end:
+//! the frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all
+//! of them are on disk. It is wrong if a *later* transaction follows, because a transaction begins only after the sync
+//! of the previous one. So if a valid frame follows a commit, and a frame before that commit is invalid, data that was
+//! on disk has changed.
 //!
-//! The scan uses the stored checksums to find a frame that follows a commit, because the computed chain ends at the damage.
-//! The commit mark of an invalid frame counts only if mark and checksum are in one sector, which a disk writes as a whole.
-//! The remains of an abandoned transaction behind a shorter one never contain a frame that follows a commit, because the
-//! next transaction begins where the abandoned one began.
+//! The scan uses the stored checksums to find a frame that follows a commit, because the computed chain ends at the
+//! damage. The commit mark of an invalid frame counts only if the mark and the checksum are in one sector, which a
+//! disk writes as a whole. If an abandoned transaction was overwritten by a shorter one, its remaining frames never
+//! include a frame that follows a commit, because the shorter transaction began at the same place.
 
 use super::{ByteOrder, Checksum, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogHeader, Salts};
 
-/// Bytes that a disk writes as a whole. Larger sectors are multiples of this.
+/// Number of bytes that a disk writes as a whole. Larger sectors are multiples of this.
 const SECTOR_BYTES: u64 = 512;
 
 /// The position of the damage in a log.
@@ -49,21 +49,21 @@ pub(crate) struct DamageScan {
     is_damaged: bool,
 }
 
-/// The frame before the next one.
+/// The frame that was added last.
 #[derive(Debug, Clone, Copy)]
 struct Previous {
-    /// Its stored checksum.
+    /// The stored checksum of the frame.
     stored: Checksum,
-    /// A commit ends there if the stored checksum is right.
+    /// True if the frame has a commit mark that is valid when the stored checksum is right.
     commits_if_stored: bool,
-    /// The checksum that it should have.
+    /// The checksum that the frame should have.
     computed: Checksum,
-    /// A commit ends there if the next frame continues the computed checksum.
+    /// True if the frame has a commit mark that is valid when the next frame continues the computed checksum.
     commits_if_computed: bool,
 }
 
 impl DamageScan {
-    /// Begins with the header. If that is damaged, `page_if_damaged` is the page size.
+    /// Begins a scan with the header of the log. `page_if_damaged` is the page size to use if the header is damaged.
     pub(crate) fn begin(header: &[u8; HEADER_BYTES], page_if_damaged: usize) -> Self {
         let parsed = LogHeader::parse(header);
         let stored = Checksum::stored(&header[24..]);
@@ -204,7 +204,7 @@ mod tests {
         for byte in at(7)..sound.len() {
             let mut damaged = sound.clone();
             damaged[byte] ^= 0x01;
-            // A torn transaction has one commit mark at most.
+            // The torn transaction has only one commit mark.
             let is_mark = (at(7) + 4..at(7) + 8).contains(&byte);
             assert_eq!(damage(&damaged), is_mark.then_some(LogPosition::Frame(7)), "byte {byte}");
         }
@@ -219,7 +219,7 @@ mod tests {
         damaged[at(1) + 40] ^= 1;
         damaged[at(4) + 40] ^= 1;
         assert_eq!(damage(&damaged), Some(LogPosition::Frame(1)));
-        // All but the last transaction is zeros: nothing shows that it followed a commit.
+        // All transactions but the last one are zeros, so no frame shows that it followed a commit.
         let mut damaged = log().bytes().to_vec();
         damaged[at(1)..at(7)].fill(0);
         assert_eq!(damage(&damaged), None);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn abandoned_transactions_behind_the_end_are_not_damage() {
-        // Two abandoned transactions, the later one shorter, and the one that was committed in their place.
+        // Two transactions are abandoned, the second one shorter. Then a transaction is committed at the same place.
         let mut log = log();
         log.abandon(9);
         log.abandon(5);

@@ -3,13 +3,14 @@
 use super::test_log::{TestLog, damage};
 use super::*;
 
-/// Bytes that a disk writes as a whole.
+/// Number of bytes that a disk writes as a whole.
 const SECTOR: usize = 512;
 
 /// The frame size in bytes.
 const FRAME: usize = FRAME_HEADER_BYTES + 512;
 
-/// Writes a log as the input says. Returns the rest of the input, which decides what is torn, and the frames of each commit.
+/// Writes a log that the input describes. Returns the rest of the input, which decides which parts are torn, and the
+/// number of frames of each commit.
 fn history<'i>(input: &'i [u8], log: &mut TestLog) -> (&'i [u8], Vec<usize>) {
     let (acts, rest) = input.split_at(input.len() / 2);
     let mut commits = vec![];
@@ -35,7 +36,7 @@ fn a_changed_byte_is_damage_and_a_torn_end_is_not() {
 }
 
 fn check(input: &[u8]) {
-    // The input itself as a log: it must not panic.
+    // The input itself is a log. The scan of it must not panic.
     let _ = damage(input);
     let mut log = TestLog::new();
     let (rest, commits) = history(input, &mut log);
@@ -57,7 +58,7 @@ fn check(input: &[u8]) {
     }
     assert_eq!(damage(&torn), None, "after {commits:?}");
 
-    // One changed byte in a transaction that two others follow.
+    // One byte is changed in a transaction that at least two others follow.
     let sound: usize = commits.iter().rev().skip(1).sum();
     let seed = rest.iter().fold(1, |seed, byte| (seed * 31 + usize::from(*byte)) % 1_000_003);
     if sound > 0 {

@@ -1,4 +1,4 @@
-//! A log as SQLite writes it, as an independent implementation for tests.
+//! A log in the form in which SQLite writes it, implemented independently for tests.
 
 use super::{ByteOrder, Checksum, DamageScan, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogPosition, MAGIC};
 
@@ -13,7 +13,7 @@ pub(crate) struct TestLog {
     salts: [u8; 8],
     /// The number of committed frames.
     frames: usize,
-    /// The checksum of the last of them.
+    /// The checksum of the last committed frame.
     checksum: Checksum,
     /// The content of the next page, different in each page.
     fill: u8,
@@ -50,7 +50,7 @@ impl TestLog {
         self.file[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Writes a transaction of so many frames. Returns the checksum of the last one.
+    /// Writes a transaction of this many frames. Returns the checksum of the last one.
     fn write(&mut self, frames: usize) -> Checksum {
         let mut checksum = self.checksum;
         for (number, page) in (0..frames).zip(1_u32..) {

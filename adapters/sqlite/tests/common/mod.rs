@@ -219,7 +219,7 @@ pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
                 key.ban_lifted_at = None;
             }
         }
-        // Its ship date was in the year 0000 and has been repaired.
+        // The order's ship date was in the year 0000 and has been repaired.
         if let Row::Order(order) = row
             && order.order.ship_date == Some(Timestamp::MIN)
             && schema < 3

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Client;
 
-/// Parses an exposition into samples by name and labels. Panics if the text is not OpenMetrics 1.0: a sample outside
-/// its family, a malformed line, or no end.
+/// Parses an exposition into samples by name and labels. Panics if the text is not OpenMetrics 1.0, for example because
+/// a sample is outside its family, a line is malformed or the end mark is missing.
 fn parse(text: &str) -> BTreeMap<String, f64> {
     let (mut samples, mut families, mut family) = (BTreeMap::new(), BTreeSet::new(), String::new());
     let body = text.strip_suffix("# EOF\n").expect("the text ends with its mark");

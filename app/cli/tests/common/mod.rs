@@ -18,15 +18,15 @@ use std::time::Duration;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
-/// Ports below the range from which systems assign ports (from 32,768 on Linux). A connection or a listener on port 0
-/// of another test could otherwise take the port before the server does, or between two starts.
+/// Ports below the range from which systems assign ports (from 32,768 on Linux). With an assigned port, a connection or
+/// a listener of another test could take the port before the server opens it, or between two starts.
 const PORTS: Range<u16> = 20_000..32_000;
 
-/// Returns a port without a listener that no other test of this run gets.
+/// Returns a port that no other test of this run gets, and on which no process listens.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
     let count = u32::from(PORTS.end - PORTS.start);
-    // Test processes that run at the same time start at different ports.
+    // The first port depends on the process, so that concurrent test processes use different ports.
     let begin = std::process::id().wrapping_mul(101);
     let ports = std::iter::repeat_with(|| {
         let given = GIVEN.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,8 @@ pub fn free_port() -> u16 {
     ports.take(count as usize).find(is_free).expect("a free port")
 }
 
-/// A temporary folder, optionally with a server in it. Both end with the test.
+/// A temporary folder, optionally with a server in it. At the end of the test the server is killed and the folder
+/// removed.
 pub struct Site {
     pub folder: PathBuf,
     pub port: u16,
@@ -81,7 +82,7 @@ impl Site {
         String::from_utf8_lossy(&command.output().unwrap().stdout).replace("\r\n", "\n")
     }
 
-    /// Starts a server and waits until it serves.
+    /// Starts a server and waits until it logs that it serves.
     pub fn serve(&mut self, args: &[&str], variables: &[(&str, &str)]) {
         let mut command = self.command(args);
         command.envs(variables.iter().copied());
@@ -92,11 +93,11 @@ impl Site {
             lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
         assert!(line.contains(&self.port.to_string()), "{line}");
         self.server = Some(server);
-        // Later lines must not fill the pipe.
+        // The rest of the log is read, because the server's output would otherwise fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
     }
 
-    /// Returns the log of a server until it serves. The server is then killed.
+    /// Starts a server, and returns its log up to the line that reports that it serves. Then kills the server.
     pub fn log_of_start(&self, args: &[&str], variables: &[(&str, &str)]) -> String {
         let mut command = self.command(args);
         command.envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -119,7 +120,7 @@ impl Site {
         self.printed().split_whitespace().last().unwrap().to_owned()
     }
 
-    /// Generates a key that no account has yet.
+    /// Generates a key that is not in any store yet.
     pub fn new_key(&self) -> String {
         String::from_utf8(self.run(&["keys", "generate"]).stdout).unwrap().trim().to_owned()
     }
@@ -209,7 +210,7 @@ pub struct Answer {
     pub etag: Option<String>,
     /// The path of the next page.
     pub next: Option<String>,
-    /// The seconds to wait.
+    /// The seconds of the header Retry-After.
     pub retry_after: Option<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! Markdown pages whose commands are run as they are printed.
 //!
-//! A page is run by one shell in an empty folder, from top to bottom. A `sh` block must succeed; a `text` block right
-//! after it is its output, where `…` stands for anything. A block whose fence names a file, such as `python
+//! A page is run by one shell in an empty folder, from top to bottom. A `sh` block must succeed. A `text` block right
+//! after it is the expected output, in which `…` matches anything. A block whose fence names a file, such as `python
 //! conftest.py`, is written to that file. Other blocks are ignored.
 
 use std::fmt::Write;
@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use super::{BINARY, Site, free_port, tools};
 
-/// The number and the length of the steps in which a page must finish.
+/// The maximum number of steps for which a page may run, and the length of a step.
 const STEPS: u32 = 12_000;
 const STEP: Duration = Duration::from_millis(10);
 
 /// The ports of the servers in the pages.
 const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8443"];
 
-/// The mark after the output of a block.
+/// A line that the shell prints after the output of each block.
 const MARK: &str = "--- end of block";
 
 /// A fenced block.
@@ -51,7 +51,7 @@ pub fn split(page: &str) -> (Vec<Block>, Vec<&str>) {
     (blocks, prose)
 }
 
-/// Returns whether a line matches the expected one, in which `…` stands for anything.
+/// Returns whether a line matches the expected one, in which `…` matches anything.
 pub fn fits(line: &str, expected: &str) -> bool {
     let mut parts = expected.split('…');
     let first = parts.next().unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn root() -> PathBuf {
 pub fn run(name: &str) -> Site {
     let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
     let site = Site::new(name);
-    // Other pages may use the same ports.
+    // Each address gets a free port, because other pages may use the same ports.
     let text = ADDRESSES
         .iter()
         .fold(text, |text, address| text.replace(address, &format!("127.0.0.1:{}", free_port())));
@@ -129,7 +129,7 @@ impl Shell {
         let (out, errors) = (site.folder.join(".printed"), site.folder.join(".errors"));
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(&site.folder).process_group(0);
-        // Files of the page are removed with the folder.
+        // Temporary files of the page's commands are in the folder, so they are removed with it.
         command.env("PATH", path).env("TMPDIR", &site.folder);
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&errors).unwrap());
         let mut shell = Self(command.spawn().unwrap());
@@ -148,7 +148,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let group = format!("-{}", self.0.id());
-        // After success no process is left.
+        // The whole process group is killed. After a successful page it has no process any more.
         let _ = Command::new("kill").args(["-KILL", "--", &group]).output();
         let _ = self.0.wait();
     }

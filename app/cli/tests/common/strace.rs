@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// Makes the server's calls fail until this strace ends.
+/// Makes these system calls of the server fail until the returned strace ends.
 pub fn inject(fault: &str, server: u32) -> Child {
     let calls = fault.split(':').next().unwrap();
     let mut strace = Command::new("strace")
@@ -15,12 +15,12 @@ pub fn inject(fault: &str, server: u32) -> Child {
     let mut lines = BufReader::new(strace.stderr.take().unwrap()).lines();
     let said = lines.next().unwrap().unwrap();
     assert!(said.contains("attached"), "{said}");
-    // strace reports each new thread, and would end if its output were not read.
+    // strace reports each new thread. It would end if its output were not read.
     std::thread::spawn(move || lines.for_each(drop));
     strace
 }
 
-/// Ends the injection.
+/// Ends strace, which ends the faults too.
 pub fn end(mut strace: Child) {
     assert!(Command::new("kill").args(["-INT", &strace.id().to_string()]).status().unwrap().success());
     strace.wait().unwrap();

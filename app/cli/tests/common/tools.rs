@@ -21,7 +21,7 @@ pub fn node(program: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(program)
 }
 
-/// Returns whether a program can be started. If not, the test is skipped with a line, and fails under `CI=true`.
+/// Returns whether a program can be started. If not, reports a skipped test, or fails the test under `CI=true`.
 pub fn can_run(program: impl Into<PathBuf>, version_flag: &str) -> bool {
     let program = program.into();
     let quiet = Command::new(&program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status();

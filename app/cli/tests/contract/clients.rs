@@ -1,7 +1,7 @@
-//! Generated clients: each is generated from the contract and compiled or type-checked strictly, and a tour of the
-//! running petstore uses it. The tours are in `tests/clients`, as examples; generated sources stay in
-//! `target/tmp/clients`. Rust takes too long to compile here: `bash tests/deep clients` does it. `docs/import.md` has
-//! a row for each.
+//! Generated clients. Each client is generated from the contract, compiled or type-checked strictly, and used by a tour
+//! of the running petstore. The tours in `tests/clients` are also examples; generated sources stay in
+//! `target/tmp/clients`. A Rust client takes too long to compile here, so `bash tests/deep clients` tests it.
+//! `docs/import.md` has a row for each client.
 
 mod c;
 mod generated;
@@ -48,7 +48,8 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether a system library is installed, by one of its files. Without it the test is skipped.
+/// Returns whether a system library is installed, which is recognised by one of its files. If it is not, the test is
+/// skipped.
 fn has_library(file: &str) -> bool {
     Path::new(file).is_file() || tools::can_run(file, "")
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::shop::ExampleShop;
 use crate::common::{page, tools};
 
-/// An operation: method, path, summary, and the names of its query parameters.
+/// An operation: its method, its path, its summary, and the names of its query parameters.
 type Shape = (String, String, String, BTreeSet<String>);
 
 #[test]
@@ -33,7 +33,7 @@ fn postman_and_bruno_take_the_whole_contract() {
     let documented = documented(&contract);
     for (tool, token) in [("postman", "/postman/auth/bearer/0/value"), ("bruno", "/bruno/auth/bearer/token")]
     {
-        // All requests use one key in a variable.
+        // All requests must take the key from one variable.
         let token = converted.pointer(token).and_then(Value::as_str).unwrap_or_default();
         assert!(token.starts_with("{{") && token.to_lowercase().contains("token"), "{tool}: {token}");
         let requests = converted[tool]["requests"].as_array().unwrap();
@@ -84,15 +84,15 @@ fn arrived(request: &Value) -> Shape {
     (text("method"), text("path"), text("name"), names.collect())
 }
 
-/// Sends the imported requests: orders before the patch that puts their pet on hold, and no deletions, because the
-/// other requests need those records.
+/// Sends the imported requests. Orders come before the patch that makes their pet pending. Deletions are left out,
+/// because the other requests need the records.
 fn send(shop: &ExampleShop, requests: &[Value]) {
     let in_turn = ["GET", "POST", "PUT", "PATCH"];
     for request in
         in_turn.iter().flat_map(|method| requests.iter().filter(move |one| one["method"] == *method))
     {
         let text = |member: &str| request[member].as_str().unwrap();
-        // The stream would not end by itself.
+        // The stream gets a time limit, because it would not end otherwise.
         let bound = if text("target") == "/events/stream" { "?wait=1" } else { "" };
         let mut head = format!("{} /v1{}{bound} HTTP/1.1\r\n", text("method"), text("target"));
         for header in request["headers"].as_array().unwrap() {
@@ -100,7 +100,7 @@ fn send(shop: &ExampleShop, requests: &[Value]) {
         }
         head.extend(["Authorization: Bearer ", &shop.key, "\r\n"]);
         let answer = shop.send(&head, text("body"));
-        // Each server makes its own ids of events, so the example's is unknown here.
+        // The ids of events differ for each server, so the id in the example does not exist here.
         let expected =
             if text("target").starts_with("/events/evt_") { "HTTP/1.1 410" } else { "HTTP/1.1 20" };
         assert!(answer.starts_with(expected), "{head}{}\n{answer}", text("body"));

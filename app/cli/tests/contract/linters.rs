@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::common::{Client, Site, tools};
 
-/// The contract in its forms, and one with planted faults, which a linter must find.
+/// A folder with the contract in two forms, and with a third file that has planted faults, which a linter must find.
 struct Forms {
     site: Site,
 }
 
-/// A fault: its form, and the rule that it breaks.
+/// A fault: the file in which it is, and the rule that it breaks.
 type Fault = (String, String);
 
 const FORMS: [&str; 2] = ["printed.yaml", "served.json"];
@@ -41,7 +41,7 @@ impl Forms {
     fn lint(&self, program: &Path, args: &[&str]) -> Vec<Value> {
         let mut command = Command::new(program);
         command.args(args).args(FORMS).arg(PLANTED).current_dir(&self.site.folder);
-        // Redocly would send telemetry and check for a newer version.
+        // Without these variables, Redocly would send telemetry and look for a newer version.
         command.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
         let output = command.output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout);
@@ -53,7 +53,7 @@ impl Forms {
 
 /// Plants a repeated name, an example that violates its schema, and a list and a string without a bound.
 fn plant(mut document: Value) -> Value {
-    // One path is sufficient, and faster.
+    // The faults need one path only, and a small document is checked faster.
     document["paths"].as_object_mut().unwrap().retain(|path, _| path == "/pets");
     document["paths"]["/pets"]["post"]["operationId"] = json!("listPets");
     document["components"]["schemas"]["Pet"]["example"] = json!({"id": "ten"});
@@ -63,7 +63,7 @@ fn plant(mut document: Value) -> Value {
     document
 }
 
-/// Returns the faults of the contract, after checking that the planted ones were found.
+/// Checks that a linter has found each planted fault, and no fault in the contract itself.
 fn judge(faults: Vec<Fault>, planted: &[&str]) {
     let (found, faults): (Vec<_>, Vec<_>) = faults.into_iter().partition(|(form, _)| form == PLANTED);
     for rule in planted {

@@ -1,6 +1,7 @@
 //! The contract in other programs: linters, generators of clients, importers, schemathesis, and the shell.
 //!
-//! A separate binary, because most of its tests take minutes and need programs that `tests/tools/install` installs.
+//! The tests are a separate binary, because most of them take minutes and need programs that `tests/tools/install`
+//! installs.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -10,7 +10,7 @@ use crate::common::tools;
 
 const TOUR: &str = include_str!("../../../../docs/tour.http");
 
-/// Returns each sample with its name. The first ones are from the introduction; the very first sets the variables.
+/// Returns each sample with its name. The introduction's samples come first, and the first of them sets the variables.
 fn samples(contract: &Value) -> Vec<(String, String)> {
     let introduction = contract["info"]["description"].as_str().unwrap();
     let blocks = introduction.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
@@ -38,11 +38,11 @@ fn the_curl_samples_work_as_pasted() {
     let samples = samples(&contract);
     assert!(samples.len() > 10, "{} samples", samples.len());
     for (place, (name, sample)) in samples.iter().enumerate() {
-        // Each sample starts from a new shop, because some delete the records of others.
+        // Each sample starts from a new shop, because some samples delete records that others need.
         let shop = ExampleShop::open(&format!("samples-{place}"));
         let url = format!("http://127.0.0.1:{}/v1", shop.site.port);
         let pasted = sample.replace("http://127.0.0.1:8080/v1", &url).replace("pet_…", &shop.key);
-        // curl fails on an error status, and a command that fails ends the shell.
+        // With these options curl fails on an error status, and the failed command ends the shell.
         std::fs::write(shop.site.folder.join(".curlrc"), "fail-with-body\nsilent\n").unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &pasted]).env("CURL_HOME", &shop.site.folder);

@@ -1,7 +1,7 @@
-//! schemathesis against the binary: it sends what the contract allows and what it forbids. `tests/schemathesis` has
-//! its settings. Each run keeps its output and its reports in `target/tmp/schemathesis`. `PETSTORE_SCHEMATHESIS_SEEDS`
-//! (numbers or `fresh`, separated by commas) and `PETSTORE_SCHEMATHESIS_EXAMPLES` (for each operation and phase) make
-//! the runs longer; `tests/deep` sets them.
+//! schemathesis against the binary: it sends requests that the contract allows, and requests that it forbids.
+//! `tests/schemathesis` has its settings. The output and the reports of each run stay in `target/tmp/schemathesis`. Two
+//! variables make the runs longer, and `tests/deep` sets them: `PETSTORE_SCHEMATHESIS_SEEDS` (numbers or `fresh`,
+//! separated by commas) and `PETSTORE_SCHEMATHESIS_EXAMPLES` (a number for each operation and phase).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -39,7 +39,7 @@ impl Run {
     /// Serves a shop with a few pets, creates a key, and runs schemathesis with the server's contract or another one.
     fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
         let mut site = Site::new(&format!("schemathesis-{name}"));
-        // Requests without a key would exceed the limit of an address.
+        // The limit of the address is raised, because many requests have no valid key.
         site.serve(&["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED], &[]);
         let created =
             site.run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], key].concat());
@@ -85,7 +85,7 @@ impl Run {
         }
     }
 
-    /// Checks that the run is complete and found nothing.
+    /// Checks that the run is complete and has found no fault.
     fn found_nothing(&self) {
         let Self { name, report, output, folder, .. } = self;
         println!("seed {name}: {} cases", report["test_cases"]["generated"]);
@@ -100,8 +100,8 @@ impl Run {
         assert!(clean && complete, "seed {name}, kept in {}:\n{output}", folder.display());
     }
 
-    /// Returns the operations that succeeded at least once, without HEAD and OPTIONS, which the contract does not list
-    /// separately.
+    /// Returns the operations that succeeded at least once. HEAD and OPTIONS are left out, because the contract does
+    /// not list them separately.
     fn succeeded(&self) -> impl Iterator<Item = &String> {
         let succeeded = |statuses: &BTreeMap<u64, usize>| statuses.keys().any(|status| status / 100 == 2);
         self.answers
@@ -155,7 +155,7 @@ fn allowed_and_forbidden_requests_are_answered_as_the_contract_says() {
     for run in &runs {
         run.found_nothing();
     }
-    // With a refused key every answer would be allowed. So each operation must have succeeded.
+    // If the key were refused, every answer would still be allowed. So each operation must also have succeeded.
     let succeeded: BTreeSet<_> = runs.iter().flat_map(Run::succeeded).collect();
     let operations = runs[0].report["operations"]["total"].as_u64();
     assert_eq!(u64::try_from(succeeded.len()).ok(), operations, "only these succeeded: {succeeded:#?}");
@@ -173,8 +173,8 @@ fn an_exhausted_plan_is_answered_as_the_contract_says() {
     assert!(count(403) > 0, "no key was banned: {:?}", run.answers);
 }
 
-/// Changes a contract so that the server violates it: a status that it does not list, a required member that is never
-/// sent, and one that it refuses.
+/// Changes a contract so that the server violates it in three ways: by a status that the contract does not list, by a
+/// required member that the server never sends, and by a member that the server refuses.
 fn plant(contract: &mut Value) {
     let create = &mut contract["paths"]["/categories"]["post"];
     create["responses"].as_object_mut().unwrap().remove("201").unwrap();

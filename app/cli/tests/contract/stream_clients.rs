@@ -13,7 +13,7 @@ use crate::common::{Client, Site, free_port, tools};
 /// The number of changes. A stream of the clients ends after five events, so each client connects three times.
 const CHANGES: usize = 12;
 
-/// The longest time until an event arrives: a library waits three seconds before it connects again.
+/// The maximum time until an event arrives. A client library waits three seconds before it connects again.
 const ARRIVAL_MAX: Duration = Duration::from_secs(20);
 
 fn scripts() -> PathBuf {
@@ -45,7 +45,7 @@ fn clients() -> Option<Vec<(PathBuf, &'static str)>> {
     })
 }
 
-/// A client that runs, and the numbers that it prints. It ends with the test.
+/// A running client, and the numbers that it prints. The client is ended with the test.
 struct Running {
     name: String,
     process: Child,
@@ -54,13 +54,14 @@ struct Running {
 
 impl Running {
     fn start(shop: &Shop, program: &Path, script: &str, port: u16) -> Self {
-        // Modules of Node are searched for from the folder of the script on.
+        // Node looks for modules in the folder of the script first, so the script is copied to a folder with a link to
+        // the modules.
         let folder = shop.site.folder.join(format!("{script}-{port}"));
         std::fs::create_dir(&folder).unwrap();
         std::fs::copy(scripts().join(script), folder.join(script)).unwrap();
         std::os::unix::fs::symlink(tools::folder().join("node_modules"), folder.join("node_modules"))
             .unwrap();
-        // An account may have five streams.
+        // Each client gets a key of a new account, because an account may have only five streams.
         let key =
             shop.site.run(&["keys", "create", "--plan", "business", "--quiet", "--db", "memory"]).stdout;
         let mut command = Command::new(program);
@@ -91,7 +92,7 @@ impl Drop for Running {
 struct Shop {
     site: Site,
     client: Client,
-    /// The end of the log before the changes.
+    /// The id of the last event in the log before the changes.
     place: String,
 }
 
@@ -120,7 +121,7 @@ impl Shop {
     }
 }
 
-/// Makes one change after the other: each client must have seen a change before the next one is made.
+/// Makes the changes one by one. Every client must receive the event of a change before the next change is made.
 fn each_event_arrives_once_and_at_once(shop: &mut Shop, port: u16) {
     let Some(clients) = clients() else { return };
     let running: Vec<_> =
@@ -142,7 +143,7 @@ fn each_event_arrives_once_over_reconnects_of_real_clients() {
     each_event_arrives_once_and_at_once(&mut shop, port);
 }
 
-/// nginx in the foreground, with only what it needs to run beside others. It ends with the test.
+/// An nginx in the foreground, with the settings that it needs to run beside others. It is ended with the test.
 struct Nginx(Child);
 
 impl Nginx {
@@ -176,7 +177,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its workers end with it.
+        // The worker processes of nginx end with this process.
         let _ = Command::new("kill").arg(self.0.id().to_string()).output();
         let _ = self.0.wait();
     }

@@ -26,7 +26,7 @@ fn shop(name: &str, flags: &[&str]) -> (Site, String) {
     (site, key)
 }
 
-/// Runs a script, which succeeds if all its claims hold.
+/// Runs a script, which succeeds if all its checks succeed.
 #[track_caller]
 fn run(script: &str, told: &[(&str, &str)]) {
     let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");

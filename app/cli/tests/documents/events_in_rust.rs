@@ -39,7 +39,7 @@ fn a_copy_follows_the_shop_over_a_reset() {
     assert!(next().ends_with(" \"pet.updated\" \"Hazel\" \"available\""));
     send("DELETE", "/v1/pets/7", "");
     assert!(next().contains(" \"pet.deleted\" \"Hazel\""));
-    // The place is of the old log now: the copy begins again.
+    // After the reset the position belongs to an earlier epoch of the log, so the example copies all pets again.
     send("POST", "/sandbox/reset", "");
     assert_eq!(next(), "250 pets");
     send("DELETE", "/v1/pets/8", "");

@@ -17,7 +17,7 @@ const OF_PROMETHEUS: [&str; 2] = ["job", "instance"];
 const BEFORE_LABELS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 const OPERATORS: [&str; 4] = ["and", "or", "unless", "bool"];
 
-/// The labels of each metric, and their values.
+/// The exported metrics, with their labels and the values of each label.
 type Exported = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// The metrics and labels of an expression.
@@ -29,7 +29,7 @@ struct Asked {
     groups: Vec<String>,
 }
 
-/// Takes a word from the front.
+/// Removes a word from the start of a text, and returns it.
 fn word<'t>(text: &mut &'t str, belongs: impl Fn(char) -> bool) -> &'t str {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
@@ -41,14 +41,14 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_:".contains(c)
 }
 
-/// Takes the text up to the first `end`, which is removed.
+/// Removes the text up to the first `end` character, and returns it without that character.
 fn until<'t>(text: &mut &'t str, end: char) -> &'t str {
     let (inside, rest) = text[1..].split_once(end).unwrap_or_else(|| panic!("no {end} in {text}"));
     *text = rest;
     inside
 }
 
-/// Parses the matchers between braces. Our files have no value with a comma or a brace.
+/// Parses the matchers between braces. No value in the dashboard and in the alert rules has a comma or a brace.
 fn matchers(text: &str) -> Vec<[String; 3]> {
     let matchers = text.split(',').map(|matcher| {
         let (name, rest) = matcher.split_at(matcher.find(['=', '!']).expect("an operator"));
@@ -83,7 +83,7 @@ fn asked(expression: &str) -> Asked {
     asked
 }
 
-/// Returns why an expression matches nothing. `legend` may use the labels of its result.
+/// Returns the reason why an expression can match nothing, if there is one. `legend` may use only labels of the result.
 fn fault(expression: &str, legend: &str, exported: &Exported) -> Option<String> {
     let asked = asked(expression);
     let mut labels: BTreeSet<&str> = OF_PROMETHEUS.into();
@@ -115,7 +115,7 @@ fn fault(expression: &str, legend: &str, exported: &Exported) -> Option<String> 
         .or(asked.selectors.is_empty().then(|| "nothing".to_owned()))
 }
 
-/// Collects all objects in a document that have an `expr`.
+/// Collects all objects in a document that have a member `expr`.
 fn queries<'d>(document: &'d Value, found: &mut Vec<&'d Value>) {
     if document.get("expr").is_some() {
         found.push(document);
@@ -134,7 +134,7 @@ fn exported(name: &str) -> Exported {
     let key = site.printed_key();
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("POST", "/v1/store/orders", "", "{\"petId\":1}").unwrap().status, 201);
-    // Prometheus itself adds this one.
+    // The metric `up` comes from Prometheus itself.
     let mut exported = Exported::from([("up".to_owned(), BTreeMap::new())]);
     for sample in scrape(&mut client).into_keys() {
         let (name, labels) = sample.split_once('{').unwrap_or((&sample, ""));
@@ -166,7 +166,7 @@ fn dashboard_and_alerts_use_every_exported_metric_and_no_other() {
     let instances = dashboard["templating"]["list"][1]["definition"].as_str().unwrap();
     let asks = instances.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(", instance)"));
     assert!(exported.contains_key(asks.unwrap()), "{instances}");
-    // A family that no expression uses was forgotten.
+    // Every family of metrics must occur in an expression.
     let family = |name: &str| {
         ["_bucket", "_sum", "_count"].iter().fold(name.to_owned(), |name, end| name.replace(end, ""))
     };

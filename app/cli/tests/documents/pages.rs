@@ -23,7 +23,7 @@ fn each_page_with_commands_is_run() {
             continue;
         }
         let blocks = page::split(&fs::read_to_string(&path).unwrap()).0;
-        // A page with a `sh setup` block is a tour, which a test starts.
+        // A page with a `sh setup` block is a tour. The tests of the README run it.
         let is_tour = blocks.iter().any(|block| block.kind == "sh setup");
         let tells_commands = blocks.iter().any(|block| block.kind == "sh");
         let name = path.file_name().unwrap().to_str().unwrap();

@@ -15,7 +15,7 @@ struct Step {
     printed: String,
 }
 
-/// Returns each block of this kind, such as `sh`, that a `text` block follows.
+/// Returns each block of this kind, such as `sh`, that is followed by a `text` block with its output.
 fn steps(document: &str, sort: &str) -> Vec<Step> {
     let blocks = page::split(document).0;
     let pairs = blocks.windows(2).filter(|pair| pair[0].kind == sort && pair[1].kind == "text");
@@ -58,12 +58,12 @@ fn path_with(folder: &Path) -> OsString {
     std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&path))).unwrap()
 }
 
-/// The command is not run: it would take minutes, and replace the binary under test.
+/// The installation is not run, because it would take minutes and replace the binary under test.
 #[test]
 fn the_readme_installs_the_command_that_it_calls() {
     let first = page::split(README).0.swap_remove(0).text;
     let (clone, install) = first.trim().split_once('\n').unwrap();
-    // The reader starts with an empty folder.
+    // The reader has no copy of the repository yet, so the first command must fetch it.
     let (source, folder) = clone.strip_prefix("git clone ").unwrap().split_once(" && cd ").unwrap();
     assert_eq!((source, source.rsplit('/').next()), (env!("CARGO_PKG_REPOSITORY"), Some(folder)));
     let (install, command) = install.split_once(" && ").unwrap();
@@ -73,7 +73,7 @@ fn the_readme_installs_the_command_that_it_calls() {
     assert_eq!(Path::new(BINARY).file_name(), Some(command.as_ref()));
 }
 
-/// Returns the command lines in `text` blocks and in the prose, from `petstore` on.
+/// Returns the command lines that begin with `petstore`, from `text` blocks and from the prose.
 fn shown() -> Vec<String> {
     let (blocks, prose) = page::split(README);
     let lines = blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned);
@@ -87,7 +87,7 @@ fn each_command_and_flag_in_the_readme_exists() {
     let site = Site::new("shown");
     let mut seen = 0;
     for line in shown() {
-        // Text after two spaces is a comment; `a | b` is an alternative, after the same command.
+        // Two spaces begin a comment. In `a | b`, `b` is an alternative after the same command.
         let line = line.split("  ").next().unwrap();
         let (first, others) = line.split_once(" | ").unwrap_or((line, ""));
         let is_name =
@@ -113,13 +113,14 @@ fn each_command_and_flag_in_the_readme_exists() {
 
 /// Runs the steps one after the other.
 fn follow(site: &Site, steps: &[Step]) {
-    // One shell for all steps, with a mark after each.
+    // All steps run in one shell, which prints a line after each.
     let mut script = format!("PETSTORE=http://127.0.0.1:{}/v1\nKEY={}\n", site.port, site.printed_key());
     for step in steps {
         script += &step.command;
         script += "echo; echo ---\n";
     }
-    // The tour counts 61 requests in a minute, so no minute may end in between. It takes a second or two.
+    // The tour counts 61 requests within one minute. The whole script takes a second or two, so a minute seldom ends
+    // between them.
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(&site.folder).env("PATH", path_with(folder_of(BINARY)));
     let output = shell.output().unwrap();
@@ -127,7 +128,7 @@ fn follow(site: &Site, steps: &[Step]) {
     let printed: Vec<_> = output.split("---\n").collect();
     for (step, printed) in steps.iter().zip(&printed) {
         if step.command.contains("seq 61") && printed.contains("61 200") {
-            // A minute ended in between, as the README mentions.
+            // A minute has ended between the requests, which the README mentions as possible.
             continue;
         }
         page::assert_printed(&step.command, printed, &step.printed);

@@ -14,7 +14,8 @@ fn run(command: &str) -> String {
 /// Returns the commands of the page, in order.
 fn commands(html: &str) -> Vec<String> {
     let blocks = html.split("<pre").skip(1).map(|rest| rest.split("</pre>").next().unwrap());
-    // The text without tags; the first piece is the end of the block's tag.
+    // Each piece begins inside a tag, and only the text after that tag is kept. The first piece begins inside the `pre`
+    // tag.
     blocks.map(|block| block.split('<').map(|piece| piece.split_once('>').unwrap().1).collect()).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Answers at the admin socket from a process that is not the server, and text that a terminal would interpret.
+//! Answers of another process that listens at the admin socket, and text in them that a terminal would interpret.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::common::{BINARY, Site, tools};
 
-/// Control sequences that clear the screen (in both forms), set the window's title, and reverse the text direction.
+/// Control sequences that clear the screen (in two forms), set the title of the window, and reverse the direction of
+/// text.
 const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}evil";
 
 /// Answers every client of this socket with the same lines.
@@ -21,7 +22,7 @@ fn answer_with(site: &Site, lines: &[String]) {
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(socket).unwrap();
     let said: String = lines.iter().map(|line| line.clone() + "\n").collect();
-    // The thread ends with the test's process.
+    // The thread ends with the process of the test.
     thread::spawn(move || {
         for client in listener.incoming() {
             let mut client = client.unwrap();
@@ -37,7 +38,7 @@ fn key() -> Value {
            "state": EVIL, "createdAt": EVIL, "expiresAt": EVIL})
 }
 
-/// Returns a line of JSON in which the characters are not escaped.
+/// Returns a line of JSON in which the control characters are not escaped.
 fn raw(line: &Value) -> String {
     line.to_string().replace("\\u001b", "\u{1b}").replace("\\u0007", "\u{7}")
 }
@@ -109,8 +110,9 @@ fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
         return;
     }
     chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-    // Other users may not read the build folder. A child process copies the binary; `permissions.rs` of the journal
-    // explains why.
+    // The binary is copied, because other users may not read the build folder. A child process copies it: if this
+    // process did, a process that another test starts meanwhile could inherit the open descriptor, and a file that is
+    // open for writing cannot be run.
     let program = site.folder.join("petstore");
     assert!(Command::new("cp").arg(BINARY).arg(&program).status().unwrap().success());
     fs::set_permissions(&site.folder, Permissions::from_mode(0o755)).unwrap();
@@ -135,7 +137,7 @@ fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
         assert!(why.contains(said) && why.contains("nothing was sent to it"), "{args:?}: {why}");
         assert_eq!(refused.stdout, b"", "{args:?}");
     }
-    // A server of the data file's owner is accepted.
+    // A server that runs as the owner of the data file is accepted.
     let listed = site.run(&["keys", "list", "--json", "--db", "theirs/petstore.db"]);
     let why = String::from_utf8_lossy(&listed.stderr);
     assert_eq!(listed.status.code(), Some(0), "{why}");

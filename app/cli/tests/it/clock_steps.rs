@@ -1,5 +1,5 @@
-//! Steps of the machine's clock under a running server, an hour back, a day forward and back again: each admits at
-//! most one new window. And a clock that was years ahead until the next start.
+//! Jumps of the machine's clock under a running server: an hour back, a day forward, and back again. Each jump admits
+//! at most the requests of one new window. In another test the clock is years ahead until the next start.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ const LIBRARIES: [&str; 2] = [
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
 ];
 
-/// Returns the number of requests that are admitted before three are refused. It stops there, because refusals are
-/// strikes.
+/// Returns the number of requests that are admitted before three are refused. The count ends after three refusals,
+/// because each is a strike.
 fn admitted(site: &Site, key: &str) -> usize {
     let mut client = Client::connect(site.port, key).unwrap();
     let mut admitted = 0;
@@ -56,9 +56,9 @@ fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
     let mut key = String::new();
     for (moment, windows) in [
         ("2040-01-01 00:00:10", 1),
-        // A small error of the clock, corrected later: it grants no requests, up to a week.
+        // The clock was a few days ahead, and is corrected at this start. An error of up to a week grants no requests.
         ("2039-12-26 00:00:10", 0),
-        // A machine whose clock is not set yet.
+        // The clock of this machine is not set yet.
         ("1970-01-01 00:00:10", 0),
         ("2030-01-01 00:00:10", 1),
         ("2030-01-01 00:00:20", 0),
@@ -87,13 +87,13 @@ fn a_clock_that_steps_admits_at_most_one_new_window() {
     let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     assert_eq!(admitted(&site, &key), MINUTE);
     for (moment, windows) in [
-        // An hour back admits nothing.
+        // A jump of an hour back admits no request.
         ("2030-01-01 22:58:10", 0),
         ("2030-01-01 23:58:20", 0),
-        // Past midnight UTC: a new minute in a new day.
+        // After midnight UTC there is a new minute in a new day.
         ("2030-01-02 00:00:05", 1),
         ("2030-01-01 23:59:50", 0),
-        // A day forward, and back.
+        // The clock jumps a day forward, and back.
         ("2030-01-03 00:00:05", 1),
         ("2030-01-02 00:00:10", 0),
         ("2030-01-03 00:00:30", 0),

@@ -60,7 +60,7 @@ fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() 
 #[test]
 fn a_flag_may_come_before_the_command_that_it_belongs_to() {
     let mut site = Site::new("order");
-    // The value may also be the name of a command.
+    // The value of the flag is also the name of a command.
     site.serve(&["--db", "keys", "serve"], &[]);
     let file = "db = \"keys\"\n";
     std::fs::write(site.folder.join("p.toml"), file).unwrap();
@@ -165,7 +165,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
     assert!(key.starts_with(&prefix));
 
-    // A store with accounts keeps its keys; a start with an unknown key says so.
+    // A store that has accounts keeps its keys, and a start with another first key reports that it is ignored.
     given.stop();
     let ignored = "first key: not created, because the store has accounts";
     let start = |args: &[&str], variables: &[(&str, &str)]| given.log_of_start(args, variables);
@@ -175,7 +175,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     assert!(start(&["--initial-key-file", "key"], &[]).contains(ignored));
     assert!(!start(&[], &[]).contains(ignored) && !given.folder.join("key").exists());
 
-    // If the key cannot be written, none is created: the next start creates it.
+    // If the key cannot be written, no account is created, so the next start creates it.
     let mut nowhere = Site::new("nowhere");
     let refused = nowhere.run(&["--initial-key-file", "no/key"]);
     assert_eq!(refused.status.code(), Some(1));
@@ -194,7 +194,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     assert!(text(&refused.stderr).contains("the key is printed on standard output"));
     assert!(!nowhere.folder.join("-").exists());
 
-    // A pipe would block the start.
+    // A file that is not regular is refused, because a pipe would block the start.
     let refused = nowhere.run(&["--initial-key-file", "/dev/null", "--db", "other.db"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("/dev/null is not a regular file"), "{}", text(&refused.stderr));
@@ -239,7 +239,7 @@ fn a_second_server_on_the_same_address_or_socket_is_refused() {
     let refused = other.log_of_start(&same, &[]);
     assert!(refused.contains(&format!("another server answers at {}", there.display())), "{refused}");
     assert!(refused.contains("name another file with --admin-socket"), "{refused}");
-    // The first server's socket still exists.
+    // The failed start has not removed the first server's socket.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
 }
 
@@ -266,7 +266,7 @@ fn the_first_start_prints_the_key_on_a_separate_line_and_the_page() {
 fn a_server_in_memory_needs_no_admin_socket_unless_one_is_named() {
     let mut first = Site::new("two-in-memory");
     first.serve(&["--db", "memory"], &[]);
-    // A second server in the same folder.
+    // This is a second server in the same folder.
     let log = first.log_of_start(&["--db", "memory", "--listen", "127.0.0.1:0"], &[]);
     assert!(log.contains("no admin socket: petstore.sock cannot be opened: another server answers"), "{log}");
     assert!(log.contains("--admin-socket") && log.contains("serving http://"), "{log}");
@@ -275,7 +275,7 @@ fn a_server_in_memory_needs_no_admin_socket_unless_one_is_named() {
         Some(0),
         "it is the first one's"
     );
-    // A named socket must be usable.
+    // If the socket is named explicitly, a start without it fails.
     let refused =
         first.run(&["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", "petstore.sock"]);
     let why = text(&refused.stderr);
@@ -311,7 +311,7 @@ fn accounts_are_listed_with_their_limits_with_and_without_a_server() {
 fn a_signal_stops_the_server_and_removes_its_socket() {
     for signal in ["-TERM", "-INT"] {
         let mut site = Site::new(&format!("signal{signal}"));
-        // Remains of a start that was killed while it created its socket.
+        // Such a folder remains after a start that was killed while it created its socket.
         let left = site.folder.join("petstore.db.0000000.new");
         std::fs::create_dir(&left).unwrap();
         site.serve(&[], &[]);

@@ -10,11 +10,12 @@ use crate::common::{Client, Site, tools};
 const FAULTS: [&str; 3] = [
     "fsync,fdatasync:error=EIO",
     "pwrite64:error=ENOSPC",
-    // In microseconds; longer than a client waits.
+    // The delay, in microseconds, is longer than a client waits.
     "fsync,fdatasync:delay_enter=5000000",
 ];
 
-/// The number of requests within which an awaited state must be reached: some seconds, however slow the machine.
+/// The maximum number of requests until an expected state is reached. They take some seconds, or longer on a slow
+/// machine.
 const TRIES: usize = 100_000;
 
 #[test]
@@ -56,7 +57,7 @@ fn a_disk_fault_affects_only_writes_and_the_server_recovers() {
     site.server = Some(server);
 }
 
-/// Lets util-linux limit the file size of a process, or of one that it starts.
+/// Returns a command of util-linux that limits the file size of a process: a running one, or one that it starts.
 fn limited(size: &str) -> Command {
     let mut prlimit = Command::new("prlimit");
     prlimit.arg(format!("--fsize={size}:"));
@@ -69,7 +70,7 @@ fn a_file_size_limit_acts_like_a_full_disk() {
         return;
     }
     let mut site = Site::served("no-growth", &["--demo", "30"]);
-    // Requests while the disk recovers must not exhaust the quota.
+    // The quota is raised, because the requests that wait for the recovery would use it up.
     let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
     assert!(site.run(&unlimited).status.success());
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -95,7 +96,8 @@ fn a_file_size_limit_acts_like_a_full_disk() {
     site.stop();
 }
 
-/// Lines whose text is longer than a pipe and a buffer: a process that has read most of them has opened the store.
+/// The number of lines of an import. Their text does not fit in a pipe and a buffer, so a command that has read most of
+/// them has opened the store.
 const LINES: u32 = 5_000;
 
 #[test]

@@ -48,7 +48,7 @@ impl Shop {
     }
 }
 
-/// A command that runs, and the lines that it prints. It ends with the test.
+/// A running command, and the lines that it prints. It is ended with the test.
 struct Running {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -94,7 +94,7 @@ fn events_are_printed_from_a_place_on_up_to_a_number() {
     assert_eq!(lines[1][1..], ["3", "order.placed", "id=1 petId=1 quantity=1 complete=false"]);
     assert!(lines[0][0].ends_with('Z') && lines[0][0].len() == 24, "{printed}");
 
-    // The same events, filtered like the list.
+    // The command prints the same events as the list does with the same filter.
     let arguments = ["--after", &first, "--types", "pet.*,category.deleted", "--limit", "2", "--json"];
     let (code, printed, _) = said(&shop.tail(&arguments).output().unwrap());
     assert_eq!(code, Some(0));
@@ -117,7 +117,7 @@ fn new_events_are_printed_as_they_happen_and_after_a_restart_of_the_connection()
         let line = tail.next();
         assert!(line.contains(&format!("name=\"Live {number}\"")), "{number}: {line}");
     }
-    // The reader is waiting, and the event ends its wait.
+    // The command is waiting for an event, and this event ends its wait.
     shop.new_category("Later");
     assert!(tail.next().contains("name=\"Later\""));
 }
@@ -155,7 +155,7 @@ fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
     assert_eq!((code, &*printed), (Some(1), ""), "{errors}");
     assert!(errors.contains("/events?sort=-id&limit=1") && errors.contains("--after"), "{errors}");
 
-    // A waiting reader is told of the new epoch, too, and prints its last position.
+    // A command that waits for events also notices the new epoch. It then prints the id of its last event.
     shop.new_category("Two");
     let second = shop.last_id();
     let mut tail = Running::start(&mut shop.tail(&["--after", &second]));
@@ -194,7 +194,7 @@ fn the_key_comes_from_the_variable_or_from_a_file() {
         assert_eq!((status, &*printed), (Some(code), ""), "{more:?}: {errors}");
         assert!(errors.contains(expected), "{more:?}: {errors}");
     }
-    // No flag accepts the key itself.
+    // The key itself cannot be passed as a flag.
     let (status, _, errors) = with(&["--key", &shop.key], "");
     assert!(status == Some(2) && errors.contains("--key-file"), "{errors}");
 }
@@ -229,7 +229,7 @@ fn a_server_that_stops_is_connected_to_again() {
     shop.new_category("Two");
     assert!(tail.next().contains("Two"));
     shop.site.stop();
-    // The log of a store in memory ends with the store: the next epoch is another one.
+    // The log of a store in memory ends with the server, so the next server's log has another epoch.
     shop.site.serve(&["--db", "memory"], &[("PETSTORE_INITIAL_KEY", &shop.key)]);
     assert_eq!(tail.process.wait().unwrap().code(), Some(1));
     let errors = std::io::read_to_string(tail.process.stderr.take().unwrap()).unwrap();
@@ -257,7 +257,7 @@ fn events_are_read_from_the_file_beside_its_server_and_after_it() {
     }
     drop(tail);
 
-    // The same from a file at rest, filtered and as text.
+    // The same events are read from a file without a server, with a filter and as text.
     shop.site.stop();
     let arguments = ["--db", "petstore.db", "--after", &first, "--types", "order.*", "--limit", "1"];
     let (code, printed, errors) = said(&shop.tail(&arguments).output().unwrap());
@@ -304,7 +304,7 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     (0..3).for_each(|number| shop.new_category(&format!("Next {number}")));
     let mut tail = Running::start(&mut shop.tail(&["--after", &first]));
     assert!(tail.next().contains("Next 0"));
-    // Closes the pipe.
+    // Closing the read end of the command's output stands for a reader that has seen enough.
     let Running { process, lines } = &mut tail;
     let mut rest = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
     rest.wait().unwrap();
@@ -314,7 +314,7 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-/// Any pipe, to replace one that is closed.
+/// Returns the output of an ended process, to replace a pipe that is closed.
 fn open_pipe() -> ChildStdout {
     let mut process = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     process.wait().unwrap();
@@ -345,7 +345,7 @@ fn the_certificate_of_a_server_is_checked() {
         command.env("PETSTORE_KEY", &key).env("SSL_CERT_FILE", trusted).env_remove("SSL_CERT_DIR");
         said(&command.output().unwrap())
     };
-    // No event has this type: the server's own answer shows that the certificate was accepted.
+    // No event has this type. The server's error about it shows that the certificate was accepted.
     let unknown = &["--types", "dragon.*"];
     let (code, _, errors) = tail("localhost", "ca.pem", unknown);
     assert!(code == Some(1) && errors.contains("must be types of events"), "{errors}");

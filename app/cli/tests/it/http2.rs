@@ -15,7 +15,7 @@ fn a_flood_ends_only_its_own_connection() {
     let Some(site) = serve("http2-floods", &[]) else { return };
     assert!(is_well(&site));
 
-    // A head without an end (CVE-2024-27316).
+    // The client sends header frames without an end (CVE-2024-27316).
     let mut client = Client::connect(site.port, &[]);
     client.send(HEADERS, END_STREAM, 1, &head("/health"));
     let filler: Vec<_> = (0..50).flat_map(|_| field("x-filler", &"x".repeat(100))).collect();
@@ -23,7 +23,8 @@ fn a_flood_ends_only_its_own_connection() {
     assert!(taken < 100_000, "the server read on");
     assert!(is_well(&site));
 
-    // Requests that are reset at once (CVE-2023-44487), in one write, so that the server sees them together.
+    // The client resets its requests at once (CVE-2023-44487). One write sends everything, so that the server reads the
+    // frames together.
     let mut client = Client::connect(site.port, &[]);
     let mut burst = vec![];
     for stream in (1..20_001_u32).step_by(2) {
@@ -36,11 +37,11 @@ fn a_flood_ends_only_its_own_connection() {
         burst.extend(8_u32.to_be_bytes());
     }
     let _ = client.0.write_all(&burst);
-    // ENHANCE_YOUR_CALM (RFC 9113, section 7).
+    // The error code 11 is ENHANCE_YOUR_CALM (RFC 9113, section 7).
     assert_eq!(goaway(&client.rest()), Some(11));
     assert!(is_well(&site));
 
-    // Pings whose answers are not read (CVE-2019-9512).
+    // The client sends a flood of pings and does not read the answers (CVE-2019-9512).
     let mut client = Client::connect(site.port, &[]);
     let _ = (0..20_000).all(|_| client.send(PING, 0, 0, b"12345678"));
     assert!(is_well(&site));
@@ -51,7 +52,7 @@ fn a_refused_body_is_answered_while_the_client_still_sends() {
     let Some(site) = serve("http2-refused", &[]).filter(|_| tools::can_run("curl", "--version")) else {
         return;
     };
-    // More than the server reads before it answers, and more than the windows admit.
+    // The body exceeds both what the server reads before it answers and what the flow-control windows admit.
     std::fs::write(site.folder.join("body"), vec![b' '; 2_200_000]).unwrap();
     let url = format!("https://localhost:{}/v1/pets", site.port);
     let mut curl = std::process::Command::new("curl");

@@ -34,7 +34,7 @@ fn statuses(site: &Site, key: &str) -> (u16, u16) {
     (read, client.ask("POST", "/v1/categories", "", "{}").unwrap().status)
 }
 
-/// A permitted write that changes nothing.
+/// The status of a write that the key permits, but that is refused because of its body and so changes nothing.
 const WRITES: u16 = 400;
 
 #[test]
@@ -53,7 +53,7 @@ fn a_change_of_a_key_applies_to_its_next_request() {
     run(&["keys", "revoke", &id]);
     assert_eq!((statuses(site, &key).0, statuses(site, &second).0), (401, 200));
 
-    // A key expires without a further command.
+    // A key expires at its time, without a further command.
     let (id, brief) = create(site, &["--db", "memory"]);
     assert_eq!(statuses(site, &brief).0, 200);
     run(&["keys", "update", &id, "--expires", "10ms"]);
@@ -62,7 +62,8 @@ fn a_change_of_a_key_applies_to_its_next_request() {
     run(&["keys", "update", &id, "--expires", "never"]);
     assert_eq!(statuses(site, &brief).0, 200);
 
-    // One request a day and no tolerance: the second request is refused, the third banned.
+    // The account has one request a day, and no strike is tolerated. So the second request is refused, and the third
+    // one bans the key.
     let (id, greedy) =
         create(site, &["--account", "greedy", "--minute", "1", "--day", "1", "--db", "memory"]);
     let mut client = Client::connect(site.port, &greedy).unwrap();
@@ -155,12 +156,12 @@ fn a_rotation_prints_the_end_of_the_old_key_and_its_reason() {
     assert_eq!(short["replaced"], json!({"id": 6, "expiresAt": end, "isCutShort": true}));
     let told = text(&site.run(&["keys", "rotate", &id, "--overlap", "3h"]).stdout);
     assert!(told.contains(&format!("stays valid until {}: {cut_short}", end.as_str().unwrap())), "{told}");
-    // The key alone on standard output, for a script, and a note on standard error.
+    // With --quiet, standard output has the key alone, for a script, and the note is on standard error.
     let quiet = site.run(&["keys", "rotate", &id, "--overlap", "3h", "--quiet"]);
     let (key, beside) = (text(&quiet.stdout), text(&quiet.stderr));
     assert!(key.starts_with("pet_") && key.lines().count() == 1, "{key}");
     assert!(beside.starts_with("petstore: ") && beside.contains(cut_short), "{beside}");
-    // The new key gets the same lifetime, and the command prints it.
+    // The new key gets the lifetime of the old one, and the command prints its expiry.
     let ends = |id: u32| {
         let end = json(&site, &["keys", "show", &id.to_string()])["expiresAt"].clone();
         format!("The new key {id} expires at {}", end.as_str().unwrap())
@@ -186,7 +187,7 @@ fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
     let (first, second) = (&lost["replaced"], &again["replaced"]);
     assert_eq!(second["expiresAt"], first["expiresAt"], "the old key lives no longer for it");
     assert_eq!([&first["isCutShort"], &second["isCutShort"]], [false, true], "and that is told");
-    // An explicit expiry wins.
+    // An expiry that the operator sets replaces the calculated one.
     let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);
     assert_eq!(longer["expiresAt"], "9999-01-01T00:00:00.000Z");
     assert!(json(&site, &["keys", "update", &id, "--expires", "never"])["expiresAt"].is_null());
@@ -212,12 +213,12 @@ fn a_missing_key_or_account_is_named_with_exit_code_1() {
     }
 }
 
-/// Runs a command as the user `nobody`, who may read and run the binary, but owns nothing.
+/// Runs a command as the user `nobody`, who may read and run the binary but owns no file.
 fn as_nobody(site: &Site, args: &[&str]) -> Output {
     let binary = site.folder.join("petstore");
     if !binary.exists() {
-        // Other users may not read the build folder. A child process copies the binary, because another test's child
-        // could inherit a file that this process has open for writing, and the copy could then not be run.
+        // The binary is copied, because other users may not read the build folder. A child process copies it: a copy
+        // that this process had open for writing could be inherited by another test's child, and then could not be run.
         let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
         assert!(copied.unwrap().success());
     }
@@ -254,7 +255,8 @@ fn another_user_is_refused_with_the_reason() {
     let why = text(&refused.stderr);
     assert!(why.contains("petstore.db.sock belongs to another user"), "{why}");
 
-    // The folder is read-only: a store in memory is served without a socket; a file is refused with a hint.
+    // The folder is not writable for this user. A store in memory is served without an admin socket, and a data file is
+    // refused with a hint.
     let refused = as_nobody(&site, &["--db", "other.db", "--listen", "127.0.0.1:0"]);
     let why = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{why}");
@@ -310,7 +312,8 @@ fn tables_are_coloured_on_a_terminal_and_plain_elsewhere() {
     assert!(!site.on_terminal("keys list --json", &[]).contains('\x1b'));
 }
 
-/// A folder may have a data file and a server in memory: a key of the one must not work for the other.
+/// A folder may have a data file and a server with a store in memory. A key of one of them must not seem to be valid
+/// for the other.
 #[test]
 fn a_command_without_a_server_names_the_file_that_it_changed() {
     let mut site = Site::served("unanswered", &[]);
@@ -345,7 +348,7 @@ fn asked(site: &Site, bytes: &[u8]) -> String {
 fn a_list_longer_than_a_page_of_the_socket_is_complete() {
     const PAGE: u64 = 500;
     let site = Site::served("many", &["--db", "memory"]);
-    // Through the socket, without a process for each.
+    // The keys are created through the socket, because a process for each would take too long.
     for number in 1..=PAGE {
         let ask = json!({
             "ask": "create_key", "account": format!("zoo {number}"), "label": "", "scopes": "read,write",
@@ -356,7 +359,7 @@ fn a_list_longer_than_a_page_of_the_socket_is_complete() {
         let list = json(&site, &[args, &["--db", "memory"]].concat());
         list.as_array().unwrap().iter().map(|one| one["id"].as_u64().unwrap()).collect()
     };
-    // Including the first one.
+    // The first key of the store is in the list too.
     let all: Vec<_> = (1..=PAGE + 1).collect();
     assert_eq!(ids(&["keys", "list"]), all);
     assert_eq!(ids(&["accounts", "list"]), all);

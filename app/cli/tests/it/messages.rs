@@ -2,10 +2,10 @@
 
 use crate::common::Site;
 
-/// A command line with the exit code and the message of its failure.
+/// A command line, and the exit code and the message of its failure.
 type Case = (&'static [&'static str], i32, &'static str);
 
-/// No server runs, and there is no data file.
+/// Cases without a running server and without a data file.
 const WITHOUT_DATA: [Case; 18] = [
     (
         &["keys", "list"],
@@ -76,7 +76,7 @@ const WITHOUT_DATA: [Case; 18] = [
     ),
 ];
 
-/// A server with a data file runs.
+/// Cases with a running server that has a data file.
 const WITH_A_SERVER: [Case; 7] = [
     (&["keys", "show", "99"], 1, "key 99 does not exist"),
     (&["accounts", "show", "nobody"], 1, "account nobody does not exist"),
@@ -107,7 +107,7 @@ const WITH_A_SERVER: [Case; 7] = [
 fn check(site: &Site, cases: &[Case]) {
     for (args, code, message) in cases {
         let output = site.command(args).env_remove("PETSTORE_LISTEN").output().unwrap();
-        // A data file is named with its absolute path.
+        // The message has the absolute path of a data file, from which the folder of this test is removed.
         let said =
             String::from_utf8_lossy(&output.stderr).replace(&format!("{}/", site.folder.display()), "");
         assert_eq!(

@@ -70,8 +70,8 @@ fn log_lines_lost_on_a_full_disk_are_counted() {
     for _ in 0..10 {
         assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
     }
-    // The log is written asynchronously: the ten lines, the address of the reference page, and the line that says it
-    // serves.
+    // The log is written asynchronously. All lines are lost: the ten lines of requests, the address of the reference
+    // page, and the line that the server serves.
     let mut lost = || scrape(&mut client)["petstore_log_lines_dropped_total"];
     assert!((0..10_000).any(|_| lost() >= 12.0), "{}", lost());
 }
@@ -83,7 +83,7 @@ fn metrics_are_only_on_the_ops_listener_if_there_is_one() {
     site.serve(&["--db", "memory", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
     assert_eq!(Client::connect(site.port, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 404);
     assert_eq!(Client::connect(ops, "x").unwrap().ask("GET", "/metrics", "", "").unwrap().status, 200);
-    // The other listener says where the metrics are.
+    // The health check says that the metrics may be at another listener.
     let lost = site.run(&["healthcheck", "--listen", &format!("127.0.0.1:{}", site.port)]);
     assert!(String::from_utf8_lossy(&lost.stderr).contains("name it with --ops-listen"), "{lost:?}");
 }

@@ -32,7 +32,7 @@ fn a_reload_applies_plans_and_cors_and_names_settings_that_need_a_restart() {
     ] {
         assert!(said.contains(line), "{said}");
     }
-    // On the same connection.
+    // The new limit also applies on a connection that was opened before.
     assert!(limit(&mut client).contains("\"limit\":77"));
 
     std::fs::write(&file, "business-minute = \"many\"\n").unwrap();
@@ -51,7 +51,7 @@ fn a_reload_applies_plans_and_cors_and_names_settings_that_need_a_restart() {
     assert!(text(&output.stderr).contains("no server listens"));
 }
 
-/// Replaces a file by a pipe without a writer.
+/// Replaces a file by a pipe to which no process writes.
 fn pipe(site: &Site, file: &str) {
     let _ = fs::remove_file(site.folder.join(file));
     let made = Command::new("mkfifo").arg(file).current_dir(&site.folder).status().unwrap();
@@ -116,7 +116,7 @@ fn other_certificate_files_need_a_restart_and_are_checked() {
             assert_eq!(refused.status.code(), Some(1), "{message}");
             assert!(message.contains(&format!("nothing was reloaded: {named}: {why}")), "{message}");
         }
-        // Files that the settings no longer name may be missing.
+        // Files that the settings do not name any more may be missing.
         fs::remove_file(site.folder.join("old.pem")).unwrap();
         let reloaded = reload_with(&site, "new.pem", "new.key");
         let (cert, key) = if begins_with_tls { ("old.pem", "old.key") } else { ("-", "-") };

@@ -93,5 +93,5 @@ impl Sandbox {
     }
 }
 
-/// The stores of a sandbox.
+/// The arguments for each kind of store that a sandbox may have.
 const STORES: [&[&str]; 2] = [&["--db", "memory", "--demo", "100"], &["--demo", "100"]];

@@ -1,5 +1,5 @@
-//! A key is in no log, error, metric or file except the one for it; nor is a refused body. Tested on the binary, with
-//! every mistake that a client or an operator can make.
+//! No log, error, metric or file may have a key, except the file for the first key; and none may have a refused body.
+//! The binary is tested with every mistake that a client or an operator can make.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use crate::common::strace::{end, inject};
 use crate::common::{Site, tools};
 
-/// A text in every refused body.
+/// A text that is in every refused body.
 const REFUSED: &str = "canary-of-a-refused-body";
 
-/// A text in an accepted body. It is found, so the search works.
+/// A text in an accepted body. The search must find it in the data file, which shows that the search works.
 const ACCEPTED: &str = "canary-of-an-accepted-body";
 
 /// The file for the first key.
@@ -25,10 +25,10 @@ const KEY_FILE: &str = "first-key";
 const PAGES: [&str; 8] =
     ["/", "/health", "/ready", "/metrics", "/docs", "/openapi.yaml", "/openapi.json", "/nowhere"];
 
-/// The characters of a key that lists and logs show.
+/// The number of characters of a key that lists and logs may show.
 const PREFIX_LEN: usize = 12;
 
-/// This many consecutive characters of the rest are a leak.
+/// The number of consecutive characters behind that prefix that count as a leak.
 const RUN: usize = 8;
 
 struct Watched {
@@ -75,7 +75,7 @@ impl Watched {
         output.status.code()
     }
 
-    /// Sends bytes to the port. Returns the status if the answer has one.
+    /// Sends bytes to the server. Returns the status of the answer, if any.
     fn send(&mut self, bytes: &str) -> Option<u16> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -96,7 +96,7 @@ impl Watched {
         ))
     }
 
-    /// Sends a request with a key in the right place.
+    /// Sends a request that presents the key correctly.
     fn with_key(&mut self, key: &str, line: &str, fields: &str, body: &str) -> Option<u16> {
         let fields = format!("Authorization: Bearer {key}\r\nContent-Type: application/json\r\n{fields}");
         self.ask(line, &fields, body)
@@ -141,7 +141,7 @@ impl Watched {
         }
         for (place, content) in &places {
             assert!(!contains(content, REFUSED.as_bytes()), "a refused body is in {place}");
-            // The first key is in its file.
+            // The file for the first key may have that key, which is the first of the secrets.
             let secrets = &self.secrets[usize::from(place.ends_with(KEY_FILE))..];
             assert_eq!(leak(content, secrets), None, "a key is in {place}");
         }
@@ -164,7 +164,7 @@ fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the text before the first part of a secret, if there is one.
+/// Returns the text before the first occurrence of a part of a secret, if there is one.
 fn leak(content: &[u8], secrets: &[String]) -> Option<String> {
     let runs: HashSet<_> =
         secrets.iter().flat_map(|secret| secret.as_bytes()[PREFIX_LEN..].windows(RUN)).collect();
@@ -192,8 +192,8 @@ fn keys_and_refused_bodies_leak_nowhere() {
 
     watched.site.signal("-TERM");
     assert!(watched.site.server.as_mut().unwrap().wait().unwrap().success());
-    // The output that is written only at a stop exists now. The server's temporary files may be gone, and no other file
-    // is left.
+    // The server writes some output only when it stops, so the search is repeated. The server's temporary files may be
+    // gone by now.
     for (place, content) in watched.places().iter().filter(|(place, _)| !place.ends_with(KEY_FILE)) {
         assert_eq!(leak(content, &watched.secrets), None, "a key is in {place}");
     }
@@ -315,7 +315,7 @@ fn refuse(watched: &mut Watched, own: &str) {
     for (line, fields, body, expected) in cases {
         assert_eq!(watched.with_key(own, line, fields, &body), Some(expected), "{line} {fields}");
     }
-    // Without a key, and incomplete.
+    // A refused body without a key, and an incomplete body.
     assert_eq!(watched.ask("POST /v1/pets", "Content-Type: application/json\r\n", &named), Some(401));
     watched.send(&format!(
         "POST /v1/pets HTTP/1.1\r\nHost: h\r\nX-API-Key: {own}\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{named}"
@@ -324,7 +324,7 @@ fn refuse(watched: &mut Watched, own: &str) {
     let outside = std::env::temp_dir().join(format!("petstore-refused-import-{}", std::process::id()));
     fs::write(&outside, format!("{{\"category\":{{\"name\":\"{REFUSED}\",\"id\":\"{REFUSED}\"}}}}\n"))
         .unwrap();
-    // The operator gets the error about the imported line; it must not be in the log.
+    // The error about the imported line is for the operator. The line must not be in the log.
     let import = watched.site.run(&["import", outside.to_str().unwrap()]);
     assert_eq!(import.status.code(), Some(1));
     fs::remove_file(outside).unwrap();

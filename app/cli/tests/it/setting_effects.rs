@@ -56,7 +56,7 @@ const CASES: &[Case] = &[
     (&["log-slow"], log::slow),
 ];
 
-/// The number of cases that run at the same time; they mostly wait.
+/// The number of cases that run concurrently. Most of them wait most of the time.
 const AT_ONCE: usize = 4;
 
 #[test]
@@ -114,7 +114,7 @@ impl Trial {
         self.client().ask(method, path, headers, body).unwrap()
     }
 
-    /// Returns the answer to these bytes, up to the end of the connection.
+    /// Sends these bytes on a new connection, and returns everything up to the end of the connection.
     fn raw(&self, bytes: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(bytes.as_bytes()).unwrap();
@@ -134,7 +134,7 @@ impl Trial {
         stream
     }
 
-    /// Sends a request that passes the gate and lacks its body of ten bytes.
+    /// Sends the head of a request with a body of ten bytes. The request passes the gate and waits for its body.
     fn held(&self) -> TcpStream {
         let mut stream = self.connect();
         let key = &self.key;

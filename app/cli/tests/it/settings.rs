@@ -50,7 +50,7 @@ fn a_flag_wins_over_a_variable_over_the_file_over_the_default() {
 #[test]
 fn malformed_values_in_the_environment_and_the_file_are_refused() {
     let site = Site::new("wrong-value");
-    // Settings that accept any text, such as file names.
+    // These settings accept any text, such as a file name.
     let free = ["admin-socket", "initial-key-file", "db", "tls-cert", "tls-key"];
     for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
         let variable = variable_of(key);
@@ -64,7 +64,7 @@ fn malformed_values_in_the_environment_and_the_file_are_refused() {
     }
 }
 
-/// Values in the file, the environment and the flags.
+/// The values that a case sets in the file, in the environment and as flags.
 type Said<'s> = (&'s str, &'s [(&'s str, &'s str)], &'s [&'s str]);
 
 #[test]
@@ -135,7 +135,8 @@ fn the_first_key_can_come_from_a_file() {
 #[test]
 fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key() {
     let site = Site::new("check");
-    // Short enough for a socket, but not for the temporary folder in which the socket is created.
+    // A socket may have this path. But the server first creates the socket in a staging folder, where its path would be
+    // too long.
     let longest = "s".repeat(107);
     for path in [&longest, &"s".repeat(108)] {
         for command in ["check-config", "serve"] {
@@ -153,7 +154,7 @@ fn the_check_finds_a_too_long_socket_path_and_a_missing_folder_for_the_first_key
         std::fs::read_dir(&site.folder).unwrap().next().is_none(),
         "no data is made before that is known"
     );
-    // The longest path that works.
+    // This is the longest path that is accepted.
     let longest = "s".repeat(107 - ".0000001.new/socket".len());
     assert_eq!(site.run(&["check-config", "--admin-socket", &longest]).status.code(), Some(0));
     Site::served("longest", &["--db", "memory", "--admin-socket", &longest]).stop();

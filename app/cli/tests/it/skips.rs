@@ -1,4 +1,5 @@
-//! Skipped tests: each prints a numbered line past libtest's capture, with the command that installs what is missing.
+//! Skipped tests: each prints a numbered line that libtest does not capture, with the command that installs the missing
+//! program.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::common::tools::{can_run, skips};
 
-/// Runs tests of this binary that need a missing program, as `cargo test` does, without `--nocapture`.
+/// Runs tests of this binary that need a missing program. They run as under `cargo test`, without `--nocapture`.
 fn plain_run(tests: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg("--exact").args(tests).env_remove("CI").env(PROBED, "yes");
@@ -16,7 +17,7 @@ fn plain_run(tests: &[&str], variables: &[(&str, &str)]) -> Output {
 /// The variable that [`plain_run`] sets.
 const PROBED: &str = "SKIPS_ARE_PROBED";
 
-/// Needs a missing program if [`PROBED`] is set, and `cargo` otherwise.
+/// A test that needs a missing program if [`PROBED`] is set, and otherwise `cargo`, which exists.
 fn probe(nowhere: &str) {
     let program = if std::env::var_os(PROBED).is_some() { nowhere } else { env!("CARGO") };
     if !can_run(program, "--version") {
@@ -51,7 +52,8 @@ const PROBES: [&str; 3] = [
 #[test]
 fn each_skip_of_a_plain_run_is_a_numbered_line_on_standard_error() {
     let mut numbers = BTreeSet::new();
-    // Two runs of this binary, like two binaries of one `cargo test`: the second continues the count.
+    // The binary runs twice, as two test binaries of one `cargo test` do. The second run must continue the count of the
+    // first.
     for round in 0..2 {
         let output = plain_run(&PROBES, &[]);
         let (told, lines) =
@@ -75,7 +77,7 @@ fn each_skip_of_a_plain_run_is_a_numbered_line_on_standard_error() {
             assert!(all.contains(told), "{all}");
         }
     }
-    // This process is the parent of all of them, and of no other process that skips tests.
+    // All runs have this process as parent, and no other run has. So their numbers begin with one and have no gaps.
     assert_eq!(numbers, (1..=2 * PROBES.len()).collect());
 }
 
@@ -105,7 +107,7 @@ fn only_the_shared_file_reports_skips() {
     let mut found = vec![];
     sources(&crate::common::page::root(), &mut found);
     assert!(found.len() > 300, "{} sources", found.len());
-    // In two parts, so that this file does not match.
+    // The text is written in two parts, so that this file does not contain it.
     let said = ["print", "ln!(\"SKIP"].concat();
     let by_themselves: Vec<_> = found
         .iter()

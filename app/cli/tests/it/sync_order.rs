@@ -58,7 +58,7 @@ fn a_ready_server_knows_its_first_key() {
     }
     let mut site = Site::new("first-key");
     let key = site.new_key();
-    // Each sync is delayed. The server is this test's child, and strace attaches to it.
+    // Each sync is delayed. With `-D` the server is the child of this test, and strace attaches to it.
     let server = Command::new("strace")
         .args(["-D", "-f", "-o", "/dev/null", "-e", "trace=fdatasync"])
         .args(["-e", "inject=fdatasync:delay_enter=300000"])
@@ -83,8 +83,8 @@ fn a_ready_server_knows_its_first_key() {
     assert_eq!((ready.status, found.status), (200, 200), "{} {}", ready.body, found.body);
 }
 
-/// Starts the server, and records these calls of it from its start. The server is this test's child, and strace
-/// attaches to it.
+/// Starts the server, and records these system calls of it from the beginning. With `-D` the server is the child of
+/// this test, and strace attaches to it.
 fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
     let log = site.folder.join("calls");
     let mut strace = Command::new("strace");
@@ -95,7 +95,8 @@ fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
     log
 }
 
-/// While a reader uses an older snapshot, a checkpoint cannot copy the batches that a killed server left in the log.
+/// A reader of an older snapshot keeps a checkpoint from copying the batches that a killed server has left in the log.
+/// So the start must sync the log.
 #[test]
 fn changes_left_in_the_log_by_a_kill_are_synced_before_serving() {
     if !tools::can_run("strace", "-V") {
@@ -103,7 +104,7 @@ fn changes_left_in_the_log_by_a_kill_are_synced_before_serving() {
     }
     let mut site = Site::served("synced-start", &["--demo", "3"]);
     let key = site.printed_key();
-    // Makes the log contain only the following changes.
+    // After this restart, the log contains only the changes that follow.
     site.stop();
     site.serve(&[], &[]);
     let reader = rusqlite::Connection::open(site.folder.join("petstore.db")).unwrap();
@@ -129,12 +130,13 @@ fn changes_left_in_the_log_by_a_kill_are_synced_before_serving() {
     let (before, _) = calls.split_once("listen(").expect("it listens");
     let is_sync =
         |call: &&str| call.contains("sync(") && call.contains("petstore.db-wal") && call.ends_with("= 0");
-    // The log is synced once before new frames are written, which must not be on disk earlier, and once with them.
+    // The log is synced twice: once before new frames are written, because the frames before them must be on disk
+    // first, and once with the new frames.
     assert_eq!(before.lines().filter(is_sync).count(), 2, "{calls}");
     site.stop();
 }
 
-/// Returns the calls of a command, each with its files.
+/// Returns the system calls of a command, each with the names of its files.
 fn calls_of(site: &Site, calls: &str, command: &[&str]) -> Vec<String> {
     let log = site.folder.join("calls");
     let trace =
@@ -173,7 +175,7 @@ fn a_file_created_during_a_backup_is_not_overwritten() {
     }
     let site = Site::served("synced-taken", &["--demo", "3"]);
     let log = site.folder.join("calls");
-    // The process is stopped when its copy is complete.
+    // The backup is stopped when it syncs its complete copy, so that a file of the same name can be created.
     let mut backup = Command::new("strace")
         .args([
             "-f",
@@ -229,7 +231,7 @@ fn a_new_data_file_s_folder_is_synced_before_serving() {
     site.stop();
 }
 
-/// A truncated log is on disk only after a sync: a power cut would otherwise restore its content.
+/// The truncation of a log is on disk only after a sync. Without it a power cut would restore the old content.
 #[test]
 fn a_truncated_log_is_synced_before_it_is_used_again() {
     if !tools::can_run("strace", "-V") {

@@ -77,7 +77,7 @@ fn tls_1_3_and_1_2_work_with_http_2() {
         let mut client = Command::new("openssl");
         client.args(["s_client", "-connect", &address, version, "-cipher", "DEFAULT@SECLEVEL=0"]);
         let output = client.stdin(Stdio::null()).output().unwrap();
-        // The alert of the server, not the client's refusal.
+        // The handshake must fail because of the server's alert, and not because the client itself refuses.
         let told = text(&output.stderr);
         assert!(
             ["alert protocol version", "alert handshake failure"].iter().any(|alert| told.contains(alert)),
@@ -99,7 +99,7 @@ fn a_scanner_finds_no_weakness() {
         begins(&["SSLv", "TLSv"]).into_iter().filter(|line| line.ends_with(" enabled")).collect();
     assert_eq!(versions, ["TLSv1.2   enabled", "TLSv1.3   enabled"], "{told}");
     let ciphers = begins(&["Accepted", "Preferred"]);
-    // With an ephemeral key exchange, which is authenticated.
+    // Accepts only cipher suites with an ephemeral key exchange and authenticated encryption.
     let is_strong = |line: &&str| {
         let cipher = line.split_whitespace().nth(4).unwrap();
         ["TLS_", "ECDHE-"].iter().any(|begin| cipher.starts_with(begin))
@@ -127,7 +127,7 @@ fn links_lead_back_to_https_and_one_connection_carries_many_requests() {
         "{answer}"
     );
 
-    // Each pet on a separate stream, fifty at a time.
+    // curl requests each pet on a separate stream, up to fifty at a time.
     let output = Command::new("curl")
         .args([
             "-sS",
@@ -180,7 +180,7 @@ fn a_stream_of_events_is_sent_over_both_protocols_and_never_compressed() {
     }
 }
 
-/// Ends the load when it is dropped.
+/// Ends the load of the other threads when it is dropped.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -196,9 +196,9 @@ fn a_renewed_certificate_is_loaded_without_dropping_a_connection() {
     assert_eq!(subject(&site), "CN=localhost");
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also if the test fails meanwhile.
+        // The guard ends the load even if the test fails.
         let _end = End(&ended);
-        // Connections stay open: each fetches a URL a hundred times, repeatedly.
+        // Each client fetches a URL a hundred times on one connection, and repeats this until the load ends.
         let clients: Vec<_> = ["--http2", "--http1.1"]
             .map(|version| {
                 let (site, ended) = (&site, &ended);
@@ -233,7 +233,7 @@ fn a_renewed_certificate_is_loaded_without_dropping_a_connection() {
         }
     });
 
-    // A pair that does not match changes nothing, and is named.
+    // A certificate and a key that do not match change nothing, and the message names both files.
     let good = std::fs::read(site.folder.join("key.pem")).unwrap();
     openssl(&site.folder, &["genpkey", "-algorithm", "ed25519", "-out", "key.pem"]);
     let output = site.run(&["reload", "--db", "memory"]);
@@ -253,7 +253,7 @@ fn wrong_files_make_the_start_fail_and_are_named() {
     let Some(site) = site("tls-wrong") else { return };
     openssl(&site.folder, &["genpkey", "-algorithm", "ed25519", "-out", "other.pem"]);
     openssl(&site.folder, &["pkey", "-in", "key.pem", "-out", "locked.pem", "-aes256", "-passout", "pass:x"]);
-    // In the older PEM form.
+    // The older PEM form has another mark of an encrypted key.
     let locked = "pkey -in key.pem -out older.pem -traditional -aes256 -passout pass:x";
     openssl(&site.folder, &locked.split(' ').collect::<Vec<_>>());
     std::fs::write(site.folder.join("nonsense.pem"), "nonsense").unwrap();
@@ -358,7 +358,7 @@ fn plain_http_is_refused_and_silent_clients_time_out() {
     let mut answer = vec![];
     clear.shutdown(std::net::Shutdown::Write).unwrap();
     clear.read_to_end(&mut answer).unwrap();
-    // A fatal alert (21, 2), then the end without a reset.
+    // The server sends a fatal alert (record type 21, level 2), and then closes without a reset.
     assert_eq!((answer.first(), answer.get(5), answer.len()), (Some(&21), Some(&2), 7), "{answer:?}");
 
     let mut silent = connect();
@@ -377,23 +377,24 @@ fn a_connection_ends_with_an_alert_and_no_reset() {
         let mut client = Command::new("openssl");
         client.args(["s_client", "-connect", &address, "-msg"]).args(args).stdin(Stdio::piped());
         let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Held until the other side closes it.
+        // The client's input stays open, so the client runs until the server closes the connection.
         let mut held = client.stdin.take().unwrap();
         held.write_all(said).unwrap();
         let output = client.wait_with_output().unwrap();
         text(&[output.stdout, output.stderr].concat())
     };
-    // No protocol in common (RFC 7301, section 3.2).
+    // The client offers no protocol that the server has (RFC 7301, section 3.2).
     for version in ["-tls1_2", "-tls1_3"] {
         let told = speak(&[version, "-alpn", "other"], b"");
         assert!(told.contains("no application protocol"), "{told}");
     }
-    // A connection without a request, and a head that is late.
+    // The first connection sends no request, and the second sends an incomplete head that is too late.
     for said in [&b""[..], b"GET /health HTTP/1.1\r\n"] {
         let told = speak(&["-alpn", "http/1.1"], said);
         assert!(told.contains("close_notify") && !told.contains("unexpected eof"), "{told}");
     }
-    // A key update (RFC 8446, section 4.6.3) is not the beginning of a head, which could be late.
+    // A key update (RFC 8446, section 4.6.3) does not count as the beginning of a request head, so the server does not
+    // answer that the head is late.
     let told = speak(&["-tls1_3", "-alpn", "http/1.1"], b"k\n");
     assert!(told.contains("KeyUpdate") && !told.contains("408 Request Timeout"), "{told}");
 }

@@ -1,5 +1,5 @@
-//! Attacks: slow clients, silent ones, too many, greedy ones, and exhausted descriptors. The server serves others
-//! meanwhile, and its memory stays within its bound.
+//! Attacks: slow clients, silent clients, too many clients, clients that send without reading enough, and exhausted
+//! descriptors. Meanwhile the server serves others, and its memory stays within its bound.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -17,15 +17,15 @@ const P99_MAX: Duration = Duration::from_millis(100);
 /// The highest allowed growth of the server's memory.
 const GROWTH_MAX_KIB: u64 = 64 * 1024;
 
-/// The number of requests in a round of probes, and of rounds. An attack lasts until one round is good, because
-/// machines are busy: only a server that never serves well fails.
+/// The number of requests in a round of probes, and the maximum number of rounds. One good round is enough, because a
+/// busy machine may spoil others: the test fails only if the server never serves well.
 const PROBES: usize = 200;
 const ROUNDS: usize = 15;
 
-/// Descriptors of the attacking process.
+/// The limit of descriptors of the attacking process.
 const DESCRIPTORS: &str = "4096";
 
-/// The time within which slow clients must be closed on a busy machine; their deadlines are [`SHORT`].
+/// The time within which the server must have closed slow clients on a busy machine, with the deadlines of [`SHORT`].
 const ENDED_MAX: Duration = Duration::from_secs(30);
 
 const SHORT: [&str; 8] =
@@ -36,10 +36,10 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// One step of an attacker. Returns how many of its connections have ended.
+/// One step of an attacker. Returns the number of its connections that have ended.
 type Attack = Box<dyn FnMut() -> usize + Send>;
 
-/// Ends an attack when it is dropped, also if a probe fails; otherwise the attackers would never stop.
+/// Ends an attack when this guard is dropped, so that the attackers also stop if a probe fails.
 struct StopOnDrop<'s>(&'s AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -57,7 +57,7 @@ struct AttackedServer {
 }
 
 impl AttackedServer {
-    /// Returns none if a program is missing.
+    /// Starts a server. Returns none if a program is missing.
     fn build(name: &str, settings: &[&str]) -> Option<Self> {
         if !tools::can_run("prlimit", "--version") {
             return None;
@@ -73,7 +73,7 @@ impl AttackedServer {
         let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
         assert!(site.run(&unlimited).status.success());
         let mut attacked = Self { site, key, resident_kib: 0, _alone: alone };
-        // The memory for normal requests is not part of the growth.
+        // The memory for normal requests is allocated before the measurement, so that it does not count as growth.
         attacked.probe();
         attacked.resident_kib = attacked.resident();
         Some(attacked)
@@ -115,8 +115,9 @@ impl AttackedServer {
         took[PROBES * 99 / 100]
     }
 
-    /// Lasts until a round of probes is good and this number of connections of each attacker has ended: otherwise a
-    /// deadline that never passes would not be noticed while there is room.
+    /// Runs attackers until a round of probes is good and each attacker has lost the required number of connections.
+    /// The number is required because a deadline that never passes would otherwise go unnoticed while the server has
+    /// room for more connections.
     fn holds(&self, attackers: Vec<(usize, Attack)>) {
         let owed: Vec<_> = attackers.iter().map(|(owed, _)| *owed).collect();
         let ended: Vec<_> = owed.iter().map(|_| AtomicUsize::new(0)).collect();
@@ -157,8 +158,8 @@ impl AttackedServer {
     }
 }
 
-/// Clients that send a byte now and then. Each attacker opens as many as there is room for, and replaces those that
-/// are closed.
+/// An attacker whose clients send one byte from time to time. It opens connections up to the maximum, and replaces
+/// those that the server closes.
 fn drip(attacked: &AttackedServer, clients: usize, opening: &str) -> (usize, Attack) {
     let port = attacked.site.port;
     let opening = opening.to_owned();
@@ -190,7 +191,7 @@ fn drip(attacked: &AttackedServer, clients: usize, opening: &str) -> (usize, Att
 fn a_thousand_idle_and_four_hundred_slow_clients() {
     let Some(attacked) = AttackedServer::build("slow", &[]) else { return };
     let mut idle: Vec<_> = (0..1_000).map(|_| attacked.connect()).collect();
-    // Half of them have sent a request.
+    // Half of the idle clients have sent a request.
     for stream in idle.iter_mut().step_by(2) {
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     }
@@ -200,7 +201,8 @@ fn a_thousand_idle_and_four_hundred_slow_clients() {
          application/json\r\nContent-Length: 100000\r\n\r\n",
         attacked.key
     );
-    // Fewer bodies than an account may have requests in flight, to leave one for the healthy client.
+    // The slow bodies are fewer than the requests that an account may have in flight, so that the healthy client can
+    // send one.
     attacked.holds(vec![
         drip(&attacked, 150, head),
         drip(&attacked, 160, "GET /v1/pets/"),
@@ -244,7 +246,7 @@ fn greedy_pipeliners() {
         let mut writer = attacked.connect();
         let mut reader = writer.try_clone().unwrap();
         let batch = batch.clone();
-        // A thread reads its answers, and ends with the connection.
+        // A separate thread reads the answers, and ends with the connection.
         std::thread::spawn(move || while reader.read(&mut [0; 16_384]).is_ok_and(|read| read > 0) {});
         let attack = move || {
             writer.write_all(batch.as_bytes()).unwrap();
@@ -265,11 +267,11 @@ fn a_flood_beyond_the_connections_that_may_be_open() {
         return;
     };
     let port = attacked.site.port;
-    // One more for each of two threads, which is accepted and waits for a place.
+    // Each of the two threads may accept one more connection, which waits until another one ends.
     let descriptors_max = attacked.descriptors() + 64 + 2;
     let mut healthy = Client::connect(port, &attacked.key).unwrap();
     let mut silent: Vec<_> = (0..500).map(|_| attacked.connect()).collect();
-    // New clients get in, and an active client stays.
+    // New clients are served, and an active client keeps its connection.
     for newcomer in 0..3 {
         let (arrived, mut client) = (now(), Client::connect(port, &attacked.key).unwrap());
         client.wait_at_most(Duration::from_secs(25));
@@ -299,7 +301,7 @@ fn no_descriptor_is_left() {
             Command::new("prlimit").args(["--pid", &attacked.process(), &limit]).status().unwrap().success()
         );
     };
-    // Fewer than the server has open already.
+    // The limit is lower than the number of descriptors that the server has open.
     limit("4");
     let mut outside: Vec<_> = (0..50).map(|_| attacked.connect()).collect();
     for stream in &mut outside {

@@ -1,5 +1,5 @@
-//! Kills under load: every acknowledged order is there afterwards, and none is incomplete. `PETSTORE_CRASH_CYCLES`
-//! sets the number of cycles, by default 20.
+//! Kills under load: after each start every acknowledged order exists, and no order is incomplete.
+//! `PETSTORE_CRASH_CYCLES` sets the number of cycles, which is 20 by default.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ const CLIENTS: usize = 8;
 const PETS: u64 = 20;
 const STOCK: u64 = 1_000_000;
 
-/// The orders that clients got: id to (pet, quantity).
+/// The acknowledged orders: the pet and the quantity by the id of the order.
 type Acknowledged = Mutex<BTreeMap<u64, (u64, u64)>>;
 
 #[test]
@@ -43,7 +43,7 @@ fn acknowledged_orders_survive_kills_and_none_is_incomplete() {
         "{cycles} kills, {count} orders acknowledged, none lost, ready again in {usual:?}, at most {slowest:?}"
     );
     assert!(count > cycles, "the load was no load");
-    // The median, because a single start may be slow on a busy machine.
+    // The median is checked, because a single start may be slow on a busy machine.
     assert!(usual < Duration::from_secs(2), "ready again after {usual:?}");
 }
 
@@ -76,8 +76,8 @@ fn kill(site: &mut Site) {
 
 /// Places orders as fast as the clients can, until the server is killed.
 fn load_and_kill(site: &mut Site, key: &str, acknowledged: &Acknowledged, cycle: usize) {
-    // After a number of acknowledged orders, not after a time, so that each cycle kills at another point of the
-    // commit.
+    // The kill comes after a number of acknowledged orders and not after a time, so that each cycle kills at another
+    // point of a commit.
     let kill_after = acknowledged.lock().unwrap().len() + 200 + cycle * 7_919 % 300;
     let port = site.port;
     std::thread::scope(|scope| {

@@ -11,7 +11,8 @@ use crate::common::{BINARY, Site, free_port};
 /// The limit of open files.
 const FILES: usize = 400;
 
-/// The resulting limits of connections with one thread: at the operators' address, and at the public one.
+/// The limits of connections that the server derives from [`FILES`] with one thread, for the operations listener and
+/// for the public listener.
 const OPS: usize = (FILES - 100 - 5) / 4;
 const PUBLIC: usize = FILES - 100 - 5 - OPS;
 
@@ -33,7 +34,7 @@ fn the_operators_listener_takes_no_descriptor_of_the_public_one() {
     let _alone = alone();
     let mut site = Site::new("descriptors-apart");
     let ops = free_port();
-    // No idle connection is closed for a new one.
+    // With this setting the server closes no idle connection to make room for a new one.
     let args = ["--db", "memory", "--threads", "1", "--idle-timeout-crowded", "1h"];
     let mut server = Command::new("sh")
         .args(["-c", &format!("ulimit -n {FILES} && exec \"$0\" \"$@\""), BINARY])

@@ -1,6 +1,6 @@
 //! The binary under load: attacks, kills and stops, and the bounds of its memory and descriptors.
 //!
-//! A separate binary: its tests measure times and fill connections, so they run one after the other.
+//! The tests are a separate binary, because they measure times and fill connections, so only one may run at a time.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -13,7 +13,7 @@ mod shutdown;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Blocks the other tests of this binary as long as the caller holds the guard.
+/// Waits until no other test of this binary runs. The others wait while the caller holds the guard.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)

@@ -21,13 +21,14 @@ const CONNECTIONS: usize = 1_000;
 const UNKNOWN_KEYS: u32 = 100_000;
 const LIVE_KEYS: usize = 10_000;
 
-/// The highest growth during the last nine tenths of the unknown keys: less than remembering each would take.
+/// The maximum growth of the memory during the last nine tenths of the unknown keys. A server that stored every unknown
+/// key would grow by more.
 const UNKNOWN_GROWTH_MAX_KIB: u64 = 2 * 1024;
 
 /// Requests in flight on one connection.
 const BATCH: usize = 100;
 
-/// Creates keys with a new account each, in parallel, because each is synced to the disk.
+/// Creates keys, each with a new account. They are created in parallel, because the server syncs each to the disk.
 fn make_keys(socket: &Path) -> Vec<String> {
     const HANDS: usize = 8;
     let request = b"{\"ask\":\"create_key\",\"label\":\"\",\"scopes\":\"read,write\"}\n";
@@ -94,7 +95,7 @@ fn a_crowd_of_connections_and_keys_fits_into_128_mib() {
     let me = std::process::id().to_string();
     assert!(Command::new("prlimit").args(["--pid", &me, "--nofile=4096:"]).status().unwrap().success());
     let mut site = Site::new("memory");
-    // Each unknown key must be looked up, so the limit of its address must not apply.
+    // The limit of the address is raised, so that every unknown key reaches the look-up.
     site.serve(&["--demo", "1000", "--address-limit", "2147483647"], &[]);
     let keys = make_keys(&site.folder.join("petstore.db.sock"));
     let mut crowd: Vec<_> =

@@ -1,4 +1,4 @@
-//! Stops under load: every request is answered, unless a second signal comes.
+//! Stops under load: every request is answered, unless a second signal arrives.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -105,7 +105,7 @@ fn a_signal_under_load_drops_no_answer() {
     }
 }
 
-/// Sends a request without its body. Returns whether it has passed the gate.
+/// Sends the head of a request with a body. Returns whether the request has passed the gate and waits for its body.
 fn awaits_its_body(stream: &mut TcpStream, key: &str) -> bool {
     let opening = format!(
         "POST /v1/categories HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key}\r\nContent-Type: \
@@ -120,17 +120,18 @@ fn awaits_its_body(stream: &mut TcpStream, key: &str) -> bool {
 fn a_second_signal_stops_the_server_at_once() {
     let _alone = alone();
     let (mut site, key) = serve("twice");
-    // A request that has passed the gate and lacks its body: the drain waits for it.
+    // This request has passed the gate and waits for its body, so the drain waits for it.
     let mut held = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
     assert!(awaits_its_body(&mut held, &key));
     site.signal("-TERM");
-    // The stop has begun when new connections are refused.
+    // The server has begun to stop when it refuses new connections.
     while TcpStream::connect(("127.0.0.1", site.port)).is_ok() {
         std::thread::yield_now();
     }
     assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "it waits for its last answer");
     let signalled = now();
-    // The first of these may still count as the same signal.
+    // The server counts a stop signal that soon follows the first one as the same request. So the loop sends signals
+    // until the server has ended.
     let status = loop {
         site.signal("-TERM");
         if let Some(status) = site.server.as_mut().unwrap().try_wait().unwrap() {
@@ -138,7 +139,7 @@ fn a_second_signal_stops_the_server_at_once() {
         }
     };
     assert_eq!(status.code(), Some(1));
-    // The drain would take eight seconds.
+    // Without the second signal, the drain would take eight seconds.
     assert!(signalled.elapsed() < Duration::from_secs(4), "{:?}", signalled.elapsed());
     site.server = None;
 }
@@ -146,7 +147,8 @@ fn a_second_signal_stops_the_server_at_once() {
 #[test]
 fn signals_at_the_same_time_count_as_one() {
     let _alone = alone();
-    // GNU `timeout` sends several signals; two of one kind may arrive as one, two kinds never do.
+    // GNU `timeout` sends several signals. Two signals of the same kind may arrive as one, but not two of different
+    // kinds.
     for both in ["kill -TERM $0; kill -TERM $0", "kill -TERM $0; kill -INT $0"] {
         let mut site = Site::served("together", &[]);
         let id = site.server.as_ref().unwrap().id().to_string();
@@ -159,7 +161,7 @@ fn signals_at_the_same_time_count_as_one() {
 fn an_incomplete_head_does_not_delay_a_stop() {
     let _alone = alone();
     let ops = free_port();
-    // Neither deadline would end it within the hour.
+    // No deadline ends the incomplete heads within an hour.
     let waits = ["--drain-timeout", "1h", "--head-timeout", "1h", "--idle-timeout", "1h"];
     let ops_listen = format!("127.0.0.1:{ops}");
     let args = [&["--db", "memory", "--ops-listen", &ops_listen], &waits[..]].concat();
@@ -191,7 +193,7 @@ fn a_client_that_reads_nothing_does_not_make_a_stop_fail() {
     let mut site = Site::served("takes-nothing", &["--db", "memory", "--drain-timeout", "4s"]);
     let mut idle = TcpStream::connect(("127.0.0.1", site.port)).unwrap();
     idle.write_all(&b"GET /openapi.yaml HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100)).unwrap();
-    // The first answer arrives, and all that fits into the buffers.
+    // The client has received the first answer, and more answers fill all buffers.
     assert_eq!(idle.peek(&mut [0]).unwrap(), 1);
     site.stop();
 }
@@ -218,7 +220,7 @@ fn request_ids_are_unique_over_listeners_and_restarts() {
     for _ in 0..3 {
         site.serve(&["--threads", "1", "--ops-listen", &format!("127.0.0.1:{ops}")], &[]);
         ids.extend(made_ids(ops));
-        // There is no /health on this listener, but the answer has an id.
+        // This listener answers 404 for /health, but every answer has an id.
         ids.extend(made_ids(site.port));
         site.stop();
     }
@@ -233,7 +235,7 @@ fn a_start_that_is_stopped_during_the_demonstration_leaves_no_data() {
     let _alone = alone();
     let mut site = Site::new("stopped-demo");
     let mut server = site.command(&["--demo", "10000000"]).stderr(Stdio::null()).spawn().unwrap();
-    // The admin socket exists before the demonstration data.
+    // The server creates the admin socket before it begins to fill in the demonstration data.
     while !site.folder.join("petstore.db.sock").exists() {
         assert_eq!(server.try_wait().unwrap(), None);
         std::thread::yield_now();
@@ -253,14 +255,15 @@ fn a_start_that_is_stopped_during_the_demonstration_leaves_no_data() {
 fn a_stop_does_not_wait_for_the_reader_of_the_log() {
     let _alone = alone();
     let site = Site::new("unread-log");
-    // A full pipe without a reader.
+    // Standard error of the server is a full pipe that is not read.
     let (reader, mut writer) = std::io::pipe().unwrap();
     let stderr = writer.try_clone().unwrap();
     std::thread::spawn(move || while writer.write(&[b'x'; 4_096]).is_ok() {});
     let key = site.new_key();
     let mut server = site.command(&["--db", "memory", "--drain-timeout", "300ms"]);
     let mut server = server.env("PETSTORE_INITIAL_KEY", &key).stderr(stderr).spawn().unwrap();
-    // A request without an answer, whose cut is logged. The line that says it serves cannot be read here.
+    // This request gets no answer, and the server logs that it is cut off at the stop. The log cannot be read here, so
+    // the server's readiness is found by sending requests.
     let _held = loop {
         if let Ok(mut held) = TcpStream::connect(("127.0.0.1", site.port))
             && awaits_its_body(&mut held, &key)

@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 
 use crate::common::tools;
 
-/// The highest number of packages in the binary's default build, including ours: each is code that users must trust.
-/// Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible characters).
+/// The maximum number of packages in the binary's default build, including our own, because users must trust the code
+/// of each. Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible
+/// characters).
 const PACKAGES_MAX: usize = 180;
 
 fn workspace() -> PathBuf {
@@ -68,7 +69,7 @@ fn no_advisory_is_open() {
         return;
     }
     let judged = run(&deny, &["--locked", "check", "advisories"]);
-    // The database is a separate repository, which some machines cannot reach, even under CI.
+    // The database of advisories is a separate repository. Some machines cannot reach it, even under CI.
     if said(&judged).contains("failed to fetch advisory database") {
         tools::skips::skip_even_under_ci(
             "the database of advisories cannot be reached; run `cargo deny check advisories` where it can",

@@ -1,7 +1,7 @@
 //! The installed binary: the crates that it is built of, the Debian package, the image, and its supervisor.
 //!
-//! A separate binary, because its tests mount file systems, boot a copy of the machine, and let children inherit
-//! sockets.
+//! The tests are a separate binary, because they mount file systems, boot a copy of the machine, and let child
+//! processes inherit sockets.
 
 #[path = "../common/mod.rs"]
 mod common;

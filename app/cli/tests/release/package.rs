@@ -16,7 +16,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-/// Packs the binary under test. A release build would take minutes, and the subject is the package.
+/// Packs the binary under test. It is not a release build, because that would take minutes and the test is about the
+/// package.
 fn pack(site: &Site, version: &str) -> String {
     let path = std::env::var("PATH").unwrap();
     let tools = tools::folder().join(".cargo/bin");
@@ -78,7 +79,7 @@ fn under_systemd_the_package_starts_reloads_restarts_stops_and_is_upgraded() {
         return;
     }
     match try_with("try-systemd", &[]) {
-        // A machine may forbid to boot another one inside it, even under CI.
+        // Some machines do not permit to boot another machine inside, even under CI.
         (said, Some(3)) => {
             let why = said.trim_end().lines().last().unwrap_or_default();
             tools::skips::skip_even_under_ci(&format!("app/package/try-systemd: {why}"));
@@ -121,7 +122,8 @@ fn the_health_check_finds_a_server_with_the_image_s_variables() {
     let values: Vec<(String, String)> = variables
         .split_whitespace()
         .filter_map(|word| word.split_once('='))
-        // The image's port may be taken on this machine, and its folder does not exist.
+        // The port of the image may be in use on this machine, and the image's folder does not exist here. So both are
+        // replaced.
         .map(|(name, value)| {
             (name.to_owned(), value.replace(":8080", &format!(":{}", site.port)).replace("/data", &data))
         })

@@ -13,7 +13,7 @@ use crate::common::{BINARY, Site, tools};
 /// The time to wait for a message.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The supervisor's end of the messages.
+/// The socket at which the supervisor receives the server's messages.
 struct Ear(UnixDatagram);
 
 impl Ear {
@@ -29,7 +29,7 @@ impl Ear {
         String::from_utf8_lossy(&notice[..length]).into_owned()
     }
 
-    /// Returns the next message other than a watchdog message, and the number of those before it.
+    /// Returns the next message that is not a watchdog message, and the number of watchdog messages before it.
     fn next_news(&self) -> (String, usize) {
         let mut signs = 0;
         loop {
@@ -55,7 +55,7 @@ fn the_supervisor_is_notified_of_start_reload_and_stop() {
     let (reloading, _) = ear.next_news();
     let (first, time) = reloading.split_once("\nMONOTONIC_USEC=").unwrap();
     assert_eq!(first, "RELOADING=1");
-    // Monotonic time starts at boot: it is close to the kernel's uptime.
+    // Monotonic time begins at boot, so it must be close to the uptime of the kernel.
     let up = std::fs::read_to_string("/proc/uptime").unwrap();
     let up: u64 = up.split('.').next().unwrap().parse().unwrap();
     let told = time.parse::<u64>().unwrap() / 1_000_000;
@@ -72,19 +72,20 @@ fn watchdog_messages_are_sent_only_where_expected() {
     let path = site.folder.join("notify");
     let ear = Ear::at(&path);
     let notify = ("NOTIFY_SOCKET", path.to_str().unwrap());
-    // For another process.
+    // WATCHDOG_PID names another process, so this server must send no watchdog messages.
     site.serve(&["--db", "memory"], &[notify, ("WATCHDOG_USEC", "10000"), ("WATCHDOG_PID", "1")]);
     assert_eq!(ear.next(), "READY=1");
     ear.0.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert!(ear.0.recv(&mut [0; 16]).is_err());
 }
 
-/// Starts a server as systemd does: its sockets are the descriptors from 3 on.
+/// Starts a server with inherited sockets as systemd does: they are its descriptors from 3 on.
 fn activated(site: &Site, sockets: &[&TcpListener], args: &str) -> Child {
     let moved: Vec<_> =
         (3..).zip(sockets).map(|(to, socket)| format!("{to}<&{}", socket.as_raw_fd())).collect();
     let count = sockets.len();
-    // A shell moves the descriptors, and knows its process id, which the server keeps.
+    // A shell moves the sockets to these descriptors. It can set LISTEN_PID, because the server keeps the shell's
+    // process id.
     let script =
         format!("exec {}; export LISTEN_PID=$$ LISTEN_FDS={count}; exec {BINARY} {args}", moved.join(" "));
     let mut shell = Command::new("bash");
@@ -113,7 +114,7 @@ fn status(address: SocketAddr, path: &str) -> String {
 fn passed_sockets_are_served() {
     let mut site = Site::new("activation");
     let ((public, public_address), (ops, ops_address)) = (socket(), socket());
-    // Clients may connect before the server starts, because the socket exists.
+    // Clients may connect before the server starts, because the socket already listens.
     let early = std::thread::spawn(move || status(public_address, "/v1/pets"));
     site.server = Some(activated(&site, &[&public, &ops], "--db memory --threads 3"));
     drop((public, ops));
@@ -149,8 +150,8 @@ fn a_sandbox_refuses_a_socket_that_other_machines_can_reach() {
     assert!(why.contains("set sandbox-anywhere to permit that"), "{why}");
 }
 
-/// Returns whether this machine allows process id namespaces to its users; the machines on which the package is tested
-/// do.
+/// Returns whether this machine permits its users to create process id namespaces. The machines on which the package is
+/// tested do.
 fn has_namespaces() -> bool {
     let tried = Command::new("unshare").args(["-p", "-f", "--mount-proc", "true"]).output().unwrap();
     if tried.status.success() {

@@ -18,9 +18,9 @@ use crate::failure::Failure;
 /// The server that a command addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerAddress {
-    /// Its admin socket.
+    /// The server's admin socket.
     pub(crate) socket: PathBuf,
-    /// Its data file, whose owner the server may run as; none for a store in memory.
+    /// The server's data file, whose owner may run the server; none for a store in memory.
     pub(crate) data: Option<PathBuf>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn ask_within(
 ) -> Result<Option<AdminAnswer>, Failure> {
     let Some(server) = connect(server)? else { return Ok(None) };
     let mut answers = send(&server, request, patience)?;
-    // The server may have done it even if no answer arrives.
+    // The server may have executed the request even if no answer arrives.
     let answer = first_answer(&mut answers).map_err(|failure| {
         let why = failure.message;
         Failure::because(format!(
@@ -58,7 +58,7 @@ pub(crate) fn begin(
     first.understood().map(|_| answers)
 }
 
-/// Starts a transfer whose first answer may be another one than "ready".
+/// Starts a transfer, and returns the first answer, which may also be a refusal or another instruction than "ready".
 pub(crate) fn begun(
     server: &UnixStream,
     request: &AdminRequest,
@@ -114,8 +114,8 @@ pub(crate) fn cut_off(error: &io::Error) -> Failure {
     Failure::because(format!("the server did not answer: {error}"))
 }
 
-/// Connects to the server behind a socket; none if no server listens there. Refuses a process of a user who is not
-/// trusted.
+/// Connects to the server behind a socket; none if no server listens there. Fails if the listening process runs as a
+/// user who is not trusted.
 pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Failure> {
     let ServerAddress { socket, data } = server;
     match UnixStream::connect(socket) {
@@ -163,7 +163,7 @@ fn user_of_peer(stream: &UnixStream) -> io::Result<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
     let copy = stream.try_clone()?;
-    // The copy shares this flag with the original.
+    // The copy and the original share the non-blocking flag, so the original is reset below.
     copy.set_nonblocking(true)?;
     let peer = tokio::net::UnixStream::from_std(copy)?.peer_cred()?.uid();
     stream.set_nonblocking(false)?;
@@ -194,7 +194,7 @@ mod tests {
     fn the_user_of_a_peer_is_known_and_the_stream_still_blocks() {
         let (client, mut server) = UnixStream::pair().unwrap();
         assert_eq!(user_of_peer(&client).unwrap(), geteuid().as_raw());
-        // The stream still blocks.
+        // A read waits until the writer has written, so the stream still blocks.
         let writer = std::thread::spawn(move || server.write_all(b"x").unwrap());
         assert_eq!((&client).read(&mut [0]).unwrap(), 1);
         writer.join().unwrap();

@@ -98,11 +98,12 @@ impl AdminHandler {
             }
             AdminRequest::CheckFile => {
                 let bulk = Arc::clone(&self.bulk);
-                // It reads the file system.
+                // The check reads the file system, which blocks.
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // These are streams: see `converse`.
+            // A running server handles these requests in `converse`, because lines or bytes follow them. So such a
+            // request arrives here only without a server.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("imports, exports and backups need a running server".to_owned())
             }
@@ -229,7 +230,7 @@ fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
 
 fn store_fault(error: &StoreError) -> String {
     match error.kind() {
-        // The result is unknown.
+        // The change may have been made, so the message must not begin with "nothing was changed".
         StoreErrorKind::Indeterminate => error.report(),
         StoreErrorKind::Busy | StoreErrorKind::Unavailable | StoreErrorKind::Corrupt => {
             format!("nothing was changed: {}", error.report())

@@ -34,7 +34,7 @@ pub(crate) enum AdminRequest {
     },
     RotateKey {
         key: KeyRef,
-        /// None: the server's setting.
+        /// Without a value, the overlap of the server's settings applies.
         overlap_millis: Option<u64>,
     },
     RevokeKey {
@@ -196,9 +196,9 @@ pub(crate) struct AccountView {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) plan: String,
-    /// Requests a minute: of the plan, or of the account.
+    /// Requests a minute that the account may send: the limit of its plan, or its own on the enterprise plan.
     pub(crate) minute: Option<u32>,
-    /// Requests a day, likewise.
+    /// Requests a day that the account may send, from the same source as `minute`.
     pub(crate) day: Option<u32>,
     pub(crate) created_at: String,
 }
@@ -222,7 +222,8 @@ impl AccountView {
 pub(crate) struct Replaced {
     pub(crate) id: u64,
     pub(crate) expires_at: String,
-    /// Set if the key's own expiry comes before the end of the overlap: a rotation extends no validity.
+    /// Set if the key's own expiry comes before the end of the overlap. Then the key expires before the overlap ends,
+    /// because a rotation never extends the validity of the old key.
     pub(crate) is_cut_short: bool,
 }
 

@@ -17,7 +17,7 @@ use super::socket_staging::{self, STAGED};
 use super::transfers::BulkTransfers;
 use super::{AdminAnswer, AdminRequest, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD};
 
-/// Clients that are served at once; further clients wait.
+/// Number of clients that are served concurrently; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
 /// The pause after a failed accept, mostly because of a lack of descriptors.
@@ -31,7 +31,7 @@ pub(crate) struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Returns a reason why the system would refuse this path, or the path of the staging folder.
+    /// Fails if the system would refuse this path, or the path of the staging folder.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
         for place in [path, &socket_staging::of(path).join(STAGED)] {
             SocketAddr::from_pathname(place).map_err(|error| {
@@ -74,7 +74,7 @@ impl AdminSocket {
         Ok(Self { listener, path: path.to_owned(), owner })
     }
 
-    /// Answers clients until it is dropped.
+    /// Answers clients until the returned future is dropped.
     pub(crate) async fn serve(self, handler: AdminHandler) {
         let handler = Arc::new(handler);
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));
@@ -95,8 +95,8 @@ impl AdminSocket {
         }
     }
 
-    /// Returns whether the peer is the socket's owner or root. The file's mode says the same, but some file systems
-    /// ignore it.
+    /// Returns whether the peer is the socket's owner or root. The mode of the socket's file permits only these users
+    /// too, but some file systems ignore the mode.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }
@@ -154,8 +154,8 @@ mod tests {
                 let (mut client, mut stream) = UnixStream::pair().unwrap();
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
-                // A limit beyond the one under test: the paused clock would advance to it if the tested limit did not
-                // exist.
+                // If the limit under test did not exist, the paused clock would advance to this longer limit, and the
+                // test would fail instead of waiting forever.
                 let patience = tokio::time::timeout(2 * LINE_TIME, read_request(&mut stream));
                 let waited = patience.await.expect("it is not waited for").unwrap_err();
                 assert!(waited.kind() == io::ErrorKind::TimedOut && begun.elapsed() >= LINE_TIME, "{said}");

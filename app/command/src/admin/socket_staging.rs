@@ -34,7 +34,8 @@ pub(super) fn clear(path: &Path) {
     }
 }
 
-/// Returns whether an entry is a staging folder of this user, not a link, that a dead process left for the same socket.
+/// Returns whether an entry is a staging folder that a dead process of this user has left for the same socket. A
+/// symbolic link is not.
 fn is_left(entry: &Path, path: &Path) -> bool {
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
     process_of(entry, path).is_some_and(|process| !Path::new("/proc").join(process).exists())
@@ -62,7 +63,7 @@ mod tests {
     fn staging_folders_of_dead_processes_are_removed_and_nothing_else() {
         let room = std::env::temp_dir().join(format!("petstore-staging-{}", std::process::id()));
         let path = room.join("p.db.sock");
-        // Larger than any process id.
+        // These numbers are larger than any process id.
         let left = ["p.db.4194305.new", "p.db.12345678.new"];
         let alive = format!("p.db.{:07}.new", std::process::id());
         let others = [

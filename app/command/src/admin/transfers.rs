@@ -15,15 +15,15 @@ use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
 use crate::{migration_report, ndjson};
 
-/// The time limit of a write to the reader of an export that blocks no writer; it only keeps the file's log from being
-/// reset.
+/// The time limit of a write to the reader of an export that blocks no writer. Such an export only keeps the file's log
+/// from being reset.
 const REST_MAX: Duration = Duration::from_mins(5);
 
 /// The time for which an export of a store in memory may block writes.
 const HELD_MAX: Duration = Duration::from_secs(10);
 
-/// The number of records that an export or backup copies into memory at once, about 50 MB. No batch commits meanwhile,
-/// for about 50 ms. Larger stores are read from the file while the file is sound.
+/// The maximum number of records that an export or backup copies into memory at once. No batch commits during the copy,
+/// so this number bounds the wait of writers. A larger store is read from its file while the file is sound.
 const COPIED_MAX: u64 = 250_000;
 
 /// Runs imports and exports. They block, so each has its own thread.
@@ -65,7 +65,7 @@ impl BulkTransfers {
         say(&mut &*stream, &answer)
     }
 
-    /// Returns a permanent fault of the data file. No command may open the file then.
+    /// Fails if the data file has a permanent fault, because then no command may open the file.
     pub(super) fn check_file(&self) -> Result<(), String> {
         let checked = self.backend.file().map_or(Ok(()), |file| file.check());
         checked.map_err(|error| match error.kind() {
@@ -94,7 +94,8 @@ impl BulkTransfers {
                 return say(&mut &*stream, &AdminAnswer::CopyFile);
             }
             Ok(still) => {
-                // The rest takes longer than an answer may.
+                // The client waits for this answer with a time limit. Making the copy may take longer, so the answer is
+                // sent first.
                 say(&mut &*stream, &AdminAnswer::Ready)?;
                 let header = still.header();
                 if still.shop_len() > COPIED_MAX {
@@ -122,13 +123,14 @@ impl BulkTransfers {
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
-    /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits; a
-    /// large store without a file blocks writes meanwhile.
+    /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits. A
+    /// large store without a file blocks writes while it is sent.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
-        // A store with a lost file accepts no writes anyway.
+        // The time limit for blocked writes applies to a store in memory only: a store with a lost file accepts no
+        // writes, so an export from memory delays none.
         let held = self.backend.file().is_none().then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
@@ -203,7 +205,7 @@ fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_write_timeout(Some(LINE_TIME))
 }
 
-/// Writes an answer with one call: a server that is killed has sent all of it or nothing.
+/// Writes an answer with one call, so that a killed server has sent either the whole answer or nothing.
 fn say(output: &mut dyn Write, answer: &AdminAnswer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');

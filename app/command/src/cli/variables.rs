@@ -2,18 +2,19 @@
 
 use crate::settings::{INITIAL_KEY_VARIABLE, meant};
 
-/// Variables of clients that are no settings: the contract's examples use both, and `petstore events` reads the key.
+/// Variables of API clients, which are not settings. Examples in the contract use both of them, and `petstore events`
+/// reads them.
 const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
 
 /// The prefix of every variable of the petstore.
 const PREFIX: &str = "PETSTORE_";
 
-/// Returns a warning for each variable with our prefix that no command reads. It is probably a typing error, but an orchestrator
-/// may also set such variables, so it does not end the command.
+/// Returns a warning for each variable with our prefix that no command reads. Such a variable is probably a typing
+/// error, but an orchestrator may also set it on purpose, so it does not end the command.
 pub(super) fn unknown(command: &clap::Command) -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
     collect(command, &mut known);
-    // Without the prefix, which would make all of them similar.
+    // The names are compared without the prefix, because the common prefix would make all of them similar.
     let known: Vec<_> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();
     let mut warnings = vec![];
     let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());

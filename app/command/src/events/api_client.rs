@@ -56,7 +56,7 @@ pub(super) struct ApiClient {
     url: BaseUrl,
     authorization: HeaderValue,
     tls: Option<TlsConnector>,
-    /// The connection that is open between two requests.
+    /// The open connection, while no request uses it.
     sender: Option<SendRequest<Empty<Bytes>>>,
 }
 
@@ -123,7 +123,8 @@ async fn start(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unanswered(&error))?;
-    // This failure also ends the request in progress.
+    // If the connection fails, the request in progress fails too and reports the error, so the result of this task is
+    // not read.
     tokio::spawn(connection);
     Ok(sender)
 }

@@ -15,8 +15,8 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the next wait: between one half and the whole of its step, selected by the noise, so that the clients of
-    /// one server do not reconnect together.
+    /// Returns the next wait. The noise selects a value between one half and the whole of the current step, so that the
+    /// clients of one server do not reconnect together.
     pub(super) fn next(&mut self, noise: u64) -> Duration {
         let step = FIRST.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(MAX);
         self.failures = self.failures.saturating_add(1);

@@ -18,7 +18,8 @@ use crate::failure::Failure;
 /// The wait between two looks at the file.
 const POLL: Duration = Duration::from_millis(250);
 
-/// The positions that one page covers: it bounds the memory and the time for which the log of the file is held.
+/// The maximum number of positions that one page covers. It bounds the memory of a page, and the time for which a read
+/// keeps the write-ahead log of the file from being reset.
 const PAGE: u64 = 1_000;
 
 /// Prints the events of a file, until the limit is reached or standard output is closed.
@@ -61,7 +62,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Returns the extent of the log, and the events of a range that pass.
+/// Returns the bounds of the log, and the events between two positions that pass the filter.
 fn read(
     log: &mut EventFile,
     after: Position,

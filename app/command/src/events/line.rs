@@ -8,7 +8,8 @@ use crate::terminal::{visible_json, visible_line};
 /// The number of characters of a value that are shown: names are shown whole, descriptions are not.
 const VALUE_MAX: usize = 102;
 
-/// Returns an event as a line of JSON, as the server wrote it, but for characters that a terminal acts on.
+/// Returns an event as a line of JSON, as the server wrote it, except that characters on which a terminal acts are
+/// escaped.
 pub(super) fn json(event: &ReceivedEvent) -> String {
     // Line ends occur only between the tokens of a JSON text.
     let line = event.json.get().replace(['\n', '\r'], " ");

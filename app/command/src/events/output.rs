@@ -22,7 +22,7 @@ impl Output {
         Self { is_json, left: limit, last_printed: None }
     }
 
-    /// The number of events that may be requested, at most `max`.
+    /// The number of events to request next: as many as are still to be printed, at most `max`.
     pub(super) fn wanted(&self, max: u64) -> u64 {
         self.left.map_or(max, |left| left.min(max))
     }
@@ -38,7 +38,7 @@ impl Output {
         Ok(if self.left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// A failure of this source, with the place to continue at.
+    /// A failure of this source. The message has the id after which the command can continue.
     pub(super) fn failure(&self, source: &str, why: &str) -> Failure {
         let last = self.last_printed.as_ref();
         let last = last.map(|id| format!(" (the last event printed was {id})")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A page of events as a server sends it, and the errors in its place.
+//! A page of events as a server sends it, and the errors that a server sends instead.
 
 use std::fmt;
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Members {
 pub(super) enum Refusal {
     /// The request may succeed later: after this time, if the server named one.
     Later { why: String, after: Option<Duration> },
-    /// The place to continue after is not in the log.
+    /// The log does not have the event after which the page should begin.
     Expired { why: String },
     /// Another attempt would be refused in the same way.
     Final { why: String },

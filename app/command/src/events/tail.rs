@@ -16,7 +16,7 @@ use crate::terminal::notify;
 /// The time for which the server is asked to wait for an event: the longest that the API allows.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The time limit of an answer: that wait, and time for the answer itself.
+/// The time limit of an answer: the wait of the server, and time for the answer itself.
 const ANSWER_TIME: Duration = WAIT.saturating_add(Duration::from_secs(15));
 
 /// The largest page that the API allows.
@@ -49,7 +49,8 @@ impl Tail {
             let is_early = page.events.is_empty() && !page.has_more && asked.elapsed() < WAIT / 2;
             after = page.reached.unwrap_or(after);
             if is_early {
-                // The server has ended the wait: it stops, or its log has begun a new epoch.
+                // The server has ended the wait early, because it stops or because its log has begun a new epoch. A
+                // pause keeps this loop from sending requests without interruption.
                 sleep(reader.pause()).await;
             }
         }
@@ -89,7 +90,8 @@ impl Reader {
         let mut is_lost = false;
         loop {
             let (why, after) = match self.client.get(&format!("/events?{query}"), ANSWER_TIME).await {
-                // A wrong URL is reported at once. A server that has answered before is waited for.
+                // If the first request fails, the URL may be wrong, so the failure is reported at once. A server that
+                // has answered before is tried again.
                 Err(error) if error.is_permanent || !self.has_answered => {
                     return Err(self.failure(&error.why));
                 }
@@ -124,7 +126,7 @@ impl Reader {
         self.backoff.next(SystemEntropy::number().unwrap_or_default())
     }
 
-    /// A failure with the server, and with the place to continue at.
+    /// A failure of this server. The message has the id after which the command can continue.
     fn failure(&self, why: &str) -> Failure {
         self.output.failure(&self.client.url().to_string(), why)
     }

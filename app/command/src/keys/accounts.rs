@@ -32,7 +32,8 @@ impl PlanArgs {
     pub(super) fn choice(&self) -> Result<Option<PlanChoice>, Failure> {
         let plan = self.plan.or(self.minute.map(|_| PlanName::Enterprise));
         let choice = plan.map(|plan| PlanChoice { plan, minute: self.minute, day: self.day });
-        // A fault of the command line is reported here already, as a usage fault.
+        // An invalid combination of options is reported before the server is asked, with the exit code of a usage
+        // fault.
         choice.map(PlanChoice::plan).transpose().map_err(Failure::usage)?;
         Ok(choice)
     }

@@ -18,7 +18,7 @@ use crate::terminal::print;
 use crate::terminal::print_once;
 use crate::terminal::{visible, visible_json};
 
-/// The display order behind the command's own flags.
+/// A display order that lists these options after the command's own.
 const LAST: usize = 40;
 
 /// The options that select the store, and the form of the output.
@@ -82,7 +82,7 @@ impl StoreTarget {
         ))
     }
 
-    /// Prints once that no server was asked: the operator may have expected one.
+    /// Prints once that the command opened the file directly, because the operator may have expected a running server.
     fn tell_that_none_answers(&self, socket: &Path) {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
@@ -91,7 +91,8 @@ impl StoreTarget {
         });
     }
 
-    /// A hint if a server without a file runs in this folder: its socket has another name.
+    /// A hint for an operator in whose folder a server with a store in memory runs: the socket of such a server has
+    /// another name.
     fn hint(&self) -> &'static str {
         let in_memory = Db::Memory.admin_socket();
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;

@@ -10,10 +10,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Lines that may wait. Further lines are dropped and counted, as are lines that cannot be written.
+/// Maximum number of queued lines. Further lines are dropped and counted, as are lines that cannot be written.
 const LINES_MAX: usize = 8_192;
 
-/// The time that the end of the process waits for the last lines to be written.
+/// The maximum time for which a process that ends waits for its last lines to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Sink {
@@ -31,7 +31,7 @@ struct Lines {
 impl Sink {
     /// Starts the thread. `lost` makes the line that reports a number of dropped lines.
     pub(super) fn to_standard_error(lost: impl Fn(u64) -> String + Send + 'static) -> Self {
-        // tokio's channel allocates as it fills; std's allocates its whole capacity at once.
+        // A channel of tokio allocates memory as it fills; a channel of std allocates its whole capacity at once.
         let (sender, mut lines) = channel(LINES_MAX);
         let (alive, done) = sync_channel(0);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -40,7 +40,7 @@ impl Sink {
             write_all(&mut lines, &mut io::stderr(), &counted, lost);
             drop(alive);
         };
-        // Without the thread there is no log, but the server still serves.
+        // If the thread cannot be started, nothing is logged, but the server still serves.
         let _ = thread::Builder::new().name("petstore-log".to_owned()).spawn(writer);
         Self { lines: Mutex::new(Some(Lines { sender, done })), dropped }
     }
@@ -145,7 +145,7 @@ mod tests {
         format!("{lost} lost\n")
     }
 
-    /// Returns the text that a disk with this much room accepts of a batch of lines, and the number of lost lines.
+    /// Writes a batch of lines to a disk. Returns the text that the disk accepted, and the total number of lost lines.
     fn after(disk: &mut Disk, dropped: &AtomicU64, lines: &[&str]) -> (String, u64) {
         let (sender, mut receiver) = channel(LINES_MAX);
         for line in lines {
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_line_after_a_partial_line_begins_on_a_new_line() {
-        /// Accepts four bytes, once.
+        /// An output that accepts four bytes of the first write, then fails twice, then accepts everything.
         struct Torn(Vec<Vec<u8>>);
         impl Write for Torn {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                // Then it fails twice: for the rest of the line and for the next line.
+                // The second write is the rest of the first line, and the third write is the second line. Both fail.
                 if (1..3).contains(&self.0.len()) {
                     self.0.push(Vec::new());
                     return Err(io::ErrorKind::StorageFull.into());
@@ -200,7 +200,7 @@ mod tests {
             }
         }
         let (sender, mut receiver) = channel(LINES_MAX);
-        // Longer than one write, so that the next line is written separately.
+        // Each line is longer than the largest single write, so that the next line is written separately.
         let long = format!("{}\n", "x".repeat(64 * 1024));
         for line in [&long, &long, "next\n"] {
             sender.try_send(line.to_owned()).unwrap();

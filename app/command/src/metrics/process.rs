@@ -25,10 +25,11 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Reads them from /proc.
+    /// Reads the statistics from /proc.
     pub(super) fn read() -> Self {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name is in parentheses and may contain any character; the fields after it start with the third.
+        // The second field, the name, is in parentheses and may contain any character. So the text behind the last
+        // parenthesis is split, and begins with the third field.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let field = |number: usize| -> f64 {
             fields.get(number - 3).and_then(|text| text.parse().ok()).unwrap_or_default()

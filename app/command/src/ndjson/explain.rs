@@ -1,4 +1,4 @@
-//! Explanations of faulty lines. Slow: it runs once, for the line that ends an import.
+//! Explanations of faulty lines. An explanation is slow to make, but is made only for the line that ends an import.
 
 use serde_json::error::Category;
 use serde_json::{Error, Value};

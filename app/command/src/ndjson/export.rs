@@ -76,7 +76,7 @@ pub(crate) fn export(store: &dyn Bulk, output: &mut dyn Write) -> Result<u64, St
 /// A function that takes the rows of a data file.
 pub(crate) type RowSink<'s> = dyn FnMut(Row) -> Result<(), StoreError> + 's;
 
-/// Writes the lines of a data file as of one moment, which `read` reads.
+/// Writes the lines of a data file. `read` passes all rows of the file to a sink, as of one moment.
 pub(crate) fn export_snapshot(
     file: &Path,
     read: impl FnOnce(&mut RowSink<'_>) -> Result<Header, StoreError>,
@@ -109,7 +109,7 @@ pub(crate) fn export_snapshot(
     }
 }
 
-/// The failure of the output.
+/// The failure if the output cannot be written.
 pub(crate) fn unwritten(error: &io::Error) -> Failure {
     Failure::because(format!("cannot write the lines: {error}"))
 }

@@ -29,7 +29,8 @@ pub(crate) const END_LINE: &[u8] = b"\n";
 pub(crate) enum End {
     /// The end of the input.
     OfInput,
-    /// [`END_LINE`]: a peer may disconnect at any time, and a part of a shop must not be imported.
+    /// [`END_LINE`]. A peer may disconnect at any time, so the end of the input does not prove that the shop is
+    /// complete.
     EndLine,
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn import(
     let lines = add_all(&mut *import, lines, end, rename_collisions, progress)?;
     match import.finish() {
         Ok(renamed) => Ok(Imported { lines, renamed }),
-        // Each line is a row.
+        // Each line is one row, so the number of the row is the number of its line.
         Err(ImportError::Contradiction { row, why } | ImportError::Namesake { row, why }) => {
             Err(ImportFailure::Nothing(format!("line {row}: {why}")))
         }

@@ -36,7 +36,8 @@ impl Sandbox for StoreSandbox {
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError> {
         let (state, back_from) = self.clock.change(change);
         if let Some(went) = back_from {
-            // With the clock set back, windows of later times would count against both old and new requests.
+            // Usage is counted in windows of the clock's time. After the clock went back, usage in windows of the
+            // former time would count against new requests.
             self.store.forget_usage().inspect_err(|_| self.clock.restore(went))?;
         }
         Ok(state)

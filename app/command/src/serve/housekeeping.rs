@@ -17,11 +17,13 @@ use crate::store::Backend;
 /// interval, which must be less than a second.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
-/// The limit for windows and bans in the future at the start. A clock that steps back grants nothing, but after a clock
-/// that was years ahead, as with an empty battery, accounts would be locked out for years.
+/// Usage and bans that are dated further ahead than this are forgotten at the start. Shorter differences are kept, so
+/// that a clock that steps back grants no requests. Longer ones come from a clock that was wrong, such as one with an
+/// empty battery, and could lock accounts out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// A clock that shows an earlier time than this program's release is wrong: 2026-11-01, since 1970.
+/// 2026-11-01, as the time since 1970. A clock that shows an earlier time is wrong, because this program did not exist
+/// then.
 const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
 
 /// Forgets usage and bans that a clock in the future recorded, unless the present clock is wrong, as on a machine that
@@ -75,7 +77,8 @@ pub(super) async fn watch_store(
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
-        // The error of a journal is kept in the store, and the health check reports a call that hangs.
+        // The result is not needed: the store keeps an error of the journal, and the health check reports a call that
+        // hangs.
         let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
         let why = backend.disk_fault();
@@ -96,7 +99,7 @@ pub(super) async fn watch_store(
         }
         let now = backend.log_fault();
         if now != fault {
-            // No change is refused yet, so nothing else would log it.
+            // A log that grows does not make any change fail, so no other message reports this fault.
             match &now {
                 Some(fault) => {
                     log.error(&format!("the -wal is not checkpointed and grows; no change is lost: {fault}"));

@@ -34,7 +34,7 @@ impl Db {
         }
     }
 
-    /// Refuses a file that a command would write under a spelling of `memory` or a URI, as [`Db::parse`] does.
+    /// Refuses a target file whose name is a spelling of `memory` or a URI, for the same reason as [`Db::parse`].
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
         let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {

@@ -25,7 +25,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Parses decimal digits only: Rust's integers accept a sign.
+/// Parses decimal digits only, because Rust's parser of integers also accepts a sign.
 fn port_number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -139,13 +139,14 @@ pub(crate) fn host(text: &str) -> Result<HostName, String> {
     host.ok_or_else(|| "expected a host without a port, such as pets.example".to_owned())
 }
 
-/// Returns the host of a public URL in canonical form: only the characters of host names in use, not all of RFC 3986.
+/// Returns the host of a public URL in canonical form. Only characters of actual host names are accepted, and not all
+/// that RFC 3986 permits.
 fn written_host(text: &str) -> Option<String> {
     let host = text.to_ascii_lowercase();
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match address.map(str::parse::<Ipv6Addr>) {
-        // An IPv4-mapped address has two spellings in use: it stays as it is.
+        // An IPv4-mapped address has two common spellings, so it is kept as it was written.
         Some(Ok(address)) if address.to_ipv4_mapped().is_none() => Some(format!("[{address}]")),
         Some(address) => address.is_ok().then_some(host),
         None => (!host.is_empty() && host.bytes().all(is_name)).then_some(host),

@@ -19,8 +19,9 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    /// Refuses a file that cannot be read a second time: a pipe is empty by then, and a server that waits for it
-    /// handles no signal. The fault of a folder is reported by the read itself.
+    /// Refuses to read a file again at a reload if it is not a regular file. After the first read a pipe is empty, and
+    /// a server that waited for its next byte would handle no signal. A folder passes this check, because reading it
+    /// fails with a clear error.
     pub(crate) fn check(self, file: &Path) -> io::Result<()> {
         const NO_FILE: &str = "it is not a regular file, so a reload cannot read it again";
         let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
@@ -73,7 +74,8 @@ impl SettingsFile {
         Ok(Self { path: path.to_owned(), entries })
     }
 
-    /// The entry of a setting; none where its text is empty, which counts as not set.
+    /// Returns the entry of a setting; none if the file has none, or an entry with an empty text, which counts as not
+    /// set.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key && !entry.is_unset())
     }

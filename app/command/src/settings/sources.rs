@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The flag that names the settings file.
 const CONFIG: &str = "config";
 
-/// The arguments of the process, and the function that declares its commands. A reload reads the same line again.
+/// The arguments of the process, and the function that declares its commands. A reload parses the same arguments again.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
     pub(crate) arguments: Vec<OsString>,
@@ -35,7 +35,8 @@ impl CommandLine {
     pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
         let Self { arguments, declare } = self;
         check_environment(&declare())?;
-        // Declared again for each use: a clone would be the largest allocation of an idle server.
+        // The command is declared again for each use, because a clone would be the largest allocation of an idle
+        // server.
         let (arguments, bare) = match without_empty_variables(declare()).try_get_matches_from(arguments) {
             Ok(bare) => (arguments.clone(), bare),
             Err(fault) => {
@@ -67,7 +68,7 @@ impl CommandLine {
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
-        // The same word may be the value of a flag before it is the name of the command.
+        // The same word may occur as the value of a flag before it occurs as the name of the command.
         let is_complete = |end: &usize| declare().try_get_matches_from(&arguments[..*end]).is_ok();
         let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
         let at = named.filter(|at| *at > 0).find(is_complete)?;
@@ -205,8 +206,8 @@ pub(crate) fn value_of(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }
 
-/// Removes the variables that are empty from the settings of a command and its subcommands. Applied last, because a
-/// setting is recognised by its variable.
+/// Removes the empty variables from the settings of a command and its subcommands. Must be the last change of a
+/// command, because other functions recognise a setting by its variable.
 fn without_empty_variables(command: Command) -> Command {
     let is_empty = |setting: &Arg| {
         let variable = setting.get_env().and_then(|name| name.to_str());
@@ -246,7 +247,8 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
             Some(value) => {
                 judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
             }
-            // An empty list means "not set", unless the setting has a default: then the intent is unclear.
+            // An empty list means "not set". It is refused for a setting with a default, because it could mean either
+            // the default or no value at all.
             None if setting.get_value_delimiter().is_some() && setting.get_default_values().is_empty() => {}
             None => judge(setting, "").map_err(|why| fault(&format!("[]: {why}")))?,
         }
@@ -260,7 +262,7 @@ fn is_name(setting: &Arg) -> bool {
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
-/// A wrong value as it may be shown: the user part of a URL may contain a password.
+/// A wrong value in a form that may be shown: without the user part of a URL, which may contain a password.
 fn shown(value: &str) -> Cow<'_, str> {
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
         Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),

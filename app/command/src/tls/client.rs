@@ -45,8 +45,9 @@ pub(crate) fn connect(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Accepts any certificate. The health check sends no secret, the certificate is issued for the public name and not for
-/// this address, and the file may already hold a renewed certificate that the server has not loaded.
+/// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway: that is issued
+/// for the public name and not for this address, and the file may already hold a renewed certificate that the server
+/// has not loaded.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

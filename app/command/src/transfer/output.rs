@@ -9,7 +9,7 @@ use petstore_sqlite::PartialFile;
 use crate::files::MOUNTED;
 use crate::terminal::Lines;
 
-/// The output. A file is written under another name beside it, and renamed at the end.
+/// The output of an export. A file is written under a temporary name beside its path, and renamed at the end.
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     file: Option<PartialFile>,
@@ -30,7 +30,7 @@ impl Output {
     }
 
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // A symbolic link is followed; its target has its own mode.
+        // A symbolic link is followed, and the mode of its target is kept.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let permissions = match fs::metadata(&target) {
             Ok(found) if found.is_file() => Some(found.permissions()),
@@ -38,7 +38,7 @@ impl Output {
             Ok(_) => {
                 return Ok(Self::unnamed(OpenOptions::new().write(true).open(&target)?));
             }
-            // Only this user may read it: the shop's data may be confidential.
+            // A new file is readable by this user only, because the shop's data may be confidential.
             Err(_) => None,
         };
         let part = PartialFile::begin(&target)?;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 /// Lines between two reports.
 const PROGRESS: u64 = 10_000;
 
-/// Progress reports on a terminal only.
+/// Reports progress, but only on a terminal.
 pub(super) struct Progress {
     done: &'static str,
     is_watched: bool,

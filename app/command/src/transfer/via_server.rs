@@ -14,7 +14,7 @@ use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, 
 use crate::failure::Failure;
 use crate::ndjson::{END_LINE, ImportFailure, unwritten};
 
-/// Sends lines to a server, which imports all or none. `fault` makes the failure of reading them.
+/// Sends lines to a server, which imports all or none. `fault` converts an error of reading the input.
 pub(super) fn import(
     mut server: UnixStream,
     input: impl Read,
@@ -76,7 +76,7 @@ pub(super) fn export(
     loop {
         line.clear();
         let read = answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
-        // The answer in the protocol's form ends the lines.
+        // The server's answer follows the last line of the export.
         if read == 0 || line.starts_with(b"{\"answer\"") {
             break;
         }
@@ -95,9 +95,9 @@ pub(super) fn export(
     }
 }
 
-/// The result of asking a server for a backup.
+/// The result of a request for a backup.
 pub(super) enum Asked {
-    /// The server has sent it.
+    /// The server has sent the backup.
     Came(Copied),
     /// The client copies the file itself.
     CopyFile,
@@ -110,7 +110,7 @@ pub(super) fn backup(
     source: &Path,
     target: &Path,
 ) -> Result<Asked, Failure> {
-    // A server that cannot be asked does not prove the file faulty.
+    // A server that cannot be asked does not prove that the file is faulty, so the client copies the file itself.
     let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
         return Ok(Asked::CopyFile);
     };
@@ -163,7 +163,7 @@ fn in_doubt(why: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// The result of an import whose server is ready, answers this after all lines, and disconnects.
+    /// The result of an import whose server is ready, sends this answer after all lines, and then disconnects.
     fn import_answered(last: &[u8]) -> Result<u64, Failure> {
         let (client, mut server) = UnixStream::pair().unwrap();
         let last = last.to_vec();

@@ -211,7 +211,7 @@ async fn a_key_that_is_lifted_between_decision_and_record_stays_lifted() {
     let shop = Shop::new();
     let (secret, id) = shop.banned_key().await;
     shop.clock.turn(1);
-    // Another node lifts the key's ban, and does not know of the ban that waits here.
+    // Another node lifts the key's ban. That node does not know of the ban that waits in this node's queue.
     run(&*shop.store, LiftBan { id, now: shop.clock.now() }, shop.clock.now()).await.unwrap().unwrap();
     shop.clock.turn(60);
     shop.call(&secret).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_store_that_is_down_is_tried_again_after_pauses_that_double() {
     assert_eq!(shop.record_bans(46).await.recorded, 0, "it is not time yet");
     assert_eq!(shop.record_bans(47).await.recorded, 1);
     assert!(shop.recorded(id).await.is_some());
-    // The next failure begins with the shortest pause.
+    // After a success, the first failure is followed by the shortest pause again.
     shop.banned_key().await;
     shop.writes.set(Health::Down);
     assert!(shop.record_bans(48).await.failed.is_some());

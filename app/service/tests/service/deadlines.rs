@@ -225,7 +225,8 @@ async fn a_write_that_hangs_is_indeterminate_in_time_and_one_that_did_not_begin_
     assert_eq!(failure(created), StoreErrorKind::Indeterminate);
     let removed = ends_after(STORE, hung.delete_pet(PetId::FIRST, Precondition::None)).await;
     assert_eq!(failure(removed), StoreErrorKind::Indeterminate);
-    // Under an idempotency key the records are counted first, so nothing was written if that call hangs.
+    // A request under an idempotency key first counts the stored answers. This call hangs, so nothing was written, and
+    // the error is `Unavailable` rather than `Indeterminate`.
     let key = IdempotencyKey::parse(b"k").unwrap();
     let request = IdempotentRequest { account: AccountId::FIRST, key: &key, body: b"{}" };
     for _ in 0..2 {

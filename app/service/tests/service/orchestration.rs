@@ -37,14 +37,14 @@ async fn a_busy_store_is_the_callers_to_try_again() {
     let service = service(Ports { transactor: Arc::new(transactor), ..ports() });
     let failed = service.create_category(category("Dogs"), None).await;
     assert_eq!(failed, Err(Failure::Store(busy())));
-    // Under a key too, and the key is free again afterwards.
+    // A busy store is reported under an idempotency key too.
     let key = IdempotencyKey::parse(b"k").unwrap();
     let retry = IdempotentRequest { account: AccountId::FIRST, key: &key, body: b"{}" };
     let failed = service.create_category(category("Dogs"), Some(retry)).await;
     assert_eq!(failed, Err(Failure::Store(busy())));
 }
 
-/// Answers once the test allows it.
+/// A transactor that answers when the test permits it.
 struct Gated {
     store: MemoryStore,
     gate: tokio::sync::Semaphore,
@@ -100,8 +100,7 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let address = refusing.admit_address(HERE, Cost::One, now()).await;
     assert_eq!(address.unwrap_err(), down());
 
-    // The substitute quotas count with the same limits, so no request is unlimited. `leave` releases a place where the
-    // request has entered.
+    // The substitute quotas count with the same limits, so no request is unlimited.
     let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(MemoryStore::new()));
     let counting = service(Ports { quotas: Arc::new(broken()), on_quota_outage, ..ports() });
     let secret = counting.create_key(new_key()).await.unwrap().secret;

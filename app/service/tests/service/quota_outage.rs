@@ -1,4 +1,4 @@
-//! A quota store that is down: the circuit breaker, and the places of requests that it never judged.
+//! A quota store that is down: the circuit breaker, and requests that end before the store has judged them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ async fn secret(service: &Service) -> ApiKey {
     service.create_key(new_key()).await.unwrap().secret
 }
 
-/// Sends one request, and releases its place.
+/// Sends one request, and ends it if it was admitted.
 async fn ask(service: &Service, secret: &ApiKey) -> Result<(), StoreError> {
     match service.admit(call(secret)).await {
         Ok(_admission) => Ok(()),
@@ -104,7 +104,7 @@ async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_second_and_the
     }
     assert_eq!(quotas.calls(), 0);
 
-    // A probe that fails: another second.
+    // A probe that fails keeps the circuit open for another second.
     advance(Duration::from_secs(1)).await;
     assert!(ask(&service, &secret).await.is_err() && ask(&service, &secret).await.is_err());
     assert_eq!(quotas.calls(), 1);

@@ -29,7 +29,7 @@ pub(crate) fn entropy() -> Arc<dyn Entropy> {
     Arc::new(entropy)
 }
 
-/// The ports of a memory store; a test puts its mock in the place of one.
+/// The ports of a memory store. A test replaces some of them by mocks.
 pub(crate) fn ports() -> Ports {
     Ports::of_one_store(
         Arc::new(MemoryStore::new()),
@@ -60,7 +60,7 @@ pub(crate) fn call(key: &ApiKey) -> Call<'_> {
     Call { key: key.as_bytes(), address: HERE, cost: Cost::One, now: now() }
 }
 
-/// Measures in tokio's time, which a test can pause.
+/// A timer that measures tokio's time, which a test can pause.
 struct TokioTimer(Instant);
 
 impl Timer for TokioTimer {

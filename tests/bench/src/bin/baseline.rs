@@ -1,8 +1,9 @@
 //! Bare hyper that answers a constant: the lower bound of the cost of these bytes on hyper.
 //!
-//! `baseline PORT ANSWER`: the file holds an answer as it came over the wire, head and body. Every request is
-//! answered with its headers and its body; `Date` and `Content-Length` are hyper's own. One thread, the same
-//! options as the petstore's, the request's header map reused for the answer, static names and values.
+//! `baseline PORT ANSWER`: the file ANSWER holds an answer, head and body, as the petstore sent it. Every request gets
+//! an answer with the headers and the body of that file; hyper sets `Date` and `Content-Length`. As in the petstore,
+//! there is one thread with the same options, and the answer reuses the header map of the request, with static names
+//! and values.
 
 use std::convert::Infallible;
 use std::error::Error;

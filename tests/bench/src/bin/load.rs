@@ -1,9 +1,8 @@
 //! A load generator for one core: keep-alive connections, one request at a time on each, every status checked.
 //!
-//! Prints one line of `name=value`. Without `--rate` a connection sends its next request as soon as the last
-//! one is answered (closed loop). With it, requests have fixed times, whether or not the server keeps up (open
-//! loop): the latency of a request that waited for its connection counts from its due time, so that a stall is
-//! not left out.
+//! Prints one line of `name=value`. Without `--rate` a connection sends its next request as soon as the last one is
+//! answered (closed loop). With `--rate`, requests have fixed times, even if the server does not keep up (open loop):
+//! the latency of a request that waited for its connection counts from its due time, so that a stall is not left out.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -204,7 +203,8 @@ async fn pages(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(std::fs::read_to_string(file)?.lines().map(str::to_owned).collect())
 }
 
-/// The paths of all pages of the list, by following its links; at most as many as these pets need.
+/// Returns the paths of all pages by following the links of the list, at most as many pages as this number of pets
+/// needs.
 async fn walk(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
     let (base, key, mut answer) = (&options.base_path, &options.key[0], vec![0; ANSWER_MAX]);

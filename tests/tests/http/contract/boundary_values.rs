@@ -30,11 +30,11 @@ fn bodies(operation: &Operation) -> Vec<ValidRequest> {
     let schema = document::resolved(content.schema);
     let mut requests = Vec::new();
     for (name, rule) in schema["properties"].as_object().expect("a body is an object") {
-        // The id must equal the one in the path.
+        // The id is left out, because it must equal the id in the path.
         for value in boundary_values(rule).into_iter().filter(|_| name != "id") {
             let request =
                 ValidRequest::of(operation).with_body(with_member(example, name, value).to_string());
-            // A pet without free units, so that the largest delivery does not raise its stock too far.
+            // The pet has no free units, so that the largest adjustment does not raise its stock above the maximum.
             let request = if name == "delta" { request.with_id(&SOLD_OUT_PET.to_string()) } else { request };
             requests.push(request);
         }
@@ -45,7 +45,7 @@ fn bodies(operation: &Operation) -> Vec<ValidRequest> {
 fn queries(operation: &Operation) -> Vec<ValidRequest> {
     let mut requests = Vec::new();
     for Parameter { name, schema, .. } in operation.parameters.iter().filter(|one| one.place == "query") {
-        // A cursor has more rules than a schema can express.
+        // The cursor is left out, because it has more rules than a schema can express.
         for value in boundary_values(schema).iter().filter(|_| *name != "cursor") {
             requests.push(
                 ValidRequest::of(operation).with_query(&format!("{name}={}", encoded(&written(value)))),
@@ -68,7 +68,7 @@ fn boundary_values(schema: &'static Value) -> Vec<Value> {
             ("nullable", _) => found.push(Value::Null),
             ("items", _) => found.extend(boundary_values(rule).into_iter().map(|value| json!([value]))),
             ("maxItems", Some(most)) => {
-                // A pattern has no boundary values, so such an item has an example.
+                // A pattern has no boundary values, so a schema with a pattern must have an example.
                 let item = boundary_values(&schema["items"]).into_iter().next();
                 let item = item.unwrap_or_else(|| schema["items"]["example"].clone());
                 found.push(json!(vec![item; length(most)]));

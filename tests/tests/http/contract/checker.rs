@@ -9,7 +9,8 @@ use super::schema;
 use super::valid_request::written;
 use crate::harness::Answer;
 
-/// Headers that any answer may have and no operation documents: the connection's, the body's, the browser's.
+/// Headers that any answer may have, and that no operation documents because the connection, the body or the browser
+/// needs them.
 const TRANSPORT: [&str; 8] = [
     "access-control-allow-origin",
     "access-control-expose-headers",
@@ -21,10 +22,12 @@ const TRANSPORT: [&str; 8] = [
     "x-content-type-options",
 ];
 
-/// The headers of a deprecation: expected on every answer that documents them, although none is marked as required.
+/// The headers of a deprecation. They are expected on every answer that documents them, although the document does not
+/// mark them as required.
 const DEPRECATION: [&str; 3] = ["deprecation", "sunset", "link"];
 
-/// The answers seen so far. It collects faults rather than stopping at the first: they often explain each other.
+/// The answers seen so far, and their faults. The test does not stop at the first fault, because faults often explain
+/// each other.
 #[derive(Default)]
 pub(super) struct Checker {
     /// Statuses, codes and headers, in the text form of `Facts`.
@@ -135,7 +138,8 @@ impl Checker {
         self.finish_without_coverage();
     }
 
-    /// The examples that were never answered, or neither sent nor answered.
+    /// The examples of answers that were never answered, and the examples of schemas that were neither sent nor
+    /// answered.
     fn unproven_examples(&self) -> Vec<String> {
         let mut unproven = Vec::new();
         for operation in document::operations() {

@@ -19,13 +19,13 @@ const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "
 pub(super) struct Operation {
     pub(super) id: &'static str,
     pub(super) method: String,
-    /// The template, without the base path.
+    /// The path template, without the base path.
     pub(super) path: &'static str,
     pub(super) deprecated: bool,
     pub(super) parameters: Vec<Parameter>,
-    /// Its request body by media type; empty if it takes none.
+    /// The request bodies by media type; empty if the operation takes none.
     pub(super) bodies: Vec<Content>,
-    /// Its answers by status.
+    /// The answers by status.
     pub(super) answers: BTreeMap<u16, Documented>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Parameter {
 
 /// An answer that the document describes.
 pub(super) struct Documented {
-    /// Its name among the components, if it is defined there.
+    /// The name of the answer among the components, if it is defined there.
     pub(super) component: Option<&'static str>,
     pub(super) headers: Vec<Header>,
     /// None for an answer without a body.
@@ -49,12 +49,12 @@ pub(super) struct Documented {
 
 /// A header of an answer.
 pub(super) struct Header {
-    /// In lower case.
+    /// The name in lower case.
     pub(super) name: String,
     pub(super) required: bool,
     pub(super) schema: &'static Value,
     pub(super) example: &'static Value,
-    /// Its name among the components.
+    /// The name of the header among the components.
     pub(super) component: &'static str,
 }
 
@@ -123,13 +123,13 @@ pub(super) fn resolved(part: &'static Value) -> &'static Value {
     resolved(target)
 }
 
-/// The component's name at the end of a reference; none if this is no reference.
+/// The component's name at the end of a reference; none if the value is not a reference.
 pub(super) fn name_of(part: &'static Value) -> Option<&'static str> {
     text(part.get("$ref")?).rsplit('/').next()
 }
 
 impl Operation {
-    /// The status of its success; each operation has exactly one.
+    /// The status of the operation's success. Each operation has exactly one.
     pub(super) fn success(&self) -> u16 {
         let mut successes = self.answers.keys().filter(|status| **status < 300);
         let success = *successes.next().unwrap_or_else(|| panic!("{} never succeeds", self.id));
@@ -137,22 +137,22 @@ impl Operation {
         success
     }
 
-    /// Returns whether it has a parameter of this name.
+    /// Returns whether the operation has a parameter of this name.
     pub(super) fn takes(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|one| one.name == parameter)
     }
 
-    /// Returns whether it takes a body.
+    /// Returns whether the operation takes a body.
     pub(super) fn takes_body(&self) -> bool {
         !self.bodies.is_empty()
     }
 
-    /// Returns whether it acts on one resource, whose id is in its path.
+    /// Returns whether the operation acts on one resource, whose id is in the path.
     pub(super) fn names_resource(&self) -> bool {
         self.path.contains('{')
     }
 
-    /// Returns whether it answers with a stream.
+    /// Returns whether the operation answers with a stream.
     pub(super) fn is_stream(&self) -> bool {
         self.answers[&self.success()]
             .content
@@ -160,7 +160,7 @@ impl Operation {
             .is_some_and(|one| one.media_type == "text/event-stream")
     }
 
-    /// Returns whether it answers with a page of a list.
+    /// Returns whether the operation answers with a page of a list.
     pub(super) fn is_list(&self) -> bool {
         self.takes("cursor")
     }
@@ -173,7 +173,7 @@ impl Documented {
         examples.filter_map(|example| example.value["code"].as_str())
     }
 
-    /// Returns whether it may have this header, named in lower case.
+    /// Returns whether the answer may have this header, named in lower case.
     pub(super) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.name == name)
     }
@@ -240,7 +240,7 @@ fn read_examples(examples: &'static Value) -> Vec<Example> {
     members(examples).map(|(name, example)| Example { name, value: &resolved(example)["value"] }).collect()
 }
 
-/// The members of an object; none if the value is no object.
+/// The members of an object; none if the value is not an object.
 fn members(value: &'static Value) -> impl Iterator<Item = (&'static str, &'static Value)> {
     value.as_object().into_iter().flatten().map(|(name, member)| (name.as_str(), member))
 }

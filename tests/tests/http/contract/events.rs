@@ -11,7 +11,7 @@ use super::document;
 use super::stock::{self, EMPTY_CATEGORY};
 use super::valid_request::{ValidRequest, written};
 
-/// Reads the event of each example. The stock has the events of its own history; the others follow it here.
+/// Reads the event of each example. Most of them are events of the stock; this function causes the others.
 pub(super) fn provoke(checker: &mut Checker) {
     let (shop, client) = stock::open();
     assert_eq!(client.delete(&format!("/v1/categories/{EMPTY_CATEGORY}")).status, 204);
@@ -37,7 +37,7 @@ pub(super) fn provoke(checker: &mut Checker) {
     assert_eq!(shown, EventKind::ALL.iter().map(ToString::to_string).collect());
     for example in examples {
         let request = ValidRequest::of(operation).with_id(&written(&example.value["id"]));
-        // The events of a key are for its account alone.
+        // Events about a key are visible to its account only.
         let is_private = written(&example.value["type"]).starts_with("key.");
         let reader = if is_private { &owner } else { &client };
         checker.expect_example(operation, &request.send(reader), example.name);

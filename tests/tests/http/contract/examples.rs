@@ -43,7 +43,8 @@ pub(super) fn faults() -> Vec<String> {
     found
 }
 
-/// The schemas that have an example although an answer has its own, and the schemas without any example.
+/// The schemas whose example is misplaced. A schema that an answer has as its body must have no example, because the
+/// answer has one; every other schema must have one.
 pub(super) fn misplaced() -> Vec<&'static str> {
     let answers = document::operations().iter().flat_map(|operation| operation.answers.values());
     let contents = answers.filter_map(|answer| answer.content.as_ref());
@@ -53,7 +54,7 @@ pub(super) fn misplaced() -> Vec<&'static str> {
     document::schemas().filter(is_misplaced).map(|(name, _)| name).collect()
 }
 
-/// Sends every example of a body, each to its own shop. The answer's example has the same name as the request's.
+/// Sends every example of a request body, each to a new shop. The expected answer is the example of the same name.
 pub(super) fn send_bodies(checker: &mut Checker) {
     for operation in document::operations() {
         for content in &operation.bodies {
@@ -77,7 +78,7 @@ fn send_body(checker: &mut Checker, operation: &Operation, content: &Content, bo
     answer
 }
 
-/// Reads the resources of all path examples. The answer's example has the same name as the path's.
+/// Reads the resource of every example of a path. The expected answer is the example of the same name.
 pub(super) fn send_paths(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.method == "GET") {
@@ -100,13 +101,14 @@ pub(super) fn send_paths(checker: &mut Checker) {
     }
 }
 
-/// Sends the requests whose answer depends on the server's address and on the used quota.
+/// Sends the requests whose answer depends on the server's address and on the used quota, so that it equals the
+/// example.
 pub(super) fn send_figures(checker: &mut Checker) {
     let mut options = ShopOptions::default();
     options.http.public_url = Some("https://petstore.example".to_owned());
     let (shop, _) = stock::open_as(options);
     let client = shop.client(Plan::Free);
-    // The first time is in the minute before that of the examples.
+    // The first time is in an earlier minute than the examples, so it counts for the day only.
     for (time, requests) in [("2026-11-21T11:58:43Z", 60), ("2026-11-21T11:59:43Z", 51), (stock::NOW, 17)] {
         shop.clock.set(time);
         spend(&client, requests);
@@ -141,8 +143,8 @@ pub(super) fn send_parameters(checker: &mut Checker) {
     }
 }
 
-/// Sends a request id to every operation. The document describes the header in prose only: as a listed
-/// parameter it would be the first optional argument of every generated method.
+/// Sends a request id to every operation. The document describes the header in prose only, because a listed parameter
+/// would become the first optional argument of every generated method.
 pub(super) fn send_request_ids(checker: &mut Checker) {
     for operation in document::operations() {
         let (_shop, client) = stock::open();
@@ -163,14 +165,16 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
         place => panic!("a parameter in the {place}"),
     };
     let is_weak = value.starts_with("W/");
-    // The tags in the examples are those of the pets, and of a resource in its second version. An event has one version.
+    // The examples have two entity tags: the weak tag of the list of pets, and the tag of a resource in its second
+    // version. An event has only one version.
     let is_known = match operation.id {
         "listPets" => is_weak,
         "getEvent" => false,
         _ => !is_weak && !operation.is_list(),
     };
     let (status, code) = match name {
-        // Cursors and the tags of lists belong to one list: here that of the pets.
+        // A cursor, and the tag of a list, is valid for one list only. The one in the examples belongs to the list of
+        // pets.
         "cursor" if operation.id != "listPets" => (400, "invalid_cursor"),
         "If-None-Match" if is_known && operation.method == "GET" => (304, ""),
         _ => (operation.success(), ""),
@@ -182,7 +186,8 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
     }
 }
 
-/// Sends the lists of values again in the other documented form: each value in a separate parameter.
+/// Sends each example of a list of values once more, with each value in a separate parameter, which the document allows
+/// too.
 pub(super) fn repeat_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {

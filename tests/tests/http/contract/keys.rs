@@ -60,14 +60,14 @@ fn missing_scopes(checker: &mut Checker) {
     refuse(checker, &only("read"), (403, "insufficient_scope"), |one| one.method != "GET");
 }
 
-/// Exhausts the windows of an account, and goes on until the key is banned.
+/// Uses up the windows of an account, and then sends requests until the key is banned.
 fn used_up(checker: &mut Checker) {
     let mut policy = Policy::DEFAULT;
     policy.bans.strikes = Some(STRIKES);
     let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
     // Reading the state of the quota costs nothing, so it is never refused for an exhausted window.
     let costs: fn(&Operation) -> bool = |one| one.id != "getRateLimit";
-    // The first case uses up a minute, the second a day, in as many minutes as that takes.
+    // The first case uses up a minute. The second uses up a day, in as many minutes as the plan needs for it.
     for (minutes, rest, code) in [(0, 60, "rate_limit_exceeded"), (16, 40, "quota_exceeded")] {
         let client = shop.client(Plan::Free);
         for _ in 0..minutes {
@@ -85,7 +85,8 @@ fn used_up(checker: &mut Checker) {
     }
 }
 
-/// Exhausts the limit of an address with requests without a valid key. Then the free operation is refused too.
+/// Uses up the limit of an address with requests without a valid key. Then even an operation that costs nothing is
+/// refused.
 fn used_up_without_key(checker: &mut Checker) {
     let policy = Policy { address_limit: Limit::new(1).unwrap(), ..PATIENT };
     let (shop, _) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
@@ -104,7 +105,7 @@ fn too_many_at_once(checker: &mut Checker) {
     refuse(checker, &client, (429, "too_many_concurrent_requests"), |_| true);
 }
 
-/// A request that has passed the gate and waits there for its body. It ends with the connection.
+/// A request that has passed the gate and whose body the server awaits. The request ends with the connection.
 fn occupy(client: &Client) -> Connection {
     let placing = ValidRequest::of(document::operation("placeOrder")).with_header("expect", "100-continue");
     let mut connection = placing.begin(client, 0);

@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::harness::OPENAPI;
 
-/// Formats that every generator knows. An unknown one fails each answer in validators such as openapi-core.
+/// Formats that every generator knows. Validators such as openapi-core reject every answer with an unknown format.
 const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
-/// Formats whose values are strings on the wire but have a separate type in most clients, and the constraints that do
-/// not compile or fail on such a type.
+/// Formats whose values are strings on the wire, but have a separate type in most clients; and constraints of strings.
+/// A constraint on such a format does not compile in some clients, and fails at run time in others.
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 
-/// Schema keywords that some generators do not implement: they drop the schema, stop, or (C, `allOf` of an enumeration)
-/// write a client that does not compile.
+/// Schema keywords that some generators do not implement. They ignore the schema, stop with an error, or write a client
+/// that does not compile (C, for `allOf` of an enumeration).
 const UNSUPPORTED_KEYWORDS: [&str; 6] =
     ["not", "oneOf", "anyOf", "allOf", "discriminator", "additionalItems"];
 
@@ -48,7 +48,7 @@ fn walk(value: &Value, place: &str, judge: &mut impl FnMut(&str, &Map<String, Va
     }
 }
 
-/// Places in the document where `is_fault` holds. A map of properties is no schema, so it is skipped.
+/// The places in the document where `is_fault` holds. A map of properties is skipped, because it is not a schema.
 fn faults(document: &Value, is_fault: impl Fn(&Map<String, Value>) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     walk(document, "", &mut |place, members| {
@@ -72,8 +72,9 @@ fn unsupported_keyword(schema: &Map<String, Value>) -> bool {
     UNSUPPORTED_KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
-/// A pattern with a literal quote ends the string literal of some generated sources. One with characters beyond ASCII,
-/// or with classes that depend on Unicode (`\s`, `\w`, `\d`, `\b`, `\p`, `.`), means another set in byte mode.
+/// Returns whether some generated client reads a pattern wrongly. A literal quote ends the string literal in some
+/// generated sources. Characters beyond ASCII and classes that depend on Unicode (`\s`, `\w`, `\d`, `\b`, `\p`, `.`)
+/// match other characters in engines that work on bytes.
 fn unportable_pattern(schema: &Map<String, Value>) -> bool {
     let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else { return false };
     let dependent = Regex::new(r"\\[swdbpuSWDBPU]|\\x[89a-fA-F]|\(\?").expect("a pattern");
@@ -85,13 +86,14 @@ fn unportable_pattern(schema: &Map<String, Value>) -> bool {
         || outside_classes.contains('.')
 }
 
-/// A full stop in a value of an enumeration stays in the name of a constant (C), and does not compile.
+/// Returns whether a value of an enumeration has a full stop. It would become a part of a constant's name, which does
+/// not compile in C.
 fn unportable_enumeration(schema: &Map<String, Value>) -> bool {
     let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
     values.filter_map(Value::as_str).any(|value| value.contains('.'))
 }
 
-/// A constant that two named enumerations have is declared twice (Go).
+/// The values that two named enumerations have in common. Go clients would declare the same constant twice.
 fn repeated_constants(document: &Value) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let schemas = document["components"]["schemas"].as_object().expect("schemas").values();
@@ -104,8 +106,8 @@ fn several_media_types(members: &Map<String, Value>) -> bool {
     members.get("content").and_then(Value::as_object).is_some_and(|types| types.len() > 1)
 }
 
-/// A parameter of a whole path comes before the operation's parameters, so an optional one is the first optional
-/// argument of every generated method.
+/// The optional parameters of whole paths. They come before the operation's own parameters, so each would become the
+/// first optional argument of every generated method.
 fn optional_path_level_parameters(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
@@ -121,7 +123,7 @@ fn optional_path_level_parameters(document: &Value) -> Vec<String> {
     found
 }
 
-/// Operations that list a header before a query parameter: the header would be the caller's first optional argument.
+/// Operations that list a header before a query parameter, so that the header would become the first optional argument.
 fn headers_before_queries(document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for item in document["paths"].as_object().expect("paths").values() {

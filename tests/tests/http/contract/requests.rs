@@ -8,9 +8,9 @@ use super::valid_request::ValidRequest;
 /// A modification that makes a request invalid, and the expected answer.
 struct Provocation {
     status: u16,
-    /// Empty if the answer is no error.
+    /// The expected code; empty if the answer is not an error.
     code: &'static str,
-    /// Selects the operations that it applies to.
+    /// Selects the operations that the modification makes invalid.
     concerns: fn(&Operation) -> bool,
     spoil: fn(ValidRequest) -> ValidRequest,
 }
@@ -18,11 +18,12 @@ struct Provocation {
 /// One byte more than the server accepts by default.
 const BODY: usize = 1024 * 1024 + 1;
 
-/// More than a target and a head may have, but less than what the parser refuses by itself.
+/// A target and a header field that are longer than the server permits, but shorter than what the parser itself
+/// refuses.
 const TARGET: usize = 8 * 1024;
 const FIELD: usize = 16 * 1024;
 
-/// A number that is out of the range of ids.
+/// A number beyond the range of ids.
 const OUT_OF_RANGE: &str = "9007199254740992";
 
 fn provocation(
@@ -94,7 +95,7 @@ fn provocations() -> Vec<Provocation> {
 }
 
 pub(super) fn provoke(checker: &mut Checker) {
-    // No request here changes anything, so one shop is enough.
+    // No request here changes the shop, so one shop serves all.
     let (_shop, client) = stock::open();
     for operation in document::operations() {
         for provocation in provocations().iter().filter(|one| (one.concerns)(operation)) {

@@ -1,7 +1,7 @@
 //! Validation against the document's schemas: the part of OpenAPI 3.0's dialect that the document uses.
 //!
-//! It is stricter than the standard in one way: an object has only the members that its schema names, in
-//! answers too. Clients must tolerate more, but this server sends nothing that is not documented. An unknown
+//! Validation here is stricter than the standard in one way: an object may have only members that its schema names, in
+//! answers too. Clients must tolerate other members, but this server sends none that is not documented. An unknown
 //! keyword or format fails the test, so that no rule is silently unchecked.
 
 use petstore_domain::Timestamp;
@@ -32,7 +32,7 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
     }
     for (keyword, rule) in schema {
         let fits = match keyword.as_str() {
-            // Annotations.
+            // These keywords are annotations, so every value satisfies them.
             "description" | "example" | "default" | "nullable" | "x-open-enum" => true,
             "properties" => hold_members(schema, value, at, found),
             "x-data-schemas" => hold_data(rule, value, at, found),
@@ -47,8 +47,8 @@ fn hold(schema: &'static Value, value: &Value, at: &str, found: &mut Vec<String>
     }
 }
 
-/// Returns whether a value satisfies a keyword that concerns this value alone. A keyword for another type is
-/// satisfied.
+/// Returns whether a value satisfies a keyword that constrains the value itself and not its members. Every value of
+/// another type satisfies the keyword.
 fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
     match (keyword, value) {
         ("type", _) => match rule.as_str() {
@@ -68,7 +68,8 @@ fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
         ("minItems", Value::Array(items)) => items.len() as u64 >= bound(rule),
         ("maxItems", Value::Array(items)) => items.len() as u64 <= bound(rule),
         ("pattern", Value::String(text)) => {
-            // Escapes that regular expression engines of Go, PHP, Ruby and others read differently.
+            // Patterns must not have escapes that the regular expression engines of Go, PHP, Ruby and others interpret
+            // differently.
             let foreign = Regex::new(r"\\u|\\x[89a-fA-F]|\\s").expect("a pattern");
             assert!(!rule.as_str().is_some_and(|rule| foreign.is_match(rule)), "{rule}");
             let pattern = Regex::new(rule.as_str().expect("a pattern is text"));
@@ -110,8 +111,8 @@ fn hold_members(
     true
 }
 
-/// Validates the member `data` against the schema that the document names for the `type` beside it, and `previous` for
-/// members of that schema alone.
+/// Validates the member `data` against the schema that the document names for the event's `type`. The member `previous`
+/// may have only members of that schema.
 fn hold_data(schemas: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
     let Some(schema) = data_schema(schemas, value) else { return false };
     hold(schema, &value["data"], &format!("{at}/data"), found);

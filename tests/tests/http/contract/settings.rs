@@ -10,7 +10,7 @@ use super::stock;
 use super::valid_request::ValidRequest;
 use crate::harness::ShopOptions;
 
-/// The day in `x-deprecated-sunset`.
+/// The day from which the deprecated operations answer 410, as `x-deprecated-sunset` has it.
 const SUNSET: &str = "2030-12-05T00:00:00Z";
 
 /// A body deadline that is short enough to wait for, and long enough for a body that does arrive.
@@ -50,7 +50,7 @@ fn request_timeout(checker: &mut Checker) {
     let deadlines = Deadlines { body: BODY_DEADLINE, ..Deadlines::DEFAULT };
     let (_shop, client) = stock::open_as(options(|http| http.deadlines = deadlines));
     let slow = document::operations().iter().filter(|one| one.takes_body());
-    // All at once, since the server waits the full deadline for each of them.
+    // All requests are sent before any answer is read, because the server waits for the full deadline of each.
     let begun: Vec<_> =
         slow.map(|operation| (operation, ValidRequest::of(operation).begin(&client, 1))).collect();
     for (operation, mut connection) in begun {
@@ -66,7 +66,7 @@ fn operation_sunset(checker: &mut Checker) {
         let (status, code) = match operation {
             Operation { deprecated: true, .. } => (410, "operation_sunset"),
             Operation { method, .. } if method == "GET" => (200, ""),
-            // The others change the shop; another test shows that they are still served.
+            // The other operations change the shop. Another test shows that they are still served.
             _ => continue,
         };
         checker.expect(operation, &ValidRequest::of(operation).send(&client), status, code);

@@ -61,7 +61,7 @@ pub(super) fn provoke(checker: &mut Checker) {
         }
         checker.expect(operation, &request.send(&client), status, code);
         if operation.takes("Idempotency-Key") {
-            // A refusal by the state is recorded and replayed; one of the request itself is not.
+            // A refusal that depends on the state is recorded and replayed. A refusal of the request itself is not.
             let request = request.with_header("idempotency-key", code);
             let [first, again] = [request.send(&client), request.send(&client)];
             checker.expect(operation, &first, status, code);

@@ -1,5 +1,5 @@
-//! The shop of the document's examples. Each resource that they change has been changed once before: it is in
-//! its second version, so that one entity tag stands for all.
+//! The shop that the document's examples assume. Each resource that the examples change has been changed once before,
+//! so that all are in their second version, and one entity tag is valid for all.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, Description, Limit, Limits, NewCategory, NewOrder, NewPet,
@@ -17,14 +17,14 @@ pub(super) const NOW: &str = "2026-11-21T12:00:43Z";
 pub(super) const PET: u64 = 10;
 pub(super) const FREE_UNITS: i64 = 5;
 
-/// A pet whose units are all in open orders.
+/// A pet all of whose units are in open orders.
 pub(super) const SOLD_OUT_PET: u64 = 11;
 
-/// An open order, which is not the pet's only one, and one that is complete.
+/// An open order, which is not the only order of its pet, and a complete order.
 pub(super) const ORDER: u64 = 7;
 pub(super) const COMPLETE_ORDER: u64 = 6;
 
-/// The units of the orders for that pet, beginning with the complete order.
+/// The units of the orders for the sold-out pet, beginning with the complete order.
 const UNITS: [i64; 3] = [1, 2, 1];
 
 /// An id that no resource has.
@@ -34,7 +34,7 @@ pub(super) const UNKNOWN_ID: &str = "4711";
 pub(super) const FULL_CATEGORY: (u64, &str) = (1, "Dog");
 pub(super) const EMPTY_CATEGORY: u64 = 3;
 
-/// The place before the first event of the log, which no event has, and a place in another log.
+/// The id of the position before the first event of the log, which no event has, and an id of another log.
 pub(super) const FIRST_PLACE: &str = "evt_4GzozDqipuZAzAldp7sbFg";
 pub(super) const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
 
@@ -86,7 +86,7 @@ async fn pets(shop: &Shop) {
         let new = NewPet { name, category_id: CategoryId::new(category).unwrap(), status: None };
         let made = shop.service.create_pet(new, None).await.unwrap().result.unwrap();
         assert_eq!(made.value.id.get(), id);
-        // The pets before it are deleted again.
+        // Pets with lower ids only use up their ids, and are deleted again.
         if id < PET {
             shop.service.delete_pet(made.value.id, Precondition::None).await.unwrap();
         }

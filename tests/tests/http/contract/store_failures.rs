@@ -40,7 +40,7 @@ pub(super) fn provoke(checker: &mut Checker) {
             switches.keys.set(Some(mode.clone()));
             checker.expect(operation, &request.send(&client), status, code);
             switches.keys.set(None);
-            // This operation reads no records: the gate has the state of the quota.
+            // This operation reads no records, because the gate already has the state of the quota.
             if operation.id != "getRateLimit" {
                 switches.records.set(Some(mode.clone()));
                 checker.expect(operation, &request.send(&client), status, code);
@@ -62,7 +62,8 @@ pub(super) fn provoke(checker: &mut Checker) {
     still_running(checker);
 }
 
-/// Adds the quota headers to an answer of a server that cannot read its quotas. With them it must be as documented.
+/// Adds quota headers to an answer without them, because a server that cannot read the quotas sends none. With the
+/// headers the answer must be as documented.
 fn excused(mut answer: Answer) -> Answer {
     for (name, value) in [("limit", "1"), ("remaining", "0"), ("reset", "0"), ("resource", "minute")] {
         let name = format!("x-ratelimit-{name}");
@@ -72,7 +73,7 @@ fn excused(mut answer: Answer) -> Answer {
     answer
 }
 
-/// Sends a request again before its first answer.
+/// Sends a request a second time while the first is still running.
 fn still_running(checker: &mut Checker) {
     let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
     stock::fill(&shop);

@@ -7,7 +7,8 @@ use super::valid_request::ValidRequest;
 
 pub(super) fn provoke(checker: &mut Checker) {
     for operation in document::operations() {
-        // Each success changes the shop, and the next request relies on the state that the examples assume.
+        // Each success changes the shop, but the next request needs the state that the examples assume. So each gets a
+        // new shop.
         let (_shop, client) = stock::open();
         let answer = ValidRequest::of(operation).send(&client);
         checker.expect(operation, &answer, operation.success(), "");
@@ -35,7 +36,7 @@ fn retries(checker: &mut Checker) {
     }
 }
 
-/// The first page of a list with several, and its last page.
+/// Reads the first page and the last page of a list that has several pages.
 fn pages(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.is_list()) {

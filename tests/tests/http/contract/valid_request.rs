@@ -10,7 +10,7 @@ use crate::harness::{Answer, Client, Connection};
 pub(super) struct ValidRequest {
     pub(super) method: String,
     pub(super) target: String,
-    /// Parameters without which the answer would not end, unless the query sets them.
+    /// Parameters that are added unless the query sets them. Without them, the answer of a stream would not end.
     bounds: Vec<(&'static str, &'static str)>,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ impl ValidRequest {
             body: None,
         };
         if operation.is_stream() {
-            // It ends after an event of the stock, and at the latest after a second.
+            // With these bounds the stream ends after one event, and after a second at the latest.
             valid_request.bounds = vec![("limit", "1"), ("wait", "1")];
             let header =
                 operation.parameters.iter().find(|one| one.name == "Last-Event-ID").expect("a header");
@@ -46,7 +46,7 @@ impl ValidRequest {
         valid_request
     }
 
-    /// Sets a header, in place of one of this name.
+    /// Sets a header, and removes an earlier one of the same name.
     pub(super) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(one, _)| one != name);
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -70,7 +70,7 @@ impl ValidRequest {
         let is_id = |segment: &str| segment.parse::<u64>().is_ok() || segment.starts_with("evt_");
         let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
         self.target = segments.collect::<Vec<_>>().join("/");
-        // A body that repeats the old id would be invalid.
+        // A body that still has the old id would be invalid.
         if let Some(Ok(Value::Object(mut members))) = self.body.as_deref().map(serde_json::from_slice) {
             members.remove("id");
             self.body = Some(Value::Object(members).to_string().into_bytes());
@@ -102,7 +102,7 @@ impl ValidRequest {
         self
     }
 
-    /// Sends it, and reads the answer.
+    /// Sends the request, and reads the answer.
     pub(super) fn send(&self, client: &Client) -> Answer {
         let headers: Vec<_> = self.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         client.send_bytes(&self.method, &self.full_target(), &headers, self.body.as_deref())
@@ -120,12 +120,12 @@ impl ValidRequest {
         target
     }
 
-    /// Sends it without reading the answer.
+    /// Sends the whole request without reading the answer.
     pub(super) fn begin_whole(&self, client: &Client) -> Connection {
         self.begin(client, self.body.as_ref().map_or(0, Vec::len))
     }
 
-    /// Sends its head and this much of its body. The caller sends the rest.
+    /// Sends the head of the request and the first `bytes` bytes of its body. The caller sends the rest.
     pub(super) fn begin(&self, client: &Client, bytes: usize) -> Connection {
         let body = self.body.as_deref().unwrap_or_default();
         let mut head =
@@ -141,7 +141,7 @@ impl ValidRequest {
     }
 }
 
-/// An example in the form in which a path, a query or a header holds it.
+/// An example as text, as it appears in a path, a query or a header.
 pub(super) fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -9,12 +9,12 @@ use super::stock;
 use super::valid_request::{ValidRequest, encoded, with_member, written};
 use crate::harness::Client;
 
-/// A character that no pattern of a body or a query admits, and one that no pattern of a header admits as the whole
-/// value.
+/// A character that no pattern of a body or a query allows, and a character that no pattern of a header allows as the
+/// whole value.
 const DELETE: &str = "\u{7f}";
 const QUOTE: &str = "\"";
 
-/// Sends every body that breaks one rule. The answer names the member that is at fault.
+/// Sends every body that breaks exactly one rule. The answer must name the member that is wrong.
 pub(super) fn send_bodies(checker: &mut Checker) {
     // A refused request changes nothing, so one shop is enough.
     let (_shop, client) = stock::open();
@@ -35,8 +35,8 @@ pub(super) fn send_bodies(checker: &mut Checker) {
     }
 }
 
-/// Sends every member that the resource has and the body must not have, since the server or another resource
-/// owns it. An id in the body differs from the one in the path.
+/// Sends every member that an answer has and a request must not have, because the server sets it or it belongs to
+/// another resource. An id is sent with another value than the path has.
 pub(super) fn send_other_members(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     let unknown: u64 = stock::UNKNOWN_ID.parse().expect("a number");
@@ -82,7 +82,7 @@ pub(super) fn send_other_parameters(checker: &mut Checker) {
     }
 }
 
-/// Sends every parameter that breaks one rule.
+/// Sends every parameter that breaks exactly one rule.
 pub(super) fn send_parameters(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations() {
@@ -103,7 +103,8 @@ fn send_parameter(
 ) {
     let Parameter { name, place, schema, .. } = parameter;
     let text = if *place == "header" { written(value).replace(DELETE, QUOTE) } else { written(value) };
-    // As text, a value of another type may be valid: every number is also a text. Null has no text form.
+    // A value of another type may be valid once it is written as text: every number is also a text. Null cannot be
+    // written.
     let is_list = schema["type"] == "array";
     let fits = !is_list && schema::faults_of_text(schema, &text).is_empty();
     if fits || value.is_null() {
@@ -117,7 +118,7 @@ fn send_parameter(
         place => panic!("a parameter in the {place}"),
     };
     let (status, code) = match *place {
-        // A number that cannot be an id matches no resource.
+        // A negative or too large number in the path is no error of the request; no resource has this id.
         "path" if value.is_i64() && schema["type"] == "integer" => (404, "not_found"),
         "header" => (400, "invalid_header"),
         _ if *name == "cursor" => (400, "invalid_cursor"),
@@ -127,7 +128,7 @@ fn send_parameter(
     checker.expect(operation, &request.send(client), status, code);
 }
 
-/// Bodies that break one rule each, with the member that is at fault.
+/// Bodies that break exactly one rule, each with the name of the member that is wrong.
 fn spoiled_bodies(content: &Content) -> Vec<(String, Value)> {
     let good = content.examples[0].value;
     let schema = document::resolved(content.schema);
@@ -148,7 +149,7 @@ fn spoiled_bodies(content: &Content) -> Vec<(String, Value)> {
     bodies
 }
 
-/// Returns values that break one rule of a schema each.
+/// Values that each break exactly one rule of a schema.
 fn violations(schema: &'static Value) -> Vec<Value> {
     let schema = document::resolved(schema);
     let mut found = Vec::new();

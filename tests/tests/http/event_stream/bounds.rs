@@ -29,9 +29,9 @@ fn an_account_has_five_streams_and_a_closed_one_frees_its_place() {
     assert_eq!(refused.outcome(), (429, "too_many_concurrent_requests".to_owned()));
     assert_eq!(refused.number("retry-after"), 1);
     drop(open(&other, ""));
-    // A request with HEAD opens none.
+    // A HEAD request does not open a stream.
     assert_eq!(client.send("HEAD", "/v1/events/stream", &[], None).status, 200);
-    // The server notices a client that closes a silent stream by itself.
+    // The server notices that a client has closed its stream, although it sends nothing on it.
     drop(streams.pop());
     let mut attempts = std::iter::repeat_with(|| client.get("/v1/events/stream?wait=1")).take(5_000);
     assert!(attempts.any(|answer| answer.status == 200), "the place is free again");

@@ -1,4 +1,4 @@
-//! The ends of a stream: each reason, at its time, after a whole frame.
+//! The ends of a stream: for each reason, the stream ends at the right time and after a complete frame.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,8 @@ const KEY_CHECK: Duration = Duration::from_secs(1);
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Runs a test with an open stream, and expects the reason of its end. Returns the time until then.
+/// Opens a stream, waits for its first frame, and runs `act`. Returns the reason of the stream's end, and the time from
+/// `act` to the end.
 fn end_of(shop: &Shop, client: &Client, query: &str, act: impl AsyncFnOnce()) -> (String, Duration) {
     let mut end = None;
     simulate(shop, async |server| {
@@ -124,10 +125,10 @@ fn a_stream_ends_within_a_second_of_the_end_of_its_key() {
     }
 }
 
-/// The answer of a log in place of its pages.
+/// The answer that a log gives in place of its pages.
 type Substitute = fn(EventBounds) -> Result<EventRead, StoreError>;
 
-/// A log whose pages a test replaces.
+/// A log whose answers a test can substitute.
 struct SwitchedLog {
     log: Arc<dyn EventReader>,
     substitute: Arc<Mutex<Option<Substitute>>>,

@@ -54,7 +54,7 @@ fn a_comment_comes_after_fifteen_seconds_of_silence() {
             let waited = stream.read_until(|stream| stream.parser.comments == count).await;
             assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
         }
-        // An event begins the silence again.
+        // The fifteen seconds are counted from the last event.
         sleep(SILENCE / 2).await;
         change(&shop, 0).await;
         stream.read_until(|stream| stream.text.contains("data: ")).await;
@@ -75,7 +75,7 @@ fn events_that_the_filter_leaves_out_move_the_bookmark() {
         let waited = stream.read_until(|stream| stream.parser.last_id != begin).await;
         assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
         assert_eq!(stream.parser.comments, 0, "the bookmark breaks the silence too");
-        // After a thousand of them it comes at once.
+        // After a thousand events that the filter leaves out, a bookmark comes at once.
         let before = stream.parser.last_id.clone();
         for number in 1..=1_000 {
             change(&shop, number).await;
@@ -83,7 +83,7 @@ fn events_that_the_filter_leaves_out_move_the_bookmark() {
         let waited = stream.read_until(|stream| stream.parser.last_id != before).await;
         assert_eq!(waited, Duration::ZERO);
         assert!(stream.take_dispatched().is_empty(), "no event passed");
-        // The bookmark is a place to go on from.
+        // Both a list and a stream can continue after the id of the bookmark.
         let last = stream.parser.last_id.clone();
         drop(stream);
         let page = client.get(&format!("/v1/events?after={last}"));
@@ -114,7 +114,7 @@ fn a_name_with_line_separators_stays_on_one_line() {
     });
 }
 
-/// Together they exceed a chunk many times, so that a page is read in parts.
+/// The events together are larger than many chunks, so the server reads the page in parts.
 #[test]
 fn a_page_of_the_largest_events_is_sent_in_parts_that_are_complete() {
     const EVENTS: usize = 60;

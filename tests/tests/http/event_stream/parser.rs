@@ -1,13 +1,12 @@
-//! A strict parser of server-sent events, as the standard describes it (WHATWG HTML, section 9.2.6), which takes any split
-//! of the bytes.
+//! A strict parser of server-sent events by the standard (WHATWG HTML, section 9.2.6). The bytes may be split anywhere.
 
 /// An event as a browser would dispatch it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Dispatched {
-    /// Empty for `message`.
+    /// The event's type; empty for the default `message`.
     pub(super) event: String,
     pub(super) data: String,
-    /// The last event id at the time of the dispatch.
+    /// The value of `lastEventId` when the event was dispatched.
     pub(super) id: String,
 }
 
@@ -48,7 +47,8 @@ impl Parser {
         dispatched
     }
 
-    /// Takes a line that ends with CR, LF or both. A CR at the end of the bytes waits for the LF that may follow.
+    /// Removes the first line, which ends with CR, LF or both. If the bytes end with a CR, the line is not removed yet,
+    /// because an LF may follow.
     fn next_line(&mut self) -> Option<String> {
         let end = self.bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'))?;
         let width = match self.bytes[end..] {

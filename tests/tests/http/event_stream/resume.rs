@@ -9,7 +9,8 @@ use crate::stall::PLENTY;
 
 const CUTS: usize = 1_000;
 
-/// The most bytes of an answer that the client reads before it closes the connection: a head and a few events.
+/// The maximum number of bytes that the client reads before it closes the connection: enough for a head and a few
+/// events.
 const READ_MAX: u32 = 3_000;
 
 #[test]
@@ -38,7 +39,7 @@ fn a_stream_that_is_cut_a_thousand_times_and_resumed_has_each_event_once() {
                     let data: Value = serde_json::from_str(&event.data).unwrap();
                     seen.push(data["sequence"].as_u64().unwrap());
                 }
-                // The client has read all that there is: more would come only with time.
+                // The client has read everything; the server would send more only after a wait.
                 if stream.text.ends_with("\n\n") && seen.len() as u64 == written {
                     break;
                 }

@@ -55,7 +55,7 @@ impl StreamClient {
         Self::open_over(server, client, query, last_id, LINK).await
     }
 
-    /// The same over a link that buffers this many bytes.
+    /// Opens a stream over a link that buffers this many bytes.
     pub(super) async fn open_over(
         server: &LocalServer,
         client: &Client,
@@ -99,7 +99,7 @@ impl StreamClient {
         }
     }
 
-    /// Reads at most this many bytes of the link. Returns how many came; none at the end.
+    /// Reads at most this many bytes from the link. Returns the number of bytes, which is zero at the end.
     pub(super) async fn receive(&mut self, at_most: usize) -> usize {
         let mut space = vec![0; at_most.min(LINK)];
         let read = self.link.read(&mut space).await.unwrap_or(0);
@@ -131,7 +131,7 @@ impl StreamClient {
         }
     }
 
-    /// The events that have been dispatched since this was last asked.
+    /// Returns the events that have been dispatched since the last call.
     pub(super) fn take_dispatched(&mut self) -> Vec<Dispatched> {
         std::mem::take(&mut self.dispatched)
     }

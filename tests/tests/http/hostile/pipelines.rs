@@ -1,4 +1,4 @@
-//! Several requests at once: each has its answer, in order, and none comes after a broken one.
+//! Several requests at once: each is answered, in order, and no request after a malformed one is answered.
 
 use super::row::Row;
 

@@ -2,13 +2,13 @@
 
 /// A name, the bytes, and the expected outcome.
 ///
-/// Placeholders in the bytes: `<get>`, `<post>` and `<patch>` for the head of a good request with its key,
-/// without the empty line at its end; `<host>`, `<auth>` and `<json>` for one such field; `<next>` for a whole
-/// good request, `<hidden>` for one that must never be answered in its place; `<x*9000>` for this many of a
-/// byte, and `<fields*98>` for this many fields.
+/// The bytes may have placeholders: `<get>`, `<post>` and `<patch>` are the head of a valid request with its key, but
+/// without the final empty line; `<host>`, `<auth>` and `<json>` are one valid field; `<next>` is a whole valid
+/// request; `<hidden>` is a whole request that must never be answered; `<x*9000>` is one character 9,000 times, and
+/// `<fields*98>` is 98 different fields.
 ///
-/// The expected outcome, for example `100, 200, 400 invalid_json | open`. An error without a code comes from
-/// the parser. After the answers the connection is `open` (it serves another request) or `closed`.
+/// An expected outcome is, for example, `100, 200, 400 invalid_json | open`. An error without a code comes from hyper's
+/// parser. After the answers the connection is `open`, that is, it serves another request, or it is `closed`.
 pub(super) type Row = (&'static str, &'static [u8], &'static str);
 
 pub(super) struct Case {
@@ -38,9 +38,11 @@ impl Outcome {
         Self { answers: answers.map(str::to_owned).collect(), is_open }
     }
 
-    /// Returns whether a client that shut its side may see this: a prefix of the expected answers.
+    /// Returns whether a client that closed its sending side may get these answers. They must be the first of the
+    /// expected answers.
     pub(super) fn allows(&self, seen: &Self) -> bool {
-        // A request that was cut off is malformed rather than late.
+        // A body that the end of the input cuts off is malformed. On a connection that stays open the same body would
+        // be late.
         let same = |seen: &String, owed: &String| {
             seen == owed || (owed == "408 request_timeout" && seen == "400 invalid_json")
         };
@@ -71,8 +73,8 @@ fn expand(row: &[u8], key: &str) -> Vec<u8> {
             Some(b"patch") => head("PATCH /v1/pets/1").into(),
             Some(b"next") => b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
             Some(b"hidden") => b"GET /v1/hidden HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-            // Distinct fields: the parser counts them, and the limit on their size must not hide the limit on
-            // their number.
+            // The fields differ, because the parser counts different fields. They are short, so that their number
+            // exceeds its limit before their size does.
             Some([b'f', b'i', b'e', b'l', b'd', b's', b'*', times @ ..]) => {
                 (0..number(times)).flat_map(|field| format!("X-{field}: y\r\n").into_bytes()).collect()
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::row::{Case, Outcome};
 
-/// Longer than every deadline of the server: after it the server counts as hung.
+/// A time that exceeds every deadline of the server. A server that has not answered by then counts as hung.
 const HUNG: Duration = Duration::from_secs(30);
 
 /// The maximum number of bytes that are sent one by one.
@@ -22,7 +22,7 @@ pub(super) enum Delivery {
     Whole,
     /// Byte by byte.
     ByteByByte,
-    /// In one piece, and then the client closes its half.
+    /// In one piece, after which the client closes its sending side.
     HalfClosed,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Seen {
     pub(super) text: String,
 }
 
-/// Sends a case, reads the expected answers and then everything else that comes.
+/// Sends a case, reads the expected answers, and then reads everything else that arrives.
 pub(super) fn send(case: &Case, delivery: Delivery, address: SocketAddr) -> Seen {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -63,7 +63,7 @@ pub(super) fn send(case: &Case, delivery: Delivery, address: SocketAddr) -> Seen
             None => break,
         }
     }
-    // Another request: a usable connection serves it, and nothing else comes before its answer.
+    // Sends another request. A usable connection answers it, and nothing else arrives before this answer.
     let _ = reader.stream.write_all(PROBE);
     let probed = reader.answer(false);
     let is_open = probed.as_deref() == Some("200");

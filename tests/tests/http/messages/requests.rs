@@ -13,7 +13,7 @@ use super::Seen;
 use crate::harness::Client;
 use crate::stall::Stall;
 
-/// A request line, headers, a body, and the messages of the answer: the error's, then those of its details.
+/// A request line, headers, a body, and the expected messages: first the error's message, then those of its details.
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];

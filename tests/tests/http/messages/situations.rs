@@ -19,7 +19,7 @@ use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Longer than it takes to handle a request that arrives as a whole.
+/// A deadline that is longer than a request takes that arrives as a whole.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(seen: &mut Seen) {
@@ -44,7 +44,7 @@ fn plan(minute: u32, day: u32) -> Plan {
     Plan::Enterprise(Limits { minute: Limit::new(minute).unwrap(), day: Limit::new(day).unwrap() })
 }
 
-/// Sends a request whose quota or key is judged.
+/// Sends a request that is subject to the checks of the key and of the quota.
 fn list(client: &Client) -> Answer {
     client.get("/v1/pets")
 }

@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-/// Verbs that the rule for a value begins with, such as `must be a string`.
+/// Words with which the text of a rule for a value begins, such as `must be a string`.
 const RULE_VERBS: [&str; 5] = ["must ", "cannot ", "is ", "belongs ", "has "];
 
-/// The text of a message, as its literal parts in order. Values stand between them.
+/// The literal parts of a message in order. In the message, values are between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Text {
     pieces: Vec<String>,
 }
 
 impl Text {
-    /// The text of a literal, in which values stand in braces.
+    /// Splits a format string at its placeholders in braces.
     pub(super) fn of(literal: &str) -> Self {
         let outside = literal.split('{').enumerate().map(|(place, piece)| match piece.split_once('}') {
             Some((_, outside)) if place > 0 => outside,
@@ -22,7 +22,7 @@ impl Text {
         Self { pieces: outside.filter(|piece| !piece.is_empty()).map(str::to_owned).collect() }
     }
 
-    /// Returns whether a message has all pieces of the text in their order.
+    /// Returns whether a message has all literal parts of the text in order.
     pub(super) fn made(&self, message: &str) -> bool {
         let mut rest = Some(message);
         for piece in &self.pieces {

@@ -1,4 +1,4 @@
-//! Transactions that ignore the decisions of their own batch: each reads the tables as they are before the batch.
+//! Transactions that ignore the decisions of their own batch: each decides on the tables as they were before the batch.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Transactor for Wrong {
     }
 }
 
-/// The tables, without any batch that is not written.
+/// The tables as they are on disk, without the batch that is being decided.
 #[derive(Clone)]
 struct Tables {
     pets: Arc<dyn PetReader>,
@@ -59,7 +59,7 @@ impl Tables {
     }
 }
 
-/// Polls a read once: a store in memory never lets a reader wait.
+/// Polls a read once, because a store in memory never lets a reader wait.
 fn at_once<F: Future>(read: F) -> F::Output {
     match pin!(read).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(found) => found,
@@ -74,7 +74,7 @@ struct FaultyTransition {
 }
 
 impl FaultyTransition {
-    /// The view without the batch's decisions on pets, or on names.
+    /// The view of a transition, but with the pets, or the names, as they were before the batch.
     fn distort(&self, view: &View) -> View {
         let mut faulty = view.clone();
         for record in self.inner.footprint(view).records().iter().filter(|record| view.holds(record)) {

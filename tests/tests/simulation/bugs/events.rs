@@ -49,8 +49,7 @@ impl EventReader for FaultyReader {
     }
 }
 
-/// A transactor that derives the events without the records that an operation has read: each change looks like a
-/// creation.
+/// A transactor that derives events without the records before the change, so that each change looks like a creation.
 pub(crate) struct WithoutRecords(pub(crate) Arc<dyn Transactor>);
 
 #[async_trait]

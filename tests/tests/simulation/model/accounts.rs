@@ -1,4 +1,4 @@
-//! Accounts and keys, and an operator's changes of them.
+//! Accounts and keys, and the changes that an operator makes to them.
 
 use std::collections::BTreeMap;
 
@@ -35,29 +35,29 @@ pub(crate) struct Key {
     pub(crate) writes: bool,
     pub(crate) created: i64,
     pub(crate) expires: Option<i64>,
-    /// The end of its overlap with a successor.
+    /// The end of the time for which a rotated key stays valid beside its successor.
     pub(crate) replaced: Option<i64>,
     pub(crate) revoked: Option<i64>,
     /// The last recorded ban.
     pub(crate) ban: Option<Ban>,
-    /// The time of the last lift.
+    /// The time at which an operator last lifted the key's bans.
     pub(crate) lifted: Option<i64>,
 }
 
 impl Ban {
-    /// The ban that is in force longer.
+    /// Returns that of two bans which ends later.
     pub(crate) fn longer(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         [one, other].into_iter().flatten().max_by_key(|ban| (ban.until, ban.since))
     }
 }
 
 impl Key {
-    /// Returns whether a lift has ended a ban.
+    /// Returns whether the last lift has ended this ban.
     pub(crate) fn has_lifted(&self, ban: Ban) -> bool {
         self.lifted.is_some_and(|lifted| lifted >= ban.since)
     }
 
-    /// The code of its refusal, if it is not valid.
+    /// The error code for a request with this key, if the key is not valid.
     pub(crate) fn fault(&self, now: i64) -> Option<&'static str> {
         if self.revoked.is_some() {
             return Some("api_key_revoked");
@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-/// An operator's order.
+/// A command of an operator.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {
     Create { plan: Plan },
@@ -80,7 +80,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The key that it is about.
+    /// The key that the command changes.
     pub(crate) fn key(&self) -> Option<u64> {
         match self {
             Self::Create { .. } | Self::Replan { .. } => None,
@@ -93,7 +93,7 @@ impl Order {
     }
 }
 
-/// The ids that the store assigned for it.
+/// The ids that the store has assigned when it executed a command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
     pub(crate) account: Option<u64>,
@@ -104,7 +104,7 @@ pub(crate) struct Given {
 pub(crate) struct Accounts {
     pub(crate) plans: BTreeMap<u64, Plan>,
     pub(crate) keys: BTreeMap<u64, Key>,
-    /// The key of each secret, as its owner got it.
+    /// The key of each secret that an operator has received.
     pub(crate) secrets: BTreeMap<String, u64>,
     last: [u64; 2],
 }
@@ -114,7 +114,7 @@ impl Accounts {
         self.plans[&account].limits
     }
 
-    /// Records a ban that was decided before, unless the key was lifted or revoked since then.
+    /// Records a ban, unless the key's bans were lifted, or the key was revoked, after the ban began.
     pub(crate) fn record_ban(&mut self, key: u64, ban: Ban) {
         if let Some(key) = self.keys.get_mut(&key)
             && !key.has_lifted(ban)
@@ -124,7 +124,7 @@ impl Accounts {
         }
     }
 
-    /// Carries out an operator's order. Returns whether it was carried out, and the key whose ban it has lifted.
+    /// Executes a command of an operator. Returns whether it had an effect, and the key whose ban it has lifted.
     pub(crate) fn apply(
         &mut self,
         order: &Order,

@@ -9,28 +9,28 @@ use super::accounts::{Accounts, Ban};
 use super::shop::{Given, Shop};
 use crate::request::{Of, Op, date};
 
-/// The resources as their GETs answer, by kind and id. Items have the id of their pet.
+/// The resources by kind and id, each as a GET of it answers. An inventory item has the id of its pet.
 pub(crate) type Tables = BTreeMap<(Of, u64), Value>;
 
-/// The kinds of resources, in the order in which the events of one commit stand.
+/// The kinds of resources, in the order in which their events follow each other after one commit.
 const KINDS: [Of; 4] = [Of::Orders, Of::Pets, Of::Categories, Of::Inventory];
 
 /// An event without its id.
 #[derive(Debug, Clone)]
 struct Event {
-    /// The account that alone sees it.
+    /// The only account that sees the event; none if all accounts see it.
     account: Option<u64>,
     content: Value,
 }
 
-/// All events of the log's life. It begins with an empty shop.
+/// All events since the beginning of the log, when the shop was empty.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     epoch: u64,
     events: Vec<Event>,
 }
 
-/// The page that a reader gets at one moment.
+/// A page as a reader gets it at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct EventPage {
     pub(crate) events: Value,
@@ -40,7 +40,8 @@ pub(crate) struct EventPage {
 }
 
 impl Events {
-    /// Checks the log with which a process begins: all events of the changes on disk are in it, and no others.
+    /// Checks the log on the disk when a process starts. It must have exactly the events of the changes that are on the
+    /// disk.
     pub(crate) fn reopen(&mut self, epoch: u64, last: u64) -> Result<(), String> {
         if self.events.is_empty() {
             self.epoch = epoch;
@@ -73,7 +74,7 @@ impl Events {
         }
     }
 
-    /// Adds the event of a change of a key, if its ban has changed. The label and the time are not modelled.
+    /// Adds an event if the ban of a key has changed. The model leaves out the key's label and the time of the event.
     pub(crate) fn key_changed(&mut self, accounts: &Accounts, key: u64, before: Option<Ban>) {
         let Some(after) = accounts.keys.get(&key) else { return };
         let Some(ban) = after.ban else { return };
@@ -131,7 +132,7 @@ fn events_of(
         Of::Orders => ("order.placed", "order.updated", "order.cancelled"),
         Of::Pets => ("pet.created", "pet.updated", "pet.deleted"),
         Of::Categories => ("category.created", "category.updated", "category.deleted"),
-        // An item comes and goes with its pet.
+        // An item is created and deleted with its pet, and has no separate event for that.
         Of::Inventory => ("", "inventory.updated", ""),
     };
     match (before, after) {
@@ -157,7 +158,7 @@ fn events_of(
     }
 }
 
-/// The old values of the members that differ; null for one that was absent.
+/// The old values of the members that differ. A member that was absent is null.
 fn differences(before: &Value, after: &Value) -> Map<String, Value> {
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let (before, after) = (members(before), members(after));
@@ -166,7 +167,7 @@ fn differences(before: &Value, after: &Value) -> Map<String, Value> {
     changed.map(|name| (name.clone(), before.get(name).cloned().unwrap_or_default())).collect()
 }
 
-/// The resources that an operation may change.
+/// The resources that an operation may change, by kind and id.
 pub(crate) fn touched(op: &Op, given: Given, shop: &Shop) -> Vec<(Of, u64)> {
     let mut touched = Vec::new();
     let pet = |touched: &mut Vec<_>, id| touched.extend([(Of::Pets, id), (Of::Inventory, id)]);
@@ -194,7 +195,7 @@ pub(crate) fn touched(op: &Op, given: Given, shop: &Shop) -> Vec<(Of, u64)> {
     touched
 }
 
-/// These resources, as far as they are there.
+/// The current states of those resources in this list that exist.
 pub(crate) fn look(shop: &Shop, resources: &[(Of, u64)]) -> Tables {
     resources.iter().filter_map(|(of, id)| Some(((*of, *id), shop.show(*of, *id)?.0))).collect()
 }

@@ -9,7 +9,7 @@ use crate::request::{Listing, Of};
 pub(crate) struct Page {
     pub(crate) items: Value,
     pub(crate) has_next: bool,
-    /// The content that its entity tag stands for.
+    /// The content that the page's entity tag identifies.
     pub(crate) content: String,
 }
 

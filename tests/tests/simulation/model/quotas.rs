@@ -8,15 +8,15 @@ use super::accounts::{Accounts, Ban, Limits};
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// The length of the first ban, the time for which a ban is remembered, and the longest ban.
+/// The length of the first ban, the time for which a ban is remembered, and the maximum length of a ban.
 const BAN: i64 = 2 * MINUTE;
 const BAN_MEMORY: i64 = DAY;
 const BAN_MAX: i64 = DAY;
 
-/// The strikes that even the smallest plan allows.
+/// The minimum number of strikes that a plan allows.
 const STRIKES_MIN: u32 = 10;
 
-/// A window: its number, and its use.
+/// A window: its number, and the requests counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Window {
     pub(crate) number: i64,
@@ -24,13 +24,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window in force at this number: never an earlier window than this one.
+    /// The window at a time in window number `number`. If the time is in an earlier window, the window is unchanged.
     fn at(self, number: i64) -> Self {
         if number > self.number { Self { number, used: 0 } } else { self }
     }
 }
 
-/// Minute and day.
+/// The windows of the minute and of the day.
 pub(crate) type Windows = [Window; 2];
 
 /// The quota headers: limit, remaining, reset in seconds, and resource.
@@ -64,9 +64,9 @@ pub(crate) struct Quotas {
     pub(crate) settings: QuotaSettings,
     pub(crate) windows: BTreeMap<u64, Windows>,
     in_flight: BTreeMap<u64, u32>,
-    /// By key: the reset of the window that refused, and the number of its refusals.
+    /// For each key: the end of the window that refused it, and the number of refusals by that window.
     strikes: BTreeMap<u64, (i64, u32)>,
-    /// By key: the last ban that was decided, recorded or not.
+    /// For each key: the last ban that was decided, recorded or not.
     bans: BTreeMap<u64, Ban>,
     addresses: BTreeMap<IpAddr, Window>,
 }
@@ -125,12 +125,13 @@ impl Quotas {
             self.strikes.insert(key, (reset, count + 1));
             return Verdict::Exceeded(usage);
         }
-        // The ban clears them: after its end the count starts at zero, also if the window that refused is a day.
+        // The ban clears the strikes. After its end the count starts at zero, even if the day that refused has not
+        // ended.
         self.strikes.remove(&key);
         let further =
             self.ban(accounts, key).filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));
         let length = further.map_or(BAN, |ban| ban.length * 2).min(BAN_MAX);
-        // It begins after the last lift, which would end it otherwise.
+        // The ban begins after the last lift, because a lift ends every ban that began before it or at the same time.
         let since = accounts.keys[&key].lifted.map_or(now, |lifted| now.max(lifted + 1));
         self.bans.insert(key, Ban { since, until: now + length, length });
         Verdict::Banned { until: now + length, limit: limits[0] }
@@ -142,7 +143,7 @@ impl Quotas {
         }
     }
 
-    /// The last ban of a key, in force or over: the recorded one, or one that is not recorded and not lifted.
+    /// The last ban of a key, in force or over. A ban that is not recorded counts unless it was lifted.
     pub(crate) fn ban(&self, accounts: &Accounts, key: u64) -> Option<Ban> {
         let record = &accounts.keys[&key];
         let decided = self.bans.get(&key).copied().filter(|ban| !record.has_lifted(*ban));
@@ -165,7 +166,7 @@ impl Quotas {
         (admitted, QuotaHeaders { limit, remaining, reset: (window.number + 1) * 60, resource: "address" })
     }
 
-    /// Clears the state that only the ended process had.
+    /// Clears the state that the ended process had in memory only.
     pub(crate) fn restart(&mut self) {
         self.in_flight.clear();
         self.strikes.clear();

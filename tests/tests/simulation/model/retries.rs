@@ -7,7 +7,7 @@ use crate::expected::Expected;
 /// The lifetime of a record, in milliseconds.
 pub(crate) const LIFE: i64 = 24 * 60 * 60 * 1_000;
 
-/// Account, path, key.
+/// The account, the path and the idempotency key of a request.
 pub(crate) type Name = (u64, String, String);
 
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 pub(crate) struct Retries(pub(crate) BTreeMap<Name, Kept>);
 
 impl Retries {
-    /// The recorded answer; none if the request is to be carried out.
+    /// The recorded answer to a request; none if the request must be executed.
     pub(crate) fn answer(&self, name: &Name, body: &str, now: i64) -> Option<Expected> {
         let kept = self.0.get(name).filter(|kept| kept.expires_at > now)?;
         Some(if kept.body == body {

@@ -24,7 +24,7 @@ pub(crate) struct Rows {
     /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
-    /// The life of the event log, and the number of its events.
+    /// The epoch of the event log, and the number of its events.
     pub(crate) events: (u64, u64),
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn ban(ban: DomainBan) -> Ban {
     Ban { since: ban.since.as_millis(), until: ban.until.as_millis(), length }
 }
 
-/// Converts noted usage to the model's type.
+/// Converts stored usage to the model's type.
 pub(crate) fn windows(count: &UsageCount) -> Windows {
     [count.minute, count.day].map(|window| Window { number: i64::from(window.number()), used: window.used() })
 }

@@ -1,4 +1,5 @@
-//! The shop as the contract describes it, on plain values: written from its tables, not from the domain's code.
+//! The shop as the contract describes it, on plain values. It is written from the tables of the contract, and shares no
+//! code with the domain.
 
 mod catalogue;
 mod orders;
@@ -37,7 +38,7 @@ pub(crate) struct Order {
     pub(crate) version: u64,
 }
 
-/// Ids that the store assigned for an operation. The model accepts any, as long as they increase.
+/// The ids that the store has assigned for an operation. The model accepts any ids that increase.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given {
     pub(crate) category: Option<u64>,

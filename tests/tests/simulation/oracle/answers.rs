@@ -12,13 +12,13 @@ use crate::model::events::{Tables, tables};
 use crate::model::quotas::binding;
 use crate::request::{Listing, Of, Op};
 
-/// 2030-12-05T00:00:00Z: from then on a pet is no longer read by its path.
+/// 2030-12-05T00:00:00Z. From this time on, reading a pet by its path is answered with 410.
 pub(crate) const SUNSET: i64 = 1_922_659_200_000;
 
-/// The time from the arrival of a whole change to the store's result.
+/// The maximum time from the arrival of a change until the store reports its result.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The shortest time after which a request is too slow: the deadline of its head.
+/// The shortest deadline of a request, which is that of its head. No request can be too slow before it.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// An answer as a client reads it.
@@ -55,8 +55,8 @@ impl Answer {
 }
 
 impl Oracle {
-    /// The server begins to write on a connection. A request that was admitted had an answer before that: the
-    /// answer waits in a send batch, and a batch of the journal may reach the disk before it is sent.
+    /// Records that the server begins to write on a connection. The answer to an admitted request existed earlier, when
+    /// the request ended. It may have waited in a send batch while the journal committed other changes.
     pub(crate) fn answering(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -66,7 +66,8 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Applies a page of events for its reader. A reader that has reached the end has the shop as it was at that moment.
+    /// Applies a page of events to the reader's state. If the page reaches the end of the log, the state must equal the
+    /// shop at the time of the answer.
     pub(crate) fn followed(&self, id: usize, answer: &Answer, follower: &mut Follower) {
         let (Some(events), Some(reached)) = (answer.json(), answer.header("last-event-id")) else { return };
         let outcome = follower.read(&events, reached).and_then(|()| {
@@ -107,7 +108,7 @@ impl Oracle {
 }
 
 impl State {
-    /// Stamps the answer to the current request of a connection, unless it has a stamp.
+    /// Records the state for the answer to the current request of a connection, unless it was recorded before.
     pub(super) fn answering(&mut self, connection: u64) {
         let Some(id) = self.current.get(&connection).copied() else { return };
         if self.asked[id].stamp.is_none() {
@@ -135,7 +136,7 @@ impl State {
         Stamp { at: self.now(), read, content, tables, settled, same_key_in_progress, failing }
     }
 
-    /// The answer to a read at this moment.
+    /// The correct answer to a read at this time.
     fn read(&self, asked: &Asked, gate: &Gate) -> Option<Expected> {
         let Gate::Admitted { usage, now, account, .. } = gate else { return None };
         let known = asked.request.if_none_match.as_deref();
@@ -210,7 +211,7 @@ impl State {
                 let op = &asked.request.op;
                 let may = if op.needs_read() { *reads } else { *writes };
                 match op {
-                    // The operation's existence is checked before the scopes of the key.
+                    // A path or a method that does not exist is refused before the key's scopes are checked.
                     Op::Wrong { status, code, .. } if may || matches!(status, 404 | 405) => {
                         Expected::refused(*status, code)
                     }
@@ -229,7 +230,7 @@ impl State {
         self.check_page(id, answer)
     }
 
-    /// Checks that a page's entity tag stands for this page and no other.
+    /// Checks that each entity tag belongs to exactly one content of a page.
     fn check_page(&mut self, id: usize, answer: &Answer) -> Result<(), String> {
         let content = self.asked[id].stamp.as_ref().and_then(|stamp| stamp.content.clone());
         let (Some(content), 200) = (content, answer.status) else { return Ok(()) };
@@ -247,7 +248,7 @@ impl State {
     }
 }
 
-/// The answer to a change: its result, or that the store cannot report it.
+/// The correct answer to a change: its result, or an error if the store may have been unable to report the result.
 fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, String> {
     let waited = match asked.progress {
         Progress::Queued { since, .. } => stamp.at.saturating_sub(since),
@@ -278,7 +279,7 @@ fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, Str
     }
 }
 
-/// A page of events without the members that the model does not have: the labels and the times of bans.
+/// A page of events without the members that the model leaves out: the label of a key, and the time of its ban.
 fn modelled(mut page: Value) -> Value {
     for event in page.as_array_mut().into_iter().flatten() {
         let is_private = event["type"].as_str().is_some_and(|kind| kind.starts_with("key."));

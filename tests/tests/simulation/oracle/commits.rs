@@ -8,7 +8,7 @@ use crate::model::events::{look, touched};
 use crate::model::rows;
 
 impl Oracle {
-    /// Records that a transition is handed to the store. Returns its owner.
+    /// Records that a transition is passed to the store. Returns the request, command or ban that it belongs to.
     pub(crate) fn handed_over(&self, process: u64, actor: Option<Actor>) -> Owner {
         let mut broken = None;
         let owner = {
@@ -48,20 +48,20 @@ impl Oracle {
         state.staged.push(Staged { owner, given, keys });
     }
 
-    /// Records that the store has finished a step, with no batch in doubt.
+    /// Records that the store has finished a step. Without a batch in doubt, all decisions are final.
     pub(crate) fn stepped(&self, process: u64) {
         let outcome = {
             let mut state = self.lock();
             if state.process != process || state.doubt.is_some() {
                 return;
             }
-            // Decisions that change nothing are not written.
+            // Decisions without changes are not in a batch, so they become final here.
             state.commit()
         };
         self.judge(outcome);
     }
 
-    /// Records that the journal has a batch, with the changes of `decisions` decisions.
+    /// Records that the journal has committed a batch, in which `decisions` decisions have changes.
     pub(crate) fn committed(&self, process: u64, number: u64, decisions: usize) {
         let outcome = {
             let mut state = self.lock();
@@ -78,7 +78,7 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that the journal fails, in this batch or in another call.
+    /// Records that the journal has failed. `batch` is the batch that it was appending, or none if another call failed.
     pub(crate) fn failing(&self, process: u64, batch: Option<u64>) {
         let mut state = self.lock();
         if state.process != process {
@@ -89,7 +89,7 @@ impl Oracle {
         state.doubt = batch.or(state.doubt);
     }
 
-    /// Records that the journal reports the last batch that it holds.
+    /// Records that the journal has recovered, and reports this as its last batch.
     pub(crate) fn recovered(&self, process: u64, last: u64) {
         let outcome = {
             let mut state = self.lock();
@@ -103,7 +103,7 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that usage was noted in the journal, which has it or may have it.
+    /// Records that usage was passed to the journal, which has stored it, or may have stored it.
     pub(crate) fn noted_usage(&self, process: u64, counts: &[UsageCount], is_there: bool) {
         let mut wrong = None;
         {
@@ -129,7 +129,7 @@ impl Oracle {
         self.judge(wrong.map_or(Ok(()), Err));
     }
 
-    /// Records that the journal was told to drop expired records, and has done so or may have.
+    /// Records that the journal was requested to drop expired records, and has done so, or may have done so.
     pub(crate) fn pruned(&self, process: u64, now: i64, is_done: bool) {
         let mut state = self.lock();
         if state.process != process {
@@ -144,7 +144,7 @@ impl Oracle {
 }
 
 impl State {
-    /// Resolves the doubt: the batch is on disk or is not.
+    /// Decides whether the batch in doubt is on disk: it is, if the journal's last batch is not an earlier one.
     pub(super) fn settle_doubt(&mut self, last: u64) -> Result<(), String> {
         let Some(batch) = self.doubt.take() else { return Ok(()) };
         if last >= batch {
@@ -161,7 +161,7 @@ impl State {
         Ok(())
     }
 
-    /// Applies the decisions to the model, in the same order.
+    /// Applies the decisions of the batch to the model, in the order of the decisions.
     fn commit(&mut self) -> Result<(), String> {
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {

@@ -31,7 +31,8 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Checks that a request with a valid key is one too many, and what is left of the quotas of its account.
+    /// Checks that the account has the maximum number of requests in flight, and that the reported usage of its quota
+    /// is correct.
     pub(crate) fn judged_too_many(
         &self,
         process: u64,
@@ -84,10 +85,10 @@ impl Oracle {
     }
 }
 
-/// A request as the quotas were asked about it.
+/// A request as the quotas have received it.
 #[derive(Debug)]
 struct Judged {
-    /// The key, and whether the request costs anything; none if only the usage of the account was asked for.
+    /// The key, and whether the request is counted. None if only the usage of the account was requested.
     key: Option<(u64, bool)>,
     account: u64,
     limits: Limits,
@@ -142,7 +143,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that a request gives back a place that it has, and does so once.
+    /// Checks that a request that ends counted as in flight until now.
     fn left(&mut self, actor: Option<Actor>, account: u64) -> Result<(), String> {
         let (connection, id) = self.requester(actor)?;
         let asked = &mut self.asked[id];
@@ -157,7 +158,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that a request that was answered, or whose connection has ended, is not in flight.
+    /// Checks that a request whose answer is being sent, or whose connection has ended, no longer counts as in flight.
     pub(super) fn has_left(&self, connection: u64) -> Result<(), String> {
         match self.current.get(&connection) {
             Some(id) if self.asked[*id].in_flight => {
@@ -208,7 +209,7 @@ impl State {
         Ok((connection, id))
     }
 
-    /// The current request, which must not have been judged before.
+    /// The current request of the actor, which must not have been judged before.
     fn at_the_gate(&self, actor: Option<Actor>) -> Result<usize, String> {
         let (_, id) = self.requester(actor)?;
         if self.asked[id].gate.is_some() {

@@ -1,4 +1,4 @@
-//! The end of a process: the disk then holds all that was acknowledged, and nothing else.
+//! The end of a process: the disk then holds everything that was acknowledged, and nothing else.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,18 +7,19 @@ use std::time::Duration;
 use super::{Oracle, Progress, State, WriteBehind};
 use crate::model::rows::Rows;
 
-/// The most write-behind data that a crash may lose: a second, and the duration of housekeeping.
+/// The maximum age of write-behind data that a crash may lose: the interval of one second, and the duration of
+/// housekeeping.
 const FORGETS_MAX: Duration = Duration::from_millis(1_500);
 
-/// The longest time for which the gate does not try to record bans after a failure.
+/// The maximum pause between two attempts of the gate to record bans after a failure.
 const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
 
 /// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It was stopped by a signal, and had time to finish.
+    /// The process was stopped by a signal, and had time to finish.
     Stop,
-    /// It crashed.
+    /// The process crashed.
     Crash,
 }
 
@@ -47,7 +48,7 @@ impl Oracle {
         process
     }
 
-    /// Excuses the write-behind delay up to now, which the disk has caused.
+    /// Restarts the measurement of the delay of write-behind data, because the disk has caused the delay so far.
     pub(crate) fn excuse_delay(&self) {
         let mut state = self.lock();
         let now = state.now();
@@ -89,7 +90,7 @@ impl State {
         Ok(())
     }
 
-    /// A crash may forget a ban that has not been recorded yet.
+    /// Checks the keys. A crash may lose a ban that was not recorded yet.
     fn reopen_keys(&mut self, ending: Ending, rows: &Rows) -> Result<(), String> {
         let ended = self.ended;
         let was_failing = self.failing || ended < self.failing_until + RECORDING_PAUSE_MAX + FORGETS_MAX;
@@ -109,7 +110,7 @@ impl State {
         same("keys", &self.accounts.keys, &rows.keys)
     }
 
-    /// Expired records may be gone.
+    /// Checks the idempotency records. Expired records may be missing.
     fn reopen_retries(&mut self, rows: &Rows) -> Result<(), String> {
         let pruned = self.write_behind.pruned;
         self.retries.0.retain(|name, kept| kept.expires_at > pruned || rows.retries.contains_key(name));
@@ -117,7 +118,8 @@ impl State {
         same("kept answers", &kept, &rows.retries)
     }
 
-    /// Usage is as it was noted, at most a second ago.
+    /// Checks the usage of each account. The disk must have the usage that was stored last, and a crash may lose only
+    /// recent changes of it.
     fn reopen_usage(&mut self, ending: Ending, was_failing: bool, rows: &Rows) -> Result<(), String> {
         let ended = self.ended;
         for (account, windows) in &mut self.quotas.windows {
@@ -146,7 +148,7 @@ impl State {
     }
 }
 
-/// Compares both sides, and returns the first difference.
+/// Compares two maps, and reports the first difference.
 fn same<K, V>(what: &str, right: &BTreeMap<K, V>, found: &BTreeMap<K, V>) -> Result<(), String>
 where
     K: Ord + Debug,

@@ -59,7 +59,7 @@ impl StreamClient for Http1Client {
     async fn expect_chunk(&mut self, text: &str) {
         let chunk = format!("{:x}\r\n{text}\r\n", text.len());
         let read = self.read_until(&chunk).await;
-        // Only the first chunk follows a head.
+        // Only the first chunk comes after a head.
         assert!(read == chunk || read.contains("\r\ntransfer-encoding: chunked\r\n"), "{read}");
     }
 

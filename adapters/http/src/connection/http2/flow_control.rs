@@ -1,5 +1,5 @@
-//! Bounds on the answers that h2 holds. hyper hands a body to h2 as fast as h2 takes it, although the client may read
-//! nothing of it.
+//! Bounds on the answers that h2 holds. hyper passes a body to h2 as fast as h2 takes it, even if the client reads
+//! nothing.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -23,13 +23,13 @@ use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
 
-/// The answers of a connection that its client has not read yet, and the requests that wait for it to do so.
+/// The answers of a connection that its client has not read yet, and the requests that wait until it reads them.
 pub(super) struct FlowControl {
     activity: Rc<Activity>,
     /// Bytes of all answers that h2 holds.
     bytes: Cell<usize>,
     count: Cell<usize>,
-    /// For each answer, when the client last read bytes of it, and its kind; `None` in a free slot.
+    /// For each answer, the instant at which the client last read bytes of it, and its kind; `None` in a free slot.
     moved: RefCell<Vec<Option<(Instant, AnswerKind)>>>,
     /// Tickets and tasks of the requests that wait for room, in the order of their arrival.
     waiters: RefCell<VecDeque<(u64, Waker)>>,
@@ -59,7 +59,7 @@ impl FlowControl {
         }
     }
 
-    /// Ends the connection: no exchange begins any more. Waits for those that have begun.
+    /// Ends the connection, so that no further exchange begins. Waits for the exchanges that have begun.
     pub(super) async fn end(&self) {
         self.is_over.set(true);
         while self.in_progress.get() > 0 {
@@ -67,8 +67,8 @@ impl FlowControl {
         }
     }
 
-    /// The answer whose stall deadline is the earliest: how long it may stall, and when the client last read bytes of
-    /// it.
+    /// The answer with the earliest stall deadline: the time for which it may stall, and the instant at which the
+    /// client last read bytes of it.
     pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
         let limit_of = |kind| match kind {
             AnswerKind::Whole => deadlines.write_stall,
@@ -79,9 +79,9 @@ impl FlowControl {
         dues.min_by_key(|(limit, moved)| *moved + *limit)
     }
 
-    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if the
-    /// heads of the waiting requests exceed their bound. The check precedes the answer, so that small answers to
-    /// requests with bodies may exceed the bound on pending bytes.
+    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if
+    /// the heads of the waiting requests exceed their bound. An answer is produced only after this check, so several
+    /// small answers to requests with bodies may exceed the bound on pending bytes.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.waiters.borrow().is_empty() && self.has_room() {
             return true;
@@ -97,11 +97,12 @@ impl FlowControl {
     }
 
     fn has_room(&self) -> bool {
-        // A client that resets streams has no more exchanges in progress than one that waits for them.
+        // The bound on exchanges in progress also applies to a client that resets its streams: it must not have more
+        // of them than a client that waits for its answers.
         if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
             return false;
         }
-        // Finished answers that h2 does not hold yet, because the end of the request's body is awaited.
+        // These answers are finished, but h2 does not hold them yet, because the request's body has not ended.
         let (count, bytes) = self.activity.pending_answers();
         self.bytes.get() + bytes < PENDING_BYTES_MAX || self.count.get() + count < PENDING_ANSWERS_FEW
     }
@@ -132,8 +133,8 @@ impl FlowControl {
     }
 }
 
-/// Bytes that a waiting head takes in memory: its text, and the slots of hyper's map. A client may fill a slot with one
-/// byte on the wire (RFC 7541, section 6.1).
+/// The number of bytes that a waiting head takes in memory: its text, and the slots of hyper's map. A client can fill
+/// a slot with one byte on the wire (RFC 7541, section 6.1).
 fn bytes_of<B>(request: &Request<B>) -> usize {
     let (uri, headers) = (request.uri(), request.headers());
     let target = uri.path_and_query().map_or(0, |target| target.as_str().len())
@@ -142,7 +143,7 @@ fn bytes_of<B>(request: &Request<B>) -> usize {
     request.method().as_str().len() + target + text + headers.capacity().max(headers.len()) * FIELD_SLOT_BYTES
 }
 
-/// A request that waits for room. When it leaves the queue, for whatever reason, the next one is woken.
+/// A request that waits for room. When it leaves the queue, for any reason, the next request is woken.
 struct RoomWaiter<'a> {
     flow_control: &'a FlowControl,
     ticket: Option<u64>,
@@ -223,7 +224,7 @@ impl RequestGuard {
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.activity.end();
-        // The stream may have been reset after the answer was finished and before h2 got it.
+        // If the stream was reset before h2 got the finished answer, the answer takes no room any more.
         self.0.wake_first();
     }
 }
@@ -251,7 +252,7 @@ impl Drop for ExchangeGuard {
 
 /// A body that records how much of it the client has read.
 pub(super) enum TrackedBody {
-    /// There are no bytes, or h2 has them.
+    /// The body is empty, or h2 has all of its bytes.
     Done,
     Whole {
         bytes: Bytes,

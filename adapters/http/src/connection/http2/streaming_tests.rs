@@ -20,7 +20,8 @@ use crate::exchange::response_body::ResponseBody;
 use crate::response::body::Body;
 use crate::thread::overload::LoadShedder;
 
-/// A client with an open stream. `/stream` is answered by a source, every other path by a short text.
+/// A client that has requested a stream. The server answers `/stream` with a stream, and every other path with a short
+/// text.
 struct Http2Client {
     client: SendRequest<Empty<Bytes>>,
     stream: Incoming,
@@ -64,7 +65,7 @@ impl StreamClient for Http2Client {
     }
 
     async fn expect_end(&mut self) {
-        // h2 may mark the end by an empty frame.
+        // h2 may mark the end of the stream by an empty frame.
         while let Some(frame) = self.stream.frame().await {
             assert!(frame.unwrap().into_data().unwrap().is_empty());
         }
@@ -107,7 +108,7 @@ fn a_stream_whose_source_does_not_end_is_cut_after_a_stop() {
 
 #[test]
 fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams() {
-    // The windows of HTTP/2 admit some chunks, and the deadline is first followed by GOAWAY.
+    // h2 first accepts some chunks, up to the flow-control windows. At the deadline the client first gets GOAWAY.
     let lasts_less_than = 3 * Deadlines::DEFAULT.stream_stall;
     frame::a_stalled_client_is_cut_after_the_stall_deadline_of_streams::<Http2Client>(lasts_less_than, 155);
 }

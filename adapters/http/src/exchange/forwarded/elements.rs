@@ -7,7 +7,7 @@ use super::parse_address;
 /// The values of one element: a proxy's report of the request that it received.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
-    /// The peer: an address, or an identifier that hides it.
+    /// The peer of the proxy: an address, or an identifier that hides the address.
     peer: Option<String>,
     pub(super) proto: Option<String>,
     pub(super) host: Option<String>,
@@ -40,8 +40,8 @@ impl Element {
     }
 }
 
-/// Returns the parts of a text between separators outside of quoted strings, starting with the last part. In this order
-/// an unclosed quote does not hide the parts after it.
+/// Returns the parts of a text between separators outside of quoted strings, beginning with the last part. Because of
+/// this order, an unclosed quote does not hide the parts after it.
 pub(super) fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let pieces = text.rsplit(move |character| {

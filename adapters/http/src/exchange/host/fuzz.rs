@@ -59,8 +59,8 @@ fn a_host_is_an_authority_without_user_information() {
             assert_eq!(port.map_or(name.to_owned(), |port| format!("{name}:{port}")), host);
             assert!(is_valid_name(name) && !name.is_empty());
             assert!(port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok()), "{host}");
-            // A second parser of authorities accepts it too, except for an empty port and a percent-encoded name, which
-            // it refuses by design.
+            // A second parser of authorities accepts the host, too. It refuses only an empty port and a
+            // percent-encoded name, by design.
             if port != Some("") && !host.contains('%') {
                 let authority: Authority = host.parse().unwrap();
                 assert_eq!(
@@ -97,7 +97,7 @@ fn a_network_contains_the_addresses_with_its_prefix() {
             let Some(network) = Network::parse(text) else { return };
             let (address, prefix) = text.split_once('/').unwrap_or((text, "128"));
             let (address, prefix): (IpAddr, u32) = (address.parse().unwrap(), prefix.parse().unwrap());
-            // In bits, an IPv4 address is an IPv6 address with a prefix that no other address has.
+            // As a number, an IPv4 address is an IPv6 address with a prefix that no other address has.
             let bits = |one: IpAddr| match one {
                 IpAddr::V4(one) => one.to_ipv6_mapped().to_bits(),
                 IpAddr::V6(one) => one.to_bits(),

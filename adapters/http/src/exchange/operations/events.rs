@@ -1,4 +1,4 @@
-//! Events: the list, with a wait, and one event.
+//! The endpoints of events: the list, which can wait for an event, and one event.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 
-/// Bytes of an event on a page, generously.
+/// The estimated number of bytes of an event on a page, chosen rather large.
 const EVENT_BYTES: usize = 260;
 
-/// The longest time after which a request that waits looks whether its key is still valid.
+/// The interval at which a waiting request checks that its key is still valid.
 pub(super) const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
@@ -33,7 +33,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         after: query.position(end.epoch)?,
         limit: query.limit,
     };
-    // The first page of a walk belongs to the log that there is.
+    // The first page of a walk is taken from the current log, whatever its epoch.
     if listing.after.is_none() {
         listing.epoch = None;
     }
@@ -46,14 +46,14 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         if !page.events.is_empty() || !may_wait || !wait(call, &page, deadline).await {
             return Ok(answer(call, &query, &listing, &page));
         }
-        // What was read need not be read again.
+        // The next read begins after the positions that have been read.
         listing.after = Some(page.reached);
         listing.epoch = Some(page.bounds.epoch);
     }
 }
 
-/// Waits for an event beyond the page. `false` if the request is to be answered now: the time is up, the server stops, the
-/// log has begun a new life, the sandbox is about to change or the key is no longer valid.
+/// Waits for an event after the page. Returns `false` if the request must be answered now: the time is up, the server
+/// stops, the log has begun a new epoch, the sandbox is about to change, or the key is no longer valid.
 async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
     let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
     let _waiting = call.activity.waiting();
@@ -83,7 +83,8 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
             Ok(None) => return false,
             Err(_) => {
                 let api = call.api();
-                // A store that cannot tell does not end the wait: its next page fails the request.
+                // An error of this check does not end the wait. If the store fails, the next read of a page reports
+                // it.
                 if api.is_valid(call.admission.key, api.now()).await == Ok(false) {
                     return false;
                 }
@@ -92,7 +93,7 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
     }
 }
 
-/// Waits until a reset of the sandbox or a change of its clock waits for the requests in flight.
+/// Waits until a reset of the sandbox, or a change of its clock, waits until no request is in flight.
 async fn sandbox_changes(app: &App) {
     match &app.sandbox {
         Some(sandbox) => sandbox.change_begins().await,
@@ -152,7 +153,7 @@ fn answer(
     if call.settings().gzip { call.thread.gzip.compress(answer, &call.parts.headers) } else { answer }
 }
 
-/// The place in the log is not there (any more).
+/// Returns the error for a position that is not in the log, or no longer.
 pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
         "The log does not have this id. The oldest place in it is {}. To begin again, read \

@@ -62,7 +62,8 @@ fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
     }
 }
 
-/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent as it was rendered.
+/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent in the form in which the
+/// server renders it.
 fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let mut fields = Fields::nested(element, within)?;
     let method = fields.optional("method", method);
@@ -112,7 +113,7 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     fields.finish(|| Some(FaultRule { method, route, when, latency, jitter, end, calls: 0, acted: 0 }))
 }
 
-/// Returns the code of a rule: the stated one, or the first code of the stated status.
+/// Returns the code of a rule: the code that the rule states, or the first code with the status that it states.
 fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) -> Option<Code> {
     let of_status = |code: Code| status.is_none_or(|status| u64::from(code.status().as_u16()) == status);
     match (status, word) {

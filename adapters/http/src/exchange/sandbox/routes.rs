@@ -1,5 +1,5 @@
-//! The routes of the tester: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They need no key, have no quota,
-//! and are served where health is.
+//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They
+//! need no key and have no quota. The listener that serves `/health` also serves them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -129,8 +129,8 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
         let Some(sandbox) = &app.sandbox else { return Ok(()) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
-        // A reset in doubt may have happened, so no earlier entity tag may match a new version. If it has not happened,
-        // earlier tags merely stop matching.
+        // A reset in doubt may have happened, so no earlier entity tag may match a new version. If the reset has not
+        // happened, the only effect is that earlier tags no longer match.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
         }
@@ -140,7 +140,7 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// Sets the clock while no request is in flight, so that each request sees one time.
+/// Sets the clock while no request is in flight, so that the time does not change during a request.
 async fn change_clock(sandbox: &SandboxState, change: ClockChange) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let port = Arc::clone(sandbox.port());
@@ -151,7 +151,7 @@ async fn change_clock(sandbox: &SandboxState, change: ClockChange) -> Result<Ans
     Ok(clock(state.await?))
 }
 
-/// Runs blocking work on a thread that may block.
+/// Runs blocking work on one of the runtime's threads for such work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -168,7 +168,7 @@ fn plan(plan: &FaultPlan) -> Answer {
     Answer::json(StatusCode::OK, render_plan(plan))
 }
 
-/// Renders a plan with its counts, in the form in which it can be sent again.
+/// Renders a plan with its counts, in a form that can be sent back as a new plan.
 pub(crate) fn render_plan(plan: &FaultPlan) -> String {
     let mut text = format!("{{\"seed\":{},\"faults\":[", plan.seed);
     for (place, rule) in plan.rules.iter().enumerate() {
@@ -200,7 +200,7 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
         }
     }
     match rule.end {
-        // The rule has no effect except that it keeps calls from later rules.
+        // The rule has no effect of its own, but a call on which it acts does not reach later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
             text.push_str("\"latency\":\"0s\",");
         }

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use super::*;
 
-/// A socket whose peer buffers `takes` bytes, with its send batch.
+/// Returns a socket with its send batch, and its peer, which buffers `takes` bytes.
 fn socket(takes: usize) -> (Socket<DuplexStream>, DuplexStream, Rc<SendBatch>, Rc<Activity>) {
     let (near, far) = duplex(takes);
     let (send_batch, activity) = (Rc::new(SendBatch::new()), Rc::new(Activity::new()));
@@ -42,7 +42,7 @@ async fn unsent_bytes_block_further_writes_and_arrive_later() {
 #[tokio::test]
 async fn bytes_keep_their_order_when_a_full_batch_is_flushed() {
     let (mut socket, mut far, _, _) = socket(8 * BATCHED_WRITE_MAX);
-    // The third write exceeds the batch, which then holds that write alone.
+    // The third write does not fit into the batch, which is flushed and then holds the third write alone.
     let sizes = [
         BATCHED_WRITE_MAX,
         BATCHED_WRITE_MAX,
@@ -80,7 +80,7 @@ async fn an_error_of_the_batch_is_reported_at_the_next_call() {
 async fn header_lines_follow_the_status_line_of_the_next_write() {
     const STATUS: &[u8] = b"HTTP/1.1 200 OK\r\n";
     let (mut socket, mut far, send_batch, activity) = socket(64);
-    // The second round begins with unsent bytes; the write of the third is larger than a batched one.
+    // The second round begins with unsent bytes. The write of the third round is too large for the batch.
     for (before, body) in [(0, 3), (100, 3), (0, BATCHED_WRITE_MAX)] {
         socket.write_all(&vec![b'x'; before]).await.unwrap();
         send_batch.flush();

@@ -2,25 +2,26 @@
 
 use std::time::Duration;
 
-/// Time, and number of samples, for which requests must have waited too long before any is refused: a short burst is no
-/// overload. A single late sample is not enough, since the process may have been suspended.
+/// The time, and the number of samples, for which requests must have waited too long before any request is refused,
+/// because a short burst is no overload. A single late sample is not enough, because the process may have been
+/// suspended.
 const OVERLOAD_TIME: Duration = Duration::from_millis(100);
 const OVERLOAD_SAMPLES: u32 = 2;
 
-/// Concurrency up to which no request is refused. With so few connections and streams, requests wait because each takes
-/// long or because the machine is busy otherwise, and refusing them would not help. At least as many polls of
-/// connections must also have preceded a request that waited too long: with fewer, the thread was not busy with
-/// requests.
+/// Number of open connections and streams up to which no request is refused. With so few of them, requests wait only
+/// because each request takes long or because other processes use the machine, and refusing requests would not help.
+/// For an overload, at least as many polls of connections must also have come before a request that waited too long;
+/// otherwise the thread was not busy with requests.
 pub(super) const CONCURRENCY_MIN: u32 = 100;
 
 /// The refused share when an overload begins.
 const REFUSED_FIRST: f32 = 0.5;
 
-/// Factor by which the served share shrinks while requests wait too long.
+/// Factor by which the served share shrinks with each sample in which requests wait too long.
 const TIGHTEN: f32 = 0.2;
 
-/// Factors by which the refused share shrinks. The first one applies when refusing costs too much or requests hardly wait,
-/// the second one when requests wait for longer, but within the limit, which is the goal.
+/// Factors by which the refused share shrinks. The first one applies when refusing costs too much or requests hardly
+/// wait. The second one applies when requests wait longer, but within the limit, which is the goal.
 const LOOSEN: f32 = 0.15;
 const EASE: f32 = 0.03;
 
@@ -33,24 +34,25 @@ const REFUSED_MIN: f32 = 0.02;
 /// The largest refused share.
 const REFUSED_MAX: f32 = 0.95;
 
-/// Goodput as a fraction of the capacity, below which the refused share does not grow: refusing costs too much.
+/// Goodput as a fraction of the capacity. Below it the refused share does not grow, because refusing costs too much.
 const GOODPUT_MIN: f32 = 0.88;
 
-/// Load as a fraction of the capacity, below which the overload ends.
+/// Load as a fraction of the capacity. Below it the overload ends.
 const LOAD_LOW: f32 = 0.8;
 
-/// During an overload, one in this many samples is a probe: no request is refused, to measure the capacity.
+/// Number of samples in an overload of which one is a probe. During a probe no request is refused, to measure the
+/// capacity.
 const PROBE_EVERY: u32 = 200;
 
 /// One measurement of a thread.
 pub(super) struct Sample {
-    /// The queueing delay at the end, and the number of polls of connections that preceded the probe. A connection may
-    /// have had several of them.
+    /// The queueing delay at the end of the sample, and the number of polls of connections that came before the probe
+    /// task. A connection may have been polled several times.
     pub(super) waited: Duration,
     pub(super) queued: u32,
     /// Open HTTP/1.1 connections and HTTP/2 streams.
     pub(super) open: u32,
-    /// Requests that were handled, and those of them that were refused.
+    /// The number of requests that were handled, and of those that were refused.
     pub(super) requests: u32,
     pub(super) refused: u32,
     pub(super) elapsed: Duration,
@@ -73,7 +75,8 @@ impl Controller {
         Self { wait_max, late_samples: 0, late: Duration::ZERO, refused: None, capacity: 0.0, samples: 0 }
     }
 
-    /// The share of requests that is served until the next sample; `None` to serve all without inspecting them.
+    /// Returns the share of requests that is served until the next sample; `None` to serve all requests without
+    /// inspecting them.
     #[expect(clippy::cast_precision_loss, reason = "rates, not counts")]
     pub(super) fn judge(&mut self, sample: &Sample) -> Option<f32> {
         let Sample { waited, elapsed, .. } = *sample;
@@ -108,7 +111,7 @@ impl Controller {
         let next = if !is_late {
             refused * (1.0 - if waited * NO_WAIT_DIVISOR < self.wait_max { LOOSEN } else { EASE })
         } else if was_probe {
-            // One sample may have been disturbed by another process: the capacity does not fall that fast.
+            // Another process may have disturbed the sample, so one sample lowers the capacity by a tenth at most.
             self.capacity = rate.max(self.capacity * 0.9);
             refused
         } else if rate >= GOODPUT_MIN * self.capacity {
@@ -141,7 +144,7 @@ mod tests {
         arrivals: f32,
         /// Milliseconds for one request.
         cost: f32,
-        /// The cost of a refusal as a fraction of that.
+        /// The cost of a refusal as a fraction of the cost of a request.
         refusal: f32,
         /// The maximum number of requests that can wait: one for each connection.
         connections: f32,
@@ -238,10 +241,10 @@ mod tests {
                     "{queued} polls of few connections"
                 );
             }
-            // One connection more is an overload, once it has lasted.
+            // One more open connection makes it an overload, if it lasts for another sample.
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None);
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), Some(1.0 - REFUSED_FIRST));
-            // It ends at once when few enough are left.
+            // The overload ends at once when the number of connections is no longer too high.
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN, queued)), None);
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None, "and must last again");
         }

@@ -1,16 +1,17 @@
-//! Max-min fair sharing between callers: during an overload, each is served up to the same level, so that the busiest
-//! are refused the most.
+//! Max-min fair sharing between callers. During an overload each caller is served up to the same number of requests,
+//! so the callers with the most requests are refused the most.
 
-/// Callers are hashed into this many slots. Callers in one slot share its allotment.
+/// Number of slots to which callers are hashed. Callers in the same slot share one allotment.
 const SLOTS: usize = 256;
 
 /// The share of each caller.
 pub(super) struct FairShares {
-    /// Requests since the last division.
+    /// The number of requests in this period.
     requests: [u32; SLOTS],
     /// The share of requests that is served.
     part: [f32; SLOTS],
-    /// The accumulated share of the requests so far: a request is served when it reaches one.
+    /// The sum of the shares of the requests so far, minus the served requests. A request is served when the sum
+    /// reaches one.
     credit: [f32; SLOTS],
 }
 
@@ -23,7 +24,7 @@ impl Default for FairShares {
 impl FairShares {
     /// Decides whether a request is served.
     pub(super) fn admit(&mut self, caller: u64) -> bool {
-        // The numbers may differ in their upper bits alone, so they are mixed.
+        // The numbers may differ only in their upper bits, so they are mixed.
         let mixed = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
         let slot = usize::try_from(mixed).unwrap_or(0) % SLOTS;
         self.requests[slot] = self.requests[slot].saturating_add(1);
@@ -33,8 +34,8 @@ impl FairShares {
         is_served
     }
 
-    /// Sets the shares for the next period so that the share `part` of its requests is served, if it has as many
-    /// requests as this period.
+    /// Sets the shares for the next period. If its requests are like those of this period, the share `part` of all
+    /// requests is served.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -51,7 +52,8 @@ impl FairShares {
     }
 }
 
-/// The level at which the demands fit into the capacity `fits`, if each is cut to that level.
+/// Returns the highest number of requests for each slot with which all slots together have at most `fits` requests, if
+/// the requests of each slot are cut to that number.
 fn level(mut requests: [u32; SLOTS], fits: u64) -> u32 {
     requests.sort_unstable();
     let mut left = fits;

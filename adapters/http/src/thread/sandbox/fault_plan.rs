@@ -1,8 +1,8 @@
-//! Planned faults: which request gets which, and when.
+//! Planned faults: the requests that get a fault, and the faults that they get.
 //!
 //! A plan is a list of rules. Each rule counts the calls that reach it. The first rule that acts on a call ends the
-//! search. Randomness is a function of the plan's seed, the rule's index and the call's number: the same calls in the
-//! same order get the same faults on every machine.
+//! search. Random decisions are a function of the plan's seed, the rule's index and the call's number, so that the
+//! same calls in the same order get the same faults on every machine.
 
 use std::time::Duration;
 
@@ -26,21 +26,21 @@ pub(crate) struct FaultPlan {
     pub(crate) rules: Vec<FaultRule>,
 }
 
-/// One rule of a plan: which calls fail, and how.
+/// One rule of a plan: the calls that get a fault, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FaultRule {
-    /// `None` for any method.
+    /// The method of the calls; `None` for any method.
     pub(crate) method: Option<Method>,
     /// A route template of the contract; `None` for any route.
     pub(crate) route: Option<&'static str>,
     pub(crate) when: Trigger,
     pub(crate) latency: Duration,
-    /// The maximum that is added to the latency.
+    /// The maximum of the random time that is added to the latency.
     pub(crate) jitter: Duration,
     pub(crate) end: Outcome,
-    /// Calls that reached the rule.
+    /// The number of calls that reached the rule.
     pub(crate) calls: u64,
-    /// Calls on which the rule acted.
+    /// The number of calls on which the rule acted.
     pub(crate) acted: u64,
 }
 
@@ -48,24 +48,24 @@ pub(crate) struct FaultRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Always,
-    /// The first calls, this many.
+    /// The first calls. Their number is given.
     First(u64),
     /// A random share of the calls, in percent.
     Percent(u64),
 }
 
-/// How a call ends on which a rule acts.
+/// The end of a call on which a rule acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is served normally, after the delay.
+    /// The call is served normally, after the delay.
     Served,
-    /// It is answered with this error.
+    /// The call is answered with this error.
     Answered {
         code: Code,
         /// The value of `Retry-After`, in seconds.
         retry_after: Option<u64>,
     },
-    /// Its connection is closed without an answer.
+    /// The connection of the call is closed without an answer.
     Dropped,
 }
 

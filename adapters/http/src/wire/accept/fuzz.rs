@@ -72,7 +72,7 @@ fn check(value: &[u8]) {
     for merge_patch in [false, true] {
         assert_eq!(is_taken(&value.to_ascii_uppercase(), merge_patch), is_taken(value, merge_patch));
     }
-    // A content coding is always refused, and `identity` is the same as no coding.
+    // Every content coding is refused, except `identity`, which is the same as no coding.
     let mut headers = with(&CONTENT_TYPE, &[b"application/json"]).unwrap();
     headers.insert(CONTENT_ENCODING, HeaderValue::from_bytes(value).unwrap());
     let encodings = value.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Bodies against the rules of the contract, implemented again for an untyped document, and merge patches against RFC
-//! 7396.
+//! Bodies against the rules of the contract, which are implemented again for an untyped document; and merge patches
+//! against RFC 7396.
 
 use petstore_domain::{Category, InventoryItem, Order, OrderId, Patch, Pet};
 use serde_json::{Map, Value, json};
@@ -65,7 +65,7 @@ const WORDS: &[&str] = &[
     "\"\u{a0}x\"",
 ];
 
-/// Returns the document if our parser accepts it. Then serde_json accepts it too, except for numbers beyond its range
+/// Returns the document if our parser accepts it. serde_json must accept it, too, except for numbers beyond its range
 /// and negative zero, which it does not read as an integer.
 fn document(body: &[u8]) -> Option<Value> {
     let ours = ours::parse(body).ok()?;

@@ -208,7 +208,7 @@ fn stock_is_set_or_adjusted_by_one_member() {
     }
 }
 
-/// Runs every parser on one body. An error must keep the bounds of the published schema.
+/// Runs every parser on one body. An error must be within the bounds of the published schema.
 fn try_all(body: &[u8]) -> Result<(), TestCaseError> {
     let errors = [
         new_pet(body).err(),

@@ -39,7 +39,8 @@ const WORDS: &[&str] = &[
 static LIST: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(&format!(r"^(?:[ \t]*(?:{TAG})?[ \t]*(?:,|$))*$")).unwrap());
 
-/// A tag, each byte as the character with its number.
+/// Matches one tag. The test converts each byte of the header to the character with the same number, so that the
+/// pattern can match bytes that are not UTF-8.
 static TAGS: LazyLock<Regex> = LazyLock::new(|| Regex::new(TAG).unwrap());
 
 const TAG: &str = r#"(?:W/)?"[\x21\x23-\x7e\u{80}-\u{ff}]*""#;
@@ -74,7 +75,7 @@ fn check(input: &[u8]) {
     };
     let opaque = |tag: &str| tag.trim_start_matches("W/").to_owned();
     assert_eq!(known.matches(&list), tags.iter().any(|tag| opaque(tag) == "\"0000000000000abc\""));
-    // Each tag that is written back was in the header and matches; there are no others.
+    // The versions that were read are exactly those of the strong tags of this epoch in the header.
     let strong: Vec<_> = versions.iter().map(|version| EntityTag::strong(EPOCH, *version)).collect();
     assert!(strong.iter().all(|tag| known.matches(tag)));
     let written: Vec<_> = strong.iter().map(|tag| str::from_utf8(tag.as_bytes()).unwrap()).collect();

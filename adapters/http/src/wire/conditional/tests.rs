@@ -29,7 +29,7 @@ fn if_match_selects_versions_of_this_epoch() {
         (&[b", ,\"1f-1\",,\"1f-2\", "], versions(&[1, 2])),
         (&[b"\"1f-1\"", b"\"1f-2\", \"1f-3\""], versions(&[1, 2, 3])),
         (&[b"\"1f-1\"", b""], versions(&[1])),
-        // Weak, of another epoch, malformed.
+        // A weak tag, a tag of another epoch, and a malformed tag match no version.
         (&[b"W/\"1f-1\""], versions(&[])),
         (
             &[b"\"1e-1\", \"01f-1\", \"1F-1\", \"1f-0\", \"1f-01\", \"1f-\", \"-1\", \"1f1\", \"\""],

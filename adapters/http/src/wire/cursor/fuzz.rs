@@ -1,4 +1,4 @@
-//! Cursors: only those that the server wrote are accepted.
+//! Cursors. Only those that the server has written are accepted.
 
 use super::*;
 use crate::woven::both;
@@ -26,7 +26,7 @@ fn only_cursors_that_were_written_are_read() {
             assert_eq!(here.read(&written).map_err(|error| error.code), expected);
             assert!(elsewhere.read(&written).is_err(), "{written}");
 
-            // One wrong bit.
+            // A cursor with one wrong bit must be refused.
             let mut wrong = written.into_bytes();
             let place = usize::try_from(place % (8 * wrong.len() as u64)).unwrap();
             wrong[place / 8] ^= 1 << (place % 8);

@@ -60,8 +60,8 @@ fn documents_are_read_as_by_serde_json() {
             check(body).unwrap();
             let (Ok(_), Ok(value)) = (parse(body), serde_json::from_slice::<Value>(body)) else { return };
             let written = value.to_string();
-            // Written by serde_json and parsed again. A number that neither 64 bits nor a fraction can hold may come
-            // back as either kind.
+            // The document is written by serde_json and parsed again. A number that neither 64 bits nor a
+            // floating-point number can hold may become either kind.
             assert!(
                 agrees(&parse(written.as_bytes()).unwrap(), &serde_json::from_str(&written).unwrap()),
                 "{written}"

@@ -103,7 +103,7 @@ fn the_depth_is_bounded() {
     assert!(message(nested("[", "]", DEPTH_MAX + 1).as_bytes()).contains("nested too deeply"));
     assert!(message("[".repeat(1_000_000).as_bytes()).contains("nested too deeply"));
     assert!(message("{\"a\":".repeat(200_000).as_bytes()).contains("nested too deeply"));
-    // Numbers and strings add no level.
+    // Numbers and strings do not add to the depth.
     let bottom = format!("{}1{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
     assert_eq!(parse(bottom.as_bytes()), Ok(Node::Array(vec![])));
 }
@@ -124,7 +124,7 @@ pub(super) fn agrees(node: &Node<'_>, value: &Value) -> bool {
     match (node, value) {
         (Node::Null, Value::Null) | (Node::Array(_), Value::Array(_)) => true,
         (Node::Bool(ours), Value::Bool(theirs)) => ours == theirs,
-        // serde_json reads negative zero as a fraction.
+        // serde_json reads negative zero as a floating-point number.
         (Node::Integer(0), Value::Number(theirs)) => theirs.as_f64() == Some(0.0),
         (Node::Integer(ours), Value::Number(theirs)) => {
             theirs.as_i64().map_or(*ours == i64::MAX || *ours == i64::MIN, |theirs| theirs == *ours)

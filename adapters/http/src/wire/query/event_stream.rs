@@ -11,7 +11,7 @@ use super::events::{event_id, kinds};
 use super::parameters::{Parameters, number};
 use crate::wire::error::{ApiError, Code};
 
-/// The header with the event after which a stream begins, and the one with which a list tells how far it was read.
+/// The header with the id of the event after which a stream begins. A list uses it to tell how far the log was read.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The largest number of events that a client may ask for.
@@ -23,9 +23,9 @@ const WAIT_MAX_SECS: usize = 3_600;
 /// A stream of events, as a client asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventStreamQuery {
-    /// The kinds that pass.
+    /// The kinds of events that are sent.
     pub(crate) kinds: EventKinds,
-    /// The event after which the stream begins; none for the present end of the log.
+    /// The event after which the stream begins; none if the stream begins at the current end of the log.
     pub(crate) after: Option<EventId>,
     /// The number of events after which the stream ends.
     pub(crate) limit: Option<usize>,
@@ -33,8 +33,8 @@ pub(crate) struct EventStreamQuery {
     pub(crate) wait: Option<Duration>,
 }
 
-/// `GET /events/stream`. `Last-Event-ID` takes precedence over `after`: an automatic reconnection repeats the query of the
-/// first connection.
+/// `GET /events/stream`. `Last-Event-ID` takes precedence over `after`, because a client that reconnects automatically
+/// sends the query of its first connection again.
 pub(crate) fn stream_events(query: Option<&str>, headers: &HeaderMap) -> Result<EventStreamQuery, ApiError> {
     let mut parameters = Parameters::of(query);
     let after = parameters.one("after", event_id);

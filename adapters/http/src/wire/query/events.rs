@@ -18,7 +18,7 @@ const WAIT_MAX_SECS: u64 = 30;
 /// A list of events, as a client asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventListQuery {
-    /// The kinds that pass.
+    /// The kinds of events that are listed.
     pub(crate) kinds: EventKinds,
     /// The direction of the page.
     pub(crate) order: PageOrder,
@@ -26,10 +26,10 @@ pub(crate) struct EventListQuery {
     pub(crate) limit: usize,
     /// The event after which the page begins.
     pub(crate) after: Option<EventId>,
-    /// The time to wait for an event if there is none.
+    /// The time to wait if there is no event to list.
     pub(crate) wait: Duration,
     cursor: Option<String>,
-    /// The parameters but for the cursor, as the links to other pages repeat them.
+    /// The parameters except the cursor, for the links to other pages.
     query: String,
 }
 
@@ -48,8 +48,8 @@ pub(crate) fn list_events(query: Option<&str>) -> Result<EventListQuery, ApiErro
 }
 
 impl EventListQuery {
-    /// The position after which the page begins, if there is one: from the cursor, which is valid for this epoch of the
-    /// log only, or from `after`.
+    /// Returns the position after which the page begins, if one is given. It comes from the cursor, which is valid
+    /// only for this epoch of the log, or from `after`.
     pub(crate) fn position(&self, epoch: u64) -> Result<Option<Position>, ApiError> {
         match &self.cursor {
             None => Ok(self.after.map(|id| id.position)),
@@ -57,11 +57,12 @@ impl EventListQuery {
         }
     }
 
-    /// The `Link` value of the page: to the first page, and to the one that begins at `next`.
+    /// Returns the `Link` value of the page: to the first page, and to the page that begins after `next`.
     pub(crate) fn links(&self, origin: &str, path: &str, epoch: u64, next: Option<Position>) -> String {
         let first = links::page_links(origin, path, &self.query, None);
         let Some(next) = next else { return first };
-        // A cursor replaces `after`, and a page that exists already needs no wait.
+        // These parameters are left out, because the cursor replaces `after`, and a page that exists already needs no
+        // wait.
         let is_kept = |parameter: &&str| !parameter.starts_with("after=") && !parameter.starts_with("wait=");
         let query: Vec<&str> = self.query.split('&').filter(is_kept).collect();
         let cursor = self.walk(epoch).cursor(next.get());

@@ -61,7 +61,7 @@ const WORDS: &[&str] = &[
     "\"",
 ];
 
-/// The functions of one list under one query.
+/// The functions that read and write one kind of list.
 struct List<F> {
     read: fn(Option<&str>, u64) -> Result<Listing<F>, ApiError>,
     parameters: &'static [&'static str],
@@ -86,7 +86,7 @@ impl<F: Debug + PartialEq> List<F> {
         assert_eq!(next.links("http://h", "/p", Some(9)), first.links("http://h", "/p", Some(9)));
     }
 
-    /// Returns the listing of the page that a link leads to, after checks of the link.
+    /// Checks a link of a listing, and returns the listing that the link leads to.
     fn follow(&self, listing: &Listing<F>, relation: &str, next: Option<u64>) -> Listing<F> {
         let links = listing.links("http://h", "/p", next);
         assert!(HeaderValue::from_str(&links).is_ok_and(|value| value.to_str().is_ok()), "{links}");
@@ -155,7 +155,7 @@ fn texts_are_decoded_as_browsers_do() {
         both(input, WORDS, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let Some(decoded) = decode(text) else { return };
-            // The browser's decoder parses a whole query, in which these two characters are separators.
+            // The second decoder parses a whole query, where these two characters are separators.
             if !text.contains(['&', '=']) && !text.is_empty() {
                 assert_eq!(parse(text.as_bytes()).next().unwrap().0, decoded);
             }

@@ -1,4 +1,4 @@
-//! The parameters of a query, taken one by one; those that are left are unknown.
+//! The parameters of a query. They are taken one by one, and parameters that are left at the end are unknown.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,11 @@ use super::super::links::push_parameter;
 use super::decode;
 use crate::wire::error::ApiError;
 
-/// The maximum number of values of one parameter, separated by commas or repeated.
+/// The maximum number of values of one parameter. Values are separated by commas, or the parameter is repeated.
 const VALUES_MAX: usize = 100;
 
-/// The maximum number of parameters of one query: two filters with [`VALUES_MAX`] repeated values each, and the others.
+/// The maximum number of parameters of one query: two filters that are repeated [`VALUES_MAX`] times each, and the
+/// others.
 const PARAMETERS_MAX: usize = 256;
 
 /// A parameter that has not been taken yet; its value is `None` if it cannot be decoded.
@@ -33,7 +34,7 @@ impl<'q> Parameters<'q> {
         let pieces = query.split('&').filter(|piece| !piece.is_empty());
         for piece in pieces {
             if parameters.rest.len() == PARAMETERS_MAX {
-                // The other parameters are not parsed: one fault suffices.
+                // The other parameters are not parsed, because one fault is enough to refuse the query.
                 parameters.rest.clear();
                 let message = format!("The query has more than {PARAMETERS_MAX} parameters.");
                 parameters.faults.add_whole("too_long", message);
@@ -56,7 +57,8 @@ impl<'q> Parameters<'q> {
     ) -> Option<T> {
         let judged = self.single(name)?.and_then(|value| {
             let judged = judge(&value)?;
-            // White space around a name is not significant, and no other value has any, so links leave it out.
+            // White space around the value of a name does not count, and no other value has any, so links leave it
+            // out.
             push_parameter(&mut self.taken, name, value.trim());
             Ok(judged)
         });
@@ -77,12 +79,13 @@ impl<'q> Parameters<'q> {
         judged.map_err(|fault| self.faults.add(name, &fault)).ok()
     }
 
-    /// Takes the cursor without parsing it. One that cannot be decoded becomes empty, which is no valid cursor.
+    /// Takes the cursor without parsing it. A cursor that cannot be decoded becomes empty, which is not a valid
+    /// cursor.
     pub(super) fn cursor(&mut self) -> Option<Cow<'q, str>> {
         self.single("cursor").map(Result::unwrap_or_default)
     }
 
-    /// Returns the parameters that were taken, encoded again, unless there is any fault.
+    /// Returns the parameters that were taken, encoded again, or the error if any fault was found.
     pub(super) fn finish(mut self) -> Result<String, ApiError> {
         for (index, (name, _)) in self.rest.iter().enumerate() {
             if self.rest[..index].iter().all(|(other, _)| other != name) {

@@ -57,7 +57,7 @@ fn reads_every_parameter() {
     assert_eq!(inventory.ids.unwrap().len(), 2);
     let categories = list_categories(Some("name=H%c3%BChner"), EPOCH).unwrap().filter;
     assert!(categories.name.unwrap().matches("hühner"));
-    // Not valid in a URI, but some clients send it.
+    // These characters are not valid in a URI, but some clients send them.
     assert!(list_categories(Some("name=Hühner"), EPOCH).unwrap().filter.name.unwrap().matches("HÜHNER"));
 }
 
@@ -120,7 +120,7 @@ fn every_fault_is_reported_with_its_parameter() {
         ),
         ("limit=5;sort=id", "limit invalid_format"),
         ("limit=5?sort=id", "limit invalid_format"),
-        // A cursor is parsed only if everything else is valid.
+        // A cursor is parsed only if all other parameters are valid.
         ("cursor=x&limit=0", "limit out_of_range"),
     ];
     for (query, expected) in cases {
@@ -186,7 +186,7 @@ fn a_link_omits_insignificant_white_space() {
     assert_eq!(listing.links("http://h", "/pets", None), r#"<http://h/pets?name=x>; rel="first""#);
 }
 
-/// Runs every parser on one query. An error must keep the bounds of the published schema.
+/// Runs every parser on one query. An error must be within the bounds of the published schema.
 fn try_all(query: &str) -> Result<(), TestCaseError> {
     let query = Some(query);
     let errors = [

@@ -1,4 +1,4 @@
-//! Events as JSON: on one line, so that a frame of a stream holds one.
+//! Events as JSON on one line, because a frame of a stream has one line for an event.
 
 use std::io::Write as _;
 
@@ -6,7 +6,8 @@ use petstore_domain::{CategoryBefore, Event, Happening, ItemBefore, KeyBan, PetB
 
 use super::{push_category, push_item, push_number, push_order, push_pet, push_string};
 
-/// An event. `data` is the resource as its GET answers, `previous` has the old values of the members that changed.
+/// Writes an event. `data` is the resource in the form in which a GET returns it. `previous` has the old values of the
+/// members that changed.
 pub(crate) fn push_event(out: &mut Vec<u8>, event: &Event) {
     out.extend_from_slice(b"{\"id\":\"");
     out.extend_from_slice(&event.id.to_ascii());
@@ -104,7 +105,7 @@ fn push_time(out: &mut Vec<u8>, time: Timestamp) {
     let _ = write!(out, "\"{time}\"");
 }
 
-/// A value, or `null` for a member that was absent.
+/// Writes a value, or `null` for a member that was absent.
 fn push_optional<T>(out: &mut Vec<u8>, value: Option<&T>, push: impl FnOnce(&mut Vec<u8>, &T)) {
     match value {
         Some(value) => push(out, value),

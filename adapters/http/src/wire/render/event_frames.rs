@@ -1,23 +1,24 @@
-//! Events as server-sent events (WHATWG HTML, section 9.2). Each frame ends with an empty line, and has no `event` field
-//! except the last one, so that a browser hands all events to `onmessage`.
+//! Events as server-sent events (WHATWG HTML, section 9.2). Each frame ends with an empty line. Only the last frame
+//! has an `event` field, so that a browser passes all events to `onmessage`.
 
 use petstore_domain::{Event, EventId};
 
 use super::push_event;
 
-/// A comment, which shows that the connection lives.
+/// A comment, which shows that the connection is still open.
 pub(crate) const COMMENT: &[u8] = b":\n\n";
 
 /// The largest number of bytes of [`push_bookmark`].
 pub(crate) const BOOKMARK_BYTES: usize = EventId::LEN + 6;
 
-/// The first frame: the time before a reconnection in milliseconds, and the place at which the stream begins.
+/// The first frame: the time in milliseconds that a client waits before it reconnects, and the position at which the
+/// stream begins.
 pub(crate) fn push_opening(out: &mut Vec<u8>, begin: EventId) {
     out.extend_from_slice(b"retry: 3000\n");
     push_bookmark(out, begin);
 }
 
-/// A frame with an id alone: a client keeps it for its next connection, and dispatches nothing.
+/// A frame with an id alone. A client keeps the id for its next connection, but delivers no event.
 pub(crate) fn push_bookmark(out: &mut Vec<u8>, place: EventId) {
     push_id(out, place);
     out.push(b'\n');
@@ -31,7 +32,7 @@ pub(crate) fn push_event_frame(out: &mut Vec<u8>, event: &Event) {
     out.extend_from_slice(b"\n\n");
 }
 
-/// The last frame, with the reason for which the stream ends.
+/// The last frame, with the reason why the stream ends.
 pub(crate) fn push_end(out: &mut Vec<u8>, reason: &str) {
     out.extend_from_slice(b"event: end\ndata: {\"reason\":\"");
     out.extend_from_slice(reason.as_bytes());

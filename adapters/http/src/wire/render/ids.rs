@@ -13,14 +13,14 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Room for the digits of an id without its last two: [`petstore_domain::ID_MAX`] has 14.
+/// Room for the digits of an id except its last two. [`petstore_domain::ID_MAX`] has 14 such digits.
 const DIGITS: usize = 16;
 
 /// Writes ids that are close to each other. Nearly all have the same leading digits as the previous id, so only the
 /// last two are looked up.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    /// The last id divided by 100, its digits, and their number.
+    /// The last id divided by 100, the digits of that number, and how many digits they are.
     hundreds: u64,
     digits: [u8; DIGITS],
     len: usize,
@@ -36,7 +36,7 @@ impl Ids {
         if hundreds != self.hundreds {
             self.set(hundreds);
         }
-        // Copied with a constant length, which takes two moves, and then truncated.
+        // A copy of constant length takes only two moves. The surplus bytes are then cut off.
         out.extend_from_slice(&self.digits);
         out.truncate(out.len() - (DIGITS - self.len));
         out.extend_from_slice(&PAIRS[rest]);

@@ -1,4 +1,4 @@
-//! A page of a list, written item by item as the store visits them.
+//! A page of a list. It is written item by item while the store passes the items.
 
 use petstore_domain::{CategoryRecord, OrderRecord, PetRecord, Version};
 use petstore_ports::PageEnd;
@@ -68,8 +68,8 @@ impl Page {
             PageEnd::More => self.last,
             PageEnd::Last => None,
         };
-        // The existence of a next page is part of the tag: a 304 has no link to it, so the last page must change its
-        // tag when another page follows.
+        // The tag depends on the existence of a next page, because a 304 has no link to it: when a page follows what
+        // was the last page, the tag of that page must change.
         let checksum = self.checksum.word(u64::from(next.is_some()));
         FinishedPage { body: self.body, tag: EntityTag::weak(checksum.finish()), next }
     }

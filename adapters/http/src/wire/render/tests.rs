@@ -1,4 +1,4 @@
-//! Rendered documents are read again by serde_json and by our own parsers.
+//! Rendered documents can be read by serde_json and by our own parsers.
 
 use petstore_domain::{
     CategoryId, CategoryName, CategoryRecord, Description, Limit, Limits, NewCategory, NewOrder, NewPet,

@@ -6,7 +6,7 @@ use super::RequestHead;
 use crate::base::settings::{FIELDS_MAX, HEAD_MAX, TARGET_MAX};
 use crate::wire::error::{ApiError, Code};
 
-/// Bytes of a head besides its method, target and fields: two spaces, the version and two line ends.
+/// Number of bytes of a head besides its method, target and fields: two spaces, the version and two line ends.
 const HEAD_FRAME: usize = "  HTTP/1.1\r\n\r\n".len();
 
 /// Refuses a head beyond its bounds, and a body with an unsupported transfer coding.

@@ -81,7 +81,7 @@ fn check(lines: &[u8]) {
     check_key(&head, &headers);
 }
 
-/// Checks the key against the rules of the contract, implemented again.
+/// Checks the key against the rules of the contract, which are implemented here again.
 fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     let bearer = |value: &[u8]| {
         let scheme = value.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case(b"bearer "));
@@ -102,7 +102,7 @@ fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     match (presented(head, headers), usable.len()) {
         (Err(NoKey::Ambiguous), 2..) => {}
         (Ok(key), 1) => assert!(usable.iter().all(|usable| *usable == key)),
-        // A value of a key's length is used as it is, with its commas.
+        // A value that is as long as a key is used as it is, even if it contains commas.
         (Ok(key), 0) => assert!(key.contains(&b',') || values.iter().any(|value| value == key)),
         (Err(NoKey::Missing), 0) => assert!(values.is_empty(), "{values:?}"),
         (other, usable) => panic!("{other:?} of {usable} usable ones in {values:?}"),

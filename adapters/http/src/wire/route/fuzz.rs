@@ -1,4 +1,4 @@
-//! Paths, formatted again from the resource that was found.
+//! Paths. The resource that was found is formatted again and compared with the path.
 
 use super::*;
 use crate::counts::counters::RouteLabel;
@@ -46,7 +46,7 @@ fn a_path_names_the_resource_that_it_is_formatted_from() {
         both(input, WORDS, |path| {
             let Ok(path) = std::str::from_utf8(path) else { return };
             let Some(decoded) = decode(path) else { return };
-            // A second decoder agrees, if the path is passed to it as the name of a parameter.
+            // A second decoder must agree. It decodes queries, so the path is passed to it as the name of a parameter.
             if !path.contains(['&', '=', '+']) && !path.is_empty() {
                 assert_eq!(form_urlencoded::parse(path.as_bytes()).next().unwrap().0, decoded);
             }

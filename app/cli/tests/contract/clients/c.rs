@@ -3,7 +3,8 @@ use std::process::Command;
 use super::{files, generated, run};
 use crate::common::tools;
 
-/// Compiles with the flags of the generated build file, and links, so that every called function must exist.
+/// The client is compiled with the flags of the generated build file, and linked, so that every called function must
+/// exist.
 #[test]
 fn a_c_client_is_generated_compiled_and_linked() {
     let Some(client) = generated::client("c").filter(|_| tools::can_run("cc", "--version")) else { return };

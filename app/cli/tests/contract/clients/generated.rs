@@ -28,7 +28,7 @@ const ROWS: [(&str, &str); 8] = [
     ),
 ];
 
-/// JVM flags for a short run: only the first compiler, and a collector without threads.
+/// JVM flags for a short run: only the first-stage compiler, and a garbage collector without threads.
 const JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
 /// The folder with all clients, created at the first use.
@@ -53,7 +53,7 @@ static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     clients
 });
 
-/// Returns the folder of a generator's client. None, with a line, if the generator is not installed.
+/// Returns the folder of a generator's client. If the generator is not installed, reports that and returns none.
 pub(super) fn client(generator: &str) -> Option<PathBuf> {
     assert!(ROWS.iter().any(|(name, _)| *name == generator), "{generator} has no row");
     tools::can_run(tools::python("openapi-generator-cli"), "version").then(|| CLIENTS.join(generator))
@@ -81,7 +81,8 @@ fn settings(options: &str) -> String {
     settings
 }
 
-/// Returns the command in `docs/import.md` for another generator, in a folder with a copy of the contract.
+/// Returns the command that `docs/import.md` has for another generator, to be run in a folder with a copy of the
+/// contract.
 pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
     let page = std::fs::read_to_string(source("docs/import.md")).unwrap();
     let name = generator.file_name().unwrap().to_str().unwrap();

@@ -4,7 +4,7 @@ use std::process::Command;
 use super::{files, folder, generated, run, source, tour};
 use crate::common::tools;
 
-/// The Go command, without downloads, with its cache beside the clients.
+/// The Go command, which may download nothing and has its cache beside the clients.
 pub(super) fn command() -> Command {
     let mut command = Command::new("go");
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients/go-cache");
@@ -27,7 +27,7 @@ fn a_go_client_is_generated_vetted_and_used() {
         std::fs::copy(file, module.join("petstore").join(file.file_name().unwrap())).unwrap();
     }
     std::fs::copy(source("tests/clients/go/tour.go"), module.join("tour.go")).unwrap();
-    // Client and tour need only the standard library.
+    // The client and the tour need only the standard library, so the module has no dependencies.
     std::fs::write(module.join("go.mod"), "module tour\n\ngo 1.19\n").unwrap();
     run(command().args(["vet", "./..."]).current_dir(&module));
     run(command().args(["build", "-o", "tour.out", "."]).current_dir(&module));

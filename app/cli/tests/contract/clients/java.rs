@@ -6,7 +6,7 @@ use crate::common::tools;
 
 const ANNOTATIONS: &str = "/usr/share/java/jakarta-annotation-api.jar";
 
-/// The generator's archive, which contains Jackson.
+/// The archive of the generator, which contains the Jackson library too.
 pub(super) fn jackson() -> PathBuf {
     let archives = files(&tools::folder().join(".venv/lib"), "jar");
     archives.into_iter().find(|file| file.ends_with("openapi-generator.jar")).unwrap()

@@ -1,5 +1,5 @@
-//! Each pattern of the contract matches the same values in the clients' engines, by character and by byte; PHP's
-//! `preg_match` matches bytes by default.
+//! Each pattern of the contract must match the same values in the regular expression engines of the clients, whether an
+//! engine works on characters or on bytes. PHP's `preg_match` works on bytes by default.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ fn file(name: &str) -> PathBuf {
     file
 }
 
-/// Runs a program that judges all cases, each in this number of modes.
+/// Runs a program that checks all cases, each in this number of modes of its engine.
 fn judge(name: &str, modes: usize, program: &mut Command) {
     let printed = run(program.arg(file(name)));
     assert_eq!(printed, format!("{} judged\n", modes * cases().len()));

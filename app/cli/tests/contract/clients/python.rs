@@ -24,7 +24,7 @@ fn the_client_of_openapi_python_client_is_type_checked() {
         return;
     }
     let folder = folder("openapi-python-client");
-    // Its last step formats the code, which the check does not need.
+    // The generator's last step, which formats the code, is switched off because the check does not need it.
     std::fs::write(folder.join("settings.yaml"), "post_hooks: []\n").unwrap();
     let settings = ["--fail-on-warning", "--config", "settings.yaml"];
     run(generated::documented(&generator, &folder).args(settings));

@@ -26,7 +26,7 @@ fn no_earlier_entity_tag_matches_after_a_restore() {
     site.stop();
     std::fs::rename(site.folder.join("copy.db"), site.folder.join("petstore.db")).unwrap();
     site.serve(&[], &[]);
-    // The same version as the client's, with other content.
+    // After the restore, the pet has the same version as the client's, but with another content.
     let other = name(&site, "", "After the restore").etag.unwrap();
     assert_ne!(other, kept);
     assert_eq!(name(&site, &format!("if-match: {kept}\r\n"), "Lost").status, 412);
@@ -93,7 +93,7 @@ fn a_backup_reports_its_content_and_overwrites_nothing() {
 #[test]
 fn a_backup_gets_its_name_when_it_is_complete() {
     let site = stocked("backup-whole");
-    // Remains of a command that was killed.
+    // Such files remain after a command that was killed.
     for name in ["copy.db.part", "copy.db.part-journal"] {
         std::fs::write(site.folder.join(name), "half").unwrap();
     }

@@ -10,10 +10,11 @@ use rusqlite::Connection;
 use super::{stocked, text};
 use crate::common::{Client, Site};
 
-/// The number of requests within which an awaited state must be reached: some seconds, however slow the machine.
+/// The maximum number of requests until an expected state is reached. They take some seconds, or longer on a slow
+/// machine.
 const TRIES: usize = 100_000;
 
-/// The header of a request whose idempotency record meets the damaged index.
+/// A header whose idempotency record is stored in the damaged index.
 const KEYED: &str = "idempotency-key: once\r\n";
 
 fn data(site: &Site) -> PathBuf {
@@ -24,7 +25,7 @@ fn overwrite(path: &Path, bytes: &[u8], at: u64) {
     OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
 }
 
-/// Starts a server whose log can be read.
+/// Starts a server, and keeps its log readable for the test.
 fn serve_logged(site: &mut Site) -> Client {
     let key = site.printed_key();
     let mut command = site.command(&[]);
@@ -73,7 +74,7 @@ fn after_damage_every_change_is_503_and_only_the_log_names_the_place() {
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Fine\""));
 }
 
-/// Returns a killed server's folder, with this many categories in the log beside its file.
+/// Returns the folder of a killed server. The log beside its file has this many categories.
 fn killed_with(name: &str, count: u32) -> Site {
     let mut site = Site::served(name, &[]);
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
@@ -134,7 +135,7 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     site.serve(&[], &[]);
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
 
-    // A start that ended before it wrote anything does not mark the file as used.
+    // A start that ended before it wrote anything does not mark the file as used, so its missing log is no damage.
     let taken = site.port.to_string();
     let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
     assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");
@@ -143,7 +144,7 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
 }
 
-/// Damage to the file and to its log, and the expected message.
+/// A kind of damage: its name, a function that damages the file or its log, and the expected message.
 type Wound = (&'static str, fn(&Path, &Path), &'static str);
 
 const WOUNDS: [Wound; 4] = [
@@ -161,7 +162,7 @@ fn cut(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// The time within which damage is noticed, doubled for a busy machine.
+/// The time within which the server must notice damage, with twice the usual time for a busy machine.
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
 #[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]

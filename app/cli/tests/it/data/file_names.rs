@@ -1,4 +1,5 @@
-//! A data file under another name, and one that is a mount: the latest changes are beside the first name.
+//! A data file that is opened under another name, and a data file that is a mount point. The latest changes are in the
+//! log beside the first name.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +7,7 @@ use std::process::{Command, Output};
 use super::{stocked, text};
 use crate::common::{BINARY, Client, Site, tools};
 
-/// Checks that a command was refused, with this reason.
+/// Checks that a command was refused, and returns the reason.
 fn refused(output: &Output) -> String {
     let why = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{why}");
@@ -18,7 +19,7 @@ fn hard_link(site: &Site, name: &str) {
     std::fs::hard_link(site.folder.join("petstore.db"), site.folder.join(name)).unwrap();
 }
 
-/// Kills a server, so that the changes that it acknowledged last stay in the log.
+/// Kills a server, so that the changes that it acknowledged last are in the log only.
 fn kill(site: &mut Site) {
     let mut server = site.server.take().unwrap();
     server.kill().unwrap();
@@ -41,15 +42,15 @@ fn a_file_in_use_is_refused_under_every_other_name() {
         }
         let why = refused(&site.run(&["export", "-", "--db", name]));
         assert!(why.contains("another process holds the data file under another name"), "{why}");
-        // A refused command leaves nothing behind.
+        // A refused command creates no files.
         assert!(!site.folder.join(format!("{name}.lock")).exists());
         assert!(!site.folder.join(format!("{name}-wal")).exists());
     }
     assert!(!site.folder.join("copy").exists());
-    // Under its first name the file has all changes.
+    // Under the first name, the file has all changes.
     assert_eq!(site.run(&["export", "-"]).status.code(), Some(0));
     assert_eq!(site.run(&["backup", "copy"]).status.code(), Some(0));
-    // A lock file beside the other name, which an earlier use of that name would leave, makes no difference.
+    // A lock file beside the other name, such as one from an earlier use of that name, makes no difference.
     std::fs::write(site.folder.join("link.db.lock"), "").unwrap();
     let why = refused(&site.run(&[&SERVE[..], &["--db", "link.db"]].concat()));
     assert!(
@@ -72,7 +73,7 @@ fn another_name_is_refused_while_a_killed_server_s_log_exists() {
     assert!(why.contains("open it by that name, or copy the file and open the copy"), "{why}");
     let export = |db: &str| text(&site.run(&["export", "-", "--db", db]).stdout).lines().count();
     assert!(export("petstore.db") > 30);
-    // The only name that is left is accepted.
+    // After the other names are removed, the remaining name is accepted.
     assert_eq!(site.run(&["keys", "list"]).status.code(), Some(0));
     std::fs::remove_file(site.folder.join("petstore.db")).unwrap();
     std::fs::remove_file(site.folder.join("other/petstore.db")).unwrap();
@@ -80,13 +81,13 @@ fn another_name_is_refused_while_a_killed_server_s_log_exists() {
     assert!(export("link.db") > 30);
 }
 
-/// A lock file beside a name shows that the name was used once, not that it was used last.
+/// A lock file beside a name shows only that the name was used once, and not that it was used last.
 #[test]
 fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
     let mut site = stocked("hard-link-used");
     site.stop();
     hard_link(&site, "other/petstore.db");
-    // Opened under the other name, and killed there.
+    // The file is opened under the other name, and the server is killed.
     std::fs::copy(site.folder.join("petstore.db.lock"), site.folder.join("other/petstore.db.lock")).unwrap();
     site.serve(&["--db", "other/petstore.db"], &[]);
     let key = site.run(&["keys", "create", "--quiet", "--db", "other/petstore.db"]);
@@ -99,7 +100,8 @@ fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
             "{why}"
         );
     }
-    // Under that name, however spelled, the file has all changes; after an orderly stop every name works.
+    // The file has all changes if it is opened under that name, also through a linked folder. After this command has
+    // closed the file, every name works.
     std::os::unix::fs::symlink("other", site.folder.join("folder")).unwrap();
     let linked = site.run(&["export", "-", "--db", "folder/petstore.db"]);
     assert_eq!(linked.status.code(), Some(0), "{}", text(&linked.stderr));
@@ -123,7 +125,7 @@ fn has_mounts() -> bool {
     false
 }
 
-/// Runs a command with one path mounted on another.
+/// Runs a command in a mount namespace in which one path is mounted on another.
 fn mounted(site: &Site, from: &str, to: &str, args: &[&str]) -> Output {
     let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
     let mut unshare = Command::new("unshare");

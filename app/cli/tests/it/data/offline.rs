@@ -11,7 +11,7 @@ use crate::common::{Client, Site};
 fn a_demonstration_for_a_filled_store_reports_that_it_adds_nothing() {
     let site = stocked("demo-again");
     assert_eq!(site.run(&["backup", "stocked.db", "--quiet"]).status.code(), Some(0));
-    // A complete order outlives its pet and the category.
+    // A complete order may exist although its pet has been deleted and the shop has no category.
     let order = r#"{"order":{"id":4,"petId":9,"quantity":1,"complete":true}}"#;
     std::fs::write(site.folder.join("order"), order).unwrap();
     assert_eq!(site.run(&["import", "order", "--db", "order.db"]).status.code(), Some(0));
@@ -73,7 +73,7 @@ fn a_link_to_the_file_counts_as_the_file() {
     let mut site = stocked("linked");
     std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
     let linked = ["--db", "link.db"];
-    // The running server answers under every name of its file.
+    // The running server answers a command under every name of the data file.
     let listed = text(&site.run(&["keys", "list"]).stdout);
     assert_eq!(text(&site.run(&[&["keys", "list"][..], &linked].concat()).stdout), listed);
     let second = site.run(&["--db", "link.db", "--listen", "127.0.0.1:0", "--admin-socket", "second.sock"]);
@@ -111,7 +111,7 @@ fn a_command_waits_shortly_for_a_locked_file() {
     lock.lock().unwrap();
     let listing =
         site.command(&["keys", "list"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // Waits until the command has met the lock.
+    // Waits until the command has opened the lock file, so that it waits for the lock.
     let opened = format!("/proc/{}/fd", listing.id());
     let has_opened = || {
         let files = std::fs::read_dir(&opened).unwrap().flatten();
@@ -124,7 +124,7 @@ fn a_command_waits_shortly_for_a_locked_file() {
     assert_eq!(listing.wait_with_output().unwrap().status.code(), Some(0));
 }
 
-/// Returns a killed server's folder: only the log has the changes that were acknowledged last.
+/// Returns the folder of a killed server, in which only the log has the changes that were acknowledged last.
 fn killed(name: &str) -> Site {
     let mut site = stocked(name);
     site.stop();
@@ -160,14 +160,14 @@ fn a_log_of_another_file_is_suggested_as_the_cause_of_damage() {
     let site = killed("log-moved");
     let file = site.folder.join("petstore.db");
     let mut bytes = std::fs::read(&file).unwrap();
-    // All pages but the first, which has the schema.
+    // All pages are overwritten except the first, which has the schema.
     bytes[4096..].fill(0xff);
     std::fs::write(file, bytes).unwrap();
     let refused = site.run(&["--listen", "127.0.0.1:0"]);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(1), "{message}");
     assert!(message.contains("move the -wal beside it away, which belongs to another file"), "{message}");
-    // After the copy the log belongs to no other file.
+    // The failed start has copied the log into the file, so the log is no longer a possible cause.
     let again = text(&site.run(&["keys", "list"]).stderr);
     assert!(again.contains("is damaged: ") && again.ends_with("; restore a backup\n"), "{again}");
 }

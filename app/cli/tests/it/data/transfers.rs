@@ -11,7 +11,7 @@ use crate::common::{Client, Site, tools};
 #[test]
 fn an_imported_export_is_exported_identically() {
     let site = stocked("export");
-    // From the running server, and into a file without a server.
+    // The lines are exported by the running server, and imported into a file without a server.
     assert_eq!(site.run(&["export", "lines"]).status.code(), Some(0));
     let lines = std::fs::read(site.folder.join("lines")).unwrap();
     assert_eq!(text(&lines).lines().count(), 10 + 2 * 30 + 3);
@@ -23,7 +23,7 @@ fn an_imported_export_is_exported_identically() {
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
 
-    // Into a running server in memory, which raises its last ids.
+    // The lines are imported into a running server with a store in memory, which must also raise its last ids.
     let mut memory = Site::new("import");
     memory.serve(&["--db", "memory"], &[]);
     let lines_path = site.folder.join("lines");
@@ -48,7 +48,7 @@ fn exports_and_backups_are_of_memory_if_the_data_file_was_replaced() {
         let [data, backup] = ["petstore.db", "backup.db"].map(|name| site.folder.join(name));
         let bytes = std::fs::read(&backup).unwrap();
         std::fs::rename(backup, &data).unwrap();
-        // The number of requests within which the replaced file must be noticed: some seconds.
+        // The maximum number of requests until the replaced file is noticed, which takes some seconds.
         let mut tries = if is_noticed { 0..100_000 } else { 0..0 };
         let noticed = tries.any(|_| client.ask("GET", "/ready", "", "").unwrap().status == 503);
         assert_eq!(noticed, is_noticed, "it is looked for once a second");
@@ -205,7 +205,8 @@ fn an_export_is_never_written_over_the_data() {
     }
     assert_eq!(site.run(&["export", "-"]).stdout, lines);
 
-    // `copy.part` would be the temporary file of `copy`: as a data file it is not overwritten.
+    // The temporary file of `copy` would be named `copy.part`. Here that name is a data file, which must not be
+    // overwritten.
     std::fs::rename(site.folder.join("copy.db"), site.folder.join("copy.part")).unwrap();
     for command in ["export", "backup"] {
         assert_eq!(site.run(&[command, "copy", "--db", "copy.part"]).status.code(), Some(1), "{command}");
@@ -213,12 +214,12 @@ fn an_export_is_never_written_over_the_data() {
     }
 }
 
-/// An import in progress: its lines do not end.
+/// Starts an import whose input does not end.
 fn endless_import(site: &Site, client: &mut Client) -> Child {
     let mut import = site.command(&["import", "-", "--quiet"]);
     let mut import = import.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     import.stdin.as_mut().unwrap().write_all(b"{\"category\":{\"id\":1,\"name\":\"Dogs\"}}\n").unwrap();
-    // The import refuses writes from its start.
+    // The server refuses writes as soon as the import has begun.
     while client.ask("GET", "/ready", "", "").unwrap().status != 503 {
         std::thread::yield_now();
     }
@@ -251,7 +252,8 @@ fn a_stopping_server_reports_the_outcome_of_an_import() {
     site.serve(&[], &[]);
     let key = site.printed_key();
     let mut import = endless_import(&site, &mut Client::connect(site.port, &key).unwrap());
-    // In microseconds. The answer comes in pieces, long after the store has closed.
+    // Each send is delayed by this many microseconds, so that the answer arrives in pieces long after the store has
+    // closed.
     let strace = inject("sendto:delay_enter=200000", site.server.as_ref().unwrap().id());
     site.signal("-TERM");
     drop(import.stdin.take());

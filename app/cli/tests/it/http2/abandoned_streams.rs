@@ -3,14 +3,15 @@
 use super::frames::*;
 use crate::common::Site;
 
-/// The number of requests within which the server must see the reset, however slow the machine.
+/// The maximum number of requests that are sent while the server has not begun the delayed one. It suffices on a slow
+/// machine.
 const TRIES: usize = 10_000;
 
-/// A plan that delays each POST in the server.
+/// A fault plan of the sandbox that delays each POST.
 const DELAY: &str = r#"{"faults":[{"method":"POST","latency":"1m"}]}"#;
 
-/// Returns a client that has sent a change on stream 3 and reset it after the server had begun it, and the client's
-/// next stream.
+/// Sends a change on stream 3, and resets the stream after the server has begun the change. Returns the client and its
+/// unused stream numbers.
 fn given_up(site: &Site, key: &str) -> (Client, impl Iterator<Item = u32>) {
     let (mut client, mut streams) = (Client::connect(site.port, &[]), (5..).step_by(2));
     client.take(0, 1 << 30);
@@ -18,7 +19,7 @@ fn given_up(site: &Site, key: &str) -> (Client, impl Iterator<Item = u32>) {
     client.begin(3, ("POST", "/v1/categories", r#"{"name":"Given up"}"#), key);
     let has_begun = |stream| client.ask(stream, ("GET", "/sandbox/faults", ""), key).contains("\"acted\":1");
     assert!(streams.by_ref().take(TRIES).any(has_begun));
-    // CANCEL (RFC 9113, section 7).
+    // The error code 8 is CANCEL (RFC 9113, section 7).
     assert!(client.send(RST_STREAM, 0, 3, &8_u32.to_be_bytes()));
     let stream = streams.next().unwrap();
     assert!(client.ask(stream, ("GET", "/health", ""), key).contains("ok"), "the server has seen it");
@@ -42,7 +43,7 @@ fn a_stop_waits_for_a_change_whose_client_is_gone() {
     let Some(mut site) = serve_a_file("http2-gone", &["--sandbox"]) else { return };
     let key = site.printed_key();
     drop(given_up(&site, &key));
-    // A delayed request continues when the server stops.
+    // When the server stops, it executes the delayed request at once.
     site.stop();
     let kept = String::from_utf8(site.run(&["export", "-"]).stdout).unwrap();
     assert!(kept.contains("Given up"), "{kept}");

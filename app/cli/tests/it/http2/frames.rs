@@ -24,7 +24,7 @@ pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
 
-/// The setting for the initial window of an answer.
+/// The setting SETTINGS_INITIAL_WINDOW_SIZE, which limits the body of each answer until the client opens the window.
 pub(crate) const WINDOW: u16 = 4;
 
 /// A client that sends and receives frames.
@@ -78,7 +78,7 @@ impl Client {
         Some((kind, flags, u32::from_be_bytes(stream), payload))
     }
 
-    /// Returns all frames until the server closes the connection.
+    /// Returns all frames that arrive until the server closes the connection.
     pub(crate) fn rest(&mut self) -> Vec<Frame> {
         std::iter::from_fn(|| self.next()).collect()
     }
@@ -100,7 +100,7 @@ impl Client {
         String::from_utf8(data.flat_map(|(.., payload)| payload).collect()).unwrap()
     }
 
-    /// Sends a request with a key, and does not wait: method, path and body.
+    /// Sends a request with a key: its method, path and body. Does not wait for the answer.
     pub(crate) fn begin(&mut self, stream: u32, (method, path, body): (&str, &str, &str), key: &str) {
         let mut fields = head_of(method, path);
         fields.extend(field("x-api-key", key));
@@ -109,7 +109,8 @@ impl Client {
         assert!(self.send(DATA, END_STREAM, stream, body.as_bytes()));
     }
 
-    /// Opens a window by this many bytes: of a stream, or with 0 of the connection.
+    /// Increases a flow-control window by this many bytes: the window of a stream, or that of the connection for stream
+    /// 0.
     pub(crate) fn take(&mut self, stream: u32, bytes: u32) -> bool {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
     }
@@ -128,7 +129,7 @@ impl Client {
     }
 }
 
-/// The fields of a GET, none of them compressed (RFC 7541, section 6.2.2).
+/// The header fields of a GET in uncompressed form (RFC 7541, section 6.2.2).
 pub(crate) fn head(path: &str) -> Vec<u8> {
     head_of("GET", path)
 }
@@ -184,7 +185,8 @@ pub(crate) fn serve_a_file(name: &str, args: &[&str]) -> Option<Site> {
     Some(site)
 }
 
-/// Returns whether a new connection is served and gets a 200 (RFC 7541, appendix A: index 8).
+/// Returns whether the server answers a new connection with 200, which is index 8 of the static table (RFC 7541,
+/// appendix A).
 pub(crate) fn is_well(site: &Site) -> bool {
     let mut client = Client::connect(site.port, &[]);
     client.get(1, "/health");
@@ -197,7 +199,7 @@ pub(crate) fn is_well(site: &Site) -> bool {
     }
 }
 
-/// Accepts any certificate, because these tests are about frames.
+/// A verifier that accepts any certificate, because these tests are about frames.
 #[derive(Debug)]
 struct Anybody;
 

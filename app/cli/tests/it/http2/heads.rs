@@ -1,4 +1,4 @@
-//! Large heads: a single one, and many that wait.
+//! Large request heads: one that is too large by itself, and many that are too large together while they wait.
 
 use super::frames::*;
 
@@ -13,7 +13,7 @@ fn long_fields(numbers: std::ops::Range<u32>) -> Vec<u8> {
 fn a_head_within_the_bound_is_accepted_and_a_larger_one_refused() {
     let Some(site) = serve("http2-heads", &[]) else { return };
     let mut client = Client::connect(site.port, &[]);
-    // Less than 16 KiB as HTTP/1.1 counts, more as HTTP/2 counts (RFC 9113, section 6.5.2).
+    // The head is smaller than 16 KiB as HTTP/1.1 counts, but larger as HTTP/2 counts (RFC 9113, section 6.5.2).
     let fields = [head("/health"), long_fields(0..98)].concat();
     client.send(HEADERS, END_STREAM | END_HEADERS, 1, &fields);
     assert!(client.answer(1).contains("ok"));
@@ -26,17 +26,17 @@ fn a_head_within_the_bound_is_accepted_and_a_larger_one_refused() {
 #[test]
 fn waiting_requests_with_too_large_heads_together_are_refused() {
     let Some(site) = serve("http2-crowded", &[]) else { return };
-    // No window for any answer.
+    // The client's windows are closed, so the server can send no body and the requests wait.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.take(0, 1 << 30);
-    // Each head is small on the wire, and takes 10 kB in memory.
+    // Each head is small on the wire, but takes much memory because it has many fields.
     let fields: Vec<_> = (0..90).flat_map(|number| field(&format!("x-{number}"), "")).collect();
     let fields = [head("/openapi.yaml"), fields].concat();
     for stream in (1..200).step_by(2) {
         client.send(HEADERS, END_STREAM | END_HEADERS, stream, &fields);
     }
     let mut frames = vec![];
-    // About forty wait, not more.
+    // The server keeps about forty of the hundred requests waiting, and begins to answer the others at once.
     while begun(&frames) < 55 {
         frames.push(client.next().expect("many are answered at once"));
     }

@@ -1,4 +1,4 @@
-//! Clients that read few of their answers, or none.
+//! Clients that read little of their answers, or nothing.
 
 use super::frames::*;
 use crate::common::Site;
@@ -10,7 +10,7 @@ const WIDE: u32 = u32::MAX >> 1;
 fn a_client_with_closed_windows_or_without_requests_is_disconnected() {
     let waits = ["--write-timeout", "300ms", "--idle-timeout", "300ms"];
     let Some(site) = serve("http2-slow", &waits) else { return };
-    // No window for any answer (CVE-2019-9517): the head is sent, the body cannot be.
+    // The client's windows are closed (CVE-2019-9517): the server can send the head of the answer, but not the body.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.get(1, "/openapi.yaml");
     let frames = client.rest();
@@ -19,7 +19,7 @@ fn a_client_with_closed_windows_or_without_requests_is_disconnected() {
 
     let mut silent = Client::connect(site.port, &[]);
     assert_eq!(goaway(&silent.rest()), Some(0), "it is told");
-    // An incomplete head does not keep the connection either.
+    // A connection with an incomplete head is closed too.
     let mut half = Client::connect(site.port, &[]);
     half.send(HEADERS, END_STREAM, 1, &head("/health"));
     assert!(half.rest().iter().all(|(kind, ..)| *kind != HEADERS));
@@ -28,7 +28,7 @@ fn a_client_with_closed_windows_or_without_requests_is_disconnected() {
 #[test]
 fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     let Some(site) = serve("http2-untaken", &["--write-timeout", "1s"]) else { return };
-    // A hundred requests at once, with answers of about 100 kB each, and no window for any.
+    // A hundred concurrent requests have answers of about 100 kB each, and the windows of all answers are closed.
     let mut client = Client::connect(site.port, &[(WINDOW, 0)]);
     client.take(0, 1 << 30);
     for stream in (1..200).step_by(2) {
@@ -38,7 +38,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     let mut frames: Vec<_> =
         std::iter::from_fn(|| client.next().filter(|frame| frame.3 != b"are seen")).collect();
     assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
-    // A client that reads them gets all of them.
+    // After the client opens the windows, it gets all answers.
     for stream in (1..200).step_by(2) {
         client.take(stream, 1 << 20);
     }
@@ -46,7 +46,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
         frames.push(client.next().expect("all are answered"));
     }
 
-    // The same if the requests leave their streams open, so that each answer waits.
+    // If the requests leave their streams open, each answer waits too, and again few answers are made.
     let mut open = Client::connect(site.port, &[(WINDOW, 0)]);
     for stream in (1..200).step_by(2) {
         open.send(HEADERS, END_HEADERS, stream, &head("/openapi.yaml"));
@@ -59,7 +59,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     frames.extend(std::iter::from_fn(|| open.next().filter(|frame| frame.3 != b"are seen")));
     assert!(begun(&frames) <= 8, "{} were made", begun(&frames));
 
-    // An answer that is not read ends the connection, whatever else is requested and read on it.
+    // The connection ends because one answer is not read, although the client sends and reads other requests on it.
     client.get(201, "/openapi.yaml");
     let told = (203..200_003).step_by(2).find_map(|stream| {
         client.get(stream, "/health");
@@ -71,7 +71,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     assert!(is_well(&site));
 }
 
-/// Waits for the idle timeout of a connection, by the server's clock.
+/// Waits until the server has closed a new idle connection, so that its idle timeout has passed once.
 fn wait_out_an_idle_one(site: &Site) {
     let mut idle = Client::connect(site.port, &[]);
     assert!(std::iter::from_fn(|| idle.next()).any(|(kind, ..)| kind == GOAWAY));
@@ -94,7 +94,8 @@ fn a_client_that_opens_its_window_a_little_at_a_time_gets_the_whole_answer() {
     assert_eq!((goaway(&frames), taken(&frames)), (None, site.run(&["openapi"]).stdout.len()));
 }
 
-/// Requests more than the kernel and h2 buffer for a client, and reads all of it in one window.
+/// Returns a client that has requested more than the kernel and h2 buffer, with a window that is large enough for all
+/// answers.
 fn ask_for_much(site: &Site) -> Client {
     let mut client = Client::connect(site.port, &[(WINDOW, WIDE)]);
     client.take(0, WIDE / 2);
@@ -113,7 +114,7 @@ fn a_client_that_reads_slowly_gets_all_of_its_answers() {
     };
     let (mut client, mut frames) = (ask_for_much(&site), vec![]);
     while ended(&frames) < MUCH {
-        // Some hundred kilobytes at a time, for longer than a write may stall.
+        // The client reads some hundred kilobytes at a time, and in total takes longer than a write may stall.
         if frames.len() % 30 == 0 {
             wait_out_an_idle_one(&site);
         }
@@ -128,7 +129,8 @@ fn a_client_with_open_windows_that_reads_nothing_is_disconnected() {
         return;
     };
     let mut client = ask_for_much(&site);
-    // A client that leaves answers in h2's buffers gets a GOAWAY first, and then the same time again.
+    // If a client leaves answers in h2's buffers, the server sends a GOAWAY after the write timeout, and closes the
+    // connection after the same time again.
     wait_out_an_idle_one(&site);
     assert!(!client.send(PING, 0, 0, b"too late"));
 }

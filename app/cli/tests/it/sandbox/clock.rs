@@ -22,7 +22,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     for _ in 0..40 {
         assert_eq!(ask("/v1/pets").status, 200);
     }
-    // The day's quota is exhausted; the next day renews it.
+    // The quota of the day is used up, and the next day renews it.
     let refused = ask("/v1/pets");
     assert_eq!((refused.status, refused.retry_after), (429, Some(12 * 3_600 - 60)));
     assert!(refused.body.contains("quota_exceeded"), "{}", refused.body);
@@ -31,7 +31,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     assert_eq!(sandbox.clock(&json!({"advance": "1s"})), "2030-06-02T00:00:00.000Z");
     assert_eq!(ask("/v1/pets").status, 200);
 
-    // A ban ends.
+    // A ban ends when the clock reaches its end.
     for _ in 0..59 {
         assert_eq!(ask("/v1/pets").status, 200);
     }
@@ -45,13 +45,13 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     sandbox.clock(&json!({"advance": "1s"}));
     assert_eq!(ask("/v1/pets").status, 200);
 
-    // After a step back windows start again.
+    // After the clock was set back, all windows begin again.
     sandbox.clock(&json!({"set": "2030-06-01T12:00:00Z"}));
     assert_eq!(ask("/v1/pets").status, 200);
     let used: Value = serde_json::from_str(&ask("/v1/rate-limit").body).unwrap();
     assert_eq!((&used["day"]["remaining"], &used["minute"]["remaining"]), (&99.into(), &59.into()));
 
-    // The operation ends; the key expires; the idempotency record is dropped.
+    // With later times the idempotency record is dropped, the key expires, and the deprecated operation ends.
     let order = |sandbox: &Sandbox| {
         let order = r#"{"petId":1}"#;
         sandbox.authorized("POST", "/v1/store/orders", "idempotency-key: once\r\n", order).unwrap()
@@ -69,7 +69,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     let gone = sandbox.get("/v1/pets/1");
     assert_eq!((gone.status, &gone.json()["code"]), (410, &"operation_sunset".into()));
 
-    // It continues from the set time, and returns to the machine's time.
+    // Without the freeze, the clock continues from the time that was set. Then it is reset to the machine's time.
     let frozen = sandbox.clock(&json!({"freeze": false}));
     assert!(frozen.starts_with("2030-12-05T00:00:00"), "{frozen}");
     let shown = sandbox.once("DELETE", "/sandbox/clock", "", "").unwrap().json();
@@ -84,7 +84,7 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
 fn a_restart_forgets_windows_and_bans_of_a_future_time() {
     let args = ["--business-minute", "2", "--ban-strikes", "1"];
     let mut sandbox = Sandbox::start("sandbox-ahead", &args);
-    // Written at the current time, it is kept.
+    // Usage that was counted at the present time is kept over a restart.
     let used = |sandbox: &Sandbox| sandbox.get("/v1/rate-limit").json()["day"]["remaining"].clone();
     assert_eq!(sandbox.get("/v1/pets").status, 200);
     let left = used(&sandbox);
@@ -93,7 +93,7 @@ fn a_restart_forgets_windows_and_bans_of_a_future_time() {
     sandbox.client = Client::connect(sandbox.site.port, &sandbox.key).unwrap();
     assert_eq!(used(&sandbox), left);
 
-    // Also for a server without a sandbox that serves the file from now on.
+    // Usage of a future time is forgotten, even if the next server of the file is not a sandbox.
     for sandboxed in [&["--sandbox"][..], &[]] {
         sandbox.clock(&json!({"set": "2089-12-05T00:00:01Z", "freeze": true}));
         let statuses: Vec<_> = (0..4).map(|_| sandbox.get("/v1/pets").status).collect();

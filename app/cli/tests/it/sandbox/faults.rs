@@ -34,7 +34,8 @@ fn one_seed_fails_the_same_calls_on_every_server() {
     let count = |status| met.iter().filter(|one| **one == status).count();
     assert!(count(503) > 20 && count(429) > 20 && count(200) > 80, "{met:?}");
     assert_eq!(one.once("GET", "/sandbox/faults", "", "").unwrap().json()["faults"][0]["calls"], 200);
-    // Sent back as it was shown, the plan restarts; another seed gives another sequence.
+    // A plan that is sent back as the server shows it restarts. A plan with another seed gives another sequence of
+    // failures.
     let shown = one.once("GET", "/sandbox/faults", "", "").unwrap().json();
     one.plan(&shown);
     assert_eq!(statuses(&mut one, 200), met);
@@ -94,7 +95,7 @@ fn a_planned_failure_looks_like_a_real_one() {
     let refused = sandbox.get("/v1/inventory");
     assert_eq!((refused.status, refused.header("allow")), (405, "GET, HEAD, OPTIONS"));
 
-    // A client without a valid key gets 401, whatever is planned.
+    // A client without a valid key gets 401, and no planned failure.
     sandbox.plan(&json!({"faults": [{"status": 500}]}));
     assert_eq!(sandbox.once("GET", "/v1/pets", "", "").unwrap().status, 401);
     assert_eq!(sandbox.get("/v1/pets").status, 500);
@@ -129,14 +130,14 @@ fn a_delayed_call_neither_changes_a_later_case_nor_delays_a_stop() {
         assert!(placing.join().unwrap().is_err(), "it is dropped");
         assert_eq!(sandbox.get("/v1/store/orders").body, "[]");
 
-        // Another plan lets the call continue.
+        // Removing the plan ends the delay, and the call continues.
         sandbox.plan(&delay);
         let placing = place(&sandbox, 2);
         waiting(&mut sandbox);
         assert_eq!(sandbox.once("DELETE", "/sandbox/faults", "", "").unwrap().status, 204);
         assert_eq!(placing.join().unwrap().unwrap(), 201);
 
-        // So does a stop of the server, which sends the answer.
+        // A stop of the server ends the delay too, and the call is answered.
         sandbox.plan(&delay);
         let placing = place(&sandbox, 3);
         waiting(&mut sandbox);

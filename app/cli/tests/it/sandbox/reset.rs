@@ -36,7 +36,7 @@ fn a_hundred_resets_restore_the_same_shop() {
             "a reset with {store:?}: {:?}, at most {:?}; a write: {:?}",
             resets[50], resets[99], writes[50]
         );
-        // On a busy machine everything is slow: the bound of a reset is then a multiple of a write.
+        // On a busy machine everything takes longer, so a reset may also take a multiple of a write.
         let bound = Duration::from_millis(50).max(20 * writes[50]);
         assert!(resets[50] < bound, "{:?} for a reset, {:?} for a write", resets[50], writes[50]);
     }
@@ -80,7 +80,7 @@ fn a_reset_keeps_only_accounts_and_keys() {
         for name in ["A", "B"] {
             sandbox.status("POST", "/v1/categories", &json!({"name": name, "description": "x"}).to_string());
         }
-        // The same shop as before, but its earlier entity tags and cursors are not accepted.
+        // The shop has the same content as before the reset, but entity tags and cursors from before are not accepted.
         assert_ne!(again.header("etag"), tag);
         let known = format!("if-none-match: {tag}, {page}\r\n");
         assert_eq!(sandbox.authorized("GET", "/v1/categories/1", &known, "").unwrap().status, 200);
@@ -91,7 +91,7 @@ fn a_reset_keeps_only_accounts_and_keys() {
         assert_eq!(refused.header("etag"), again.header("etag"));
         let stale = sandbox.get(&format!("/v1/categories?limit=1&cursor={cursor}"));
         assert_eq!((stale.status, &stale.json()["code"]), (400, &"invalid_cursor".into()));
-        // The new ones are accepted.
+        // Entity tags of the new shop are accepted.
         let known = format!("if-none-match: {}\r\n", again.header("etag"));
         assert_eq!(sandbox.authorized("GET", "/v1/categories/1", &known, "").unwrap().status, 304);
     }
@@ -106,7 +106,7 @@ fn a_reset_survives_a_crash() {
     let after = sandbox.get("/v1/categories/1").header("etag").to_owned();
     sandbox.site.signal("-KILL");
     sandbox.site.server.as_mut().unwrap().wait().unwrap();
-    // Without a sandbox it is a store like any other.
+    // The file can also be served without a sandbox.
     sandbox.site.serve(&[], &[]);
     assert_eq!(sandbox.get("/v1/pets?id=1").json().as_array().unwrap().len(), 1);
     assert_eq!(sandbox.get("/v1/categories/1").header("etag"), after);
@@ -150,7 +150,7 @@ fn concurrent_requests_are_before_or_after_a_reset() {
                 .collect();
             for _ in 0..30 {
                 sandbox.reset();
-                // Between two resets no order gets more than the one unit.
+                // The pet has one unit after each reset. This loop ends when the unit is sold.
                 while sandbox.status("POST", "/v1/store/orders", r#"{"petId":7}"#) != 409 {}
             }
             stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -12,7 +12,8 @@ fn impatient(name: &str, args: &[&str]) -> Trial {
     trial
 }
 
-/// Sends requests until the ban. Returns the number of refusals before it, and its length in seconds.
+/// Sends requests until the key is banned. Returns the number of refusals before the ban, and the ban's length in
+/// seconds.
 fn ban(trial: &Trial) -> (usize, u64) {
     let mut refused = 0;
     loop {

@@ -40,7 +40,7 @@ pub(crate) fn retries() {
     trial.later("59m");
     assert_eq!(create("first"), (201, Some(1)));
     trial.later("2m");
-    // Another key is created; only the name is taken.
+    // The record has expired, so the request is executed again, and is refused because its name is taken.
     assert_ne!(create("first"), (201, Some(1)));
 }
 
@@ -115,11 +115,11 @@ pub(crate) fn bodies() {
     assert_eq!((create("12345678"), create("1234567890")), (201, 413));
 }
 
-/// The number of requests of a crowd that are sent to find out if any of them is refused.
+/// The maximum number of requests that a crowd sends until one of them is refused.
 const CROWD_MAX: usize = 20_000;
 
 pub(crate) fn turns() {
-    // The shortest time refuses most, the longest none.
+    // With the shortest time, requests are refused. With the longest time, none is.
     for (wait, asked_max, is_shed) in [("10ms", CROWD_MAX, true), ("1h", CROWD_MAX / 10, false)] {
         let args = ["--threads", "1", "--turn-timeout", wait, "--demo", "200"];
         let unlimited = ["--business-minute", "2147483647", "--business-day", "2147483647"];
@@ -128,13 +128,13 @@ pub(crate) fn turns() {
     }
 }
 
-/// The crowd: threads, connections of each, and requests in flight on each connection. Nothing is refused while fewer
-/// than a hundred connections wait.
+/// The size of the crowd: its threads, the connections of each thread, and the requests in flight on each connection.
+/// It is large, because the server refuses nothing while fewer than a hundred connections wait.
 const THREADS: usize = 8;
 const CONNECTIONS: usize = 32;
 const BATCH: usize = 5;
 
-/// Returns whether a request of the crowd is refused.
+/// Sends requests of a crowd, and returns whether one of them is refused.
 fn crowd(trial: &Trial, asked_max: usize) -> bool {
     let (asked, shed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let request = format!("GET /v1/pets?limit=100 HTTP/1.1\r\nhost: h\r\nx-api-key: {}\r\n\r\n", trial.key);

@@ -14,7 +14,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Checks that something takes less time than the setting's default would.
+/// Runs a function, which must take less time than with the default of the setting.
 fn sooner<T>(than: Duration, what: impl FnOnce() -> T) -> T {
     let begun = now();
     let done = what();
@@ -37,19 +37,19 @@ pub(crate) fn body() {
 
 pub(crate) fn idle() {
     let trial = Trial::new("idle-timeout", &["--idle-timeout", "50ms"]);
-    // The connection ends, or this read takes thirty seconds; the default would be sixty.
+    // The idle connection must end within thirty seconds, because with the default it would end after sixty.
     let answer = sooner(Duration::from_secs(30), || trial.raw("GET /health HTTP/1.1\r\nhost: h\r\n\r\n"));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// The size of answers that fill all buffers between a server and a client that does not read.
+/// The number of requests whose answers fill all buffers between the server and a client that does not read.
 const UNREAD: usize = 500;
 
 pub(crate) fn write() {
     let trial = Trial::new("write-timeout", &["--write-timeout", "50ms"]);
     let mut client = trial.connect();
     let ends = format!(":{:04X} 0100007F:{:04X} ", trial.site.port, client.local_addr().unwrap().port());
-    // The server's end has an inode in the tenth field until the server closes it.
+    // The tenth field of a socket has its inode, which is zero after the server has closed its end.
     let is_open = || {
         let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
         let end = sockets.lines().find(|line| line.contains(&ends));
@@ -73,7 +73,7 @@ pub(crate) fn store() {
         return;
     }
     let trial = Trial::with("store-timeout", &["--store-timeout", "50ms"]);
-    // Half of the default, in microseconds.
+    // The delay, in microseconds, is half of the default, so only the changed setting makes the request fail.
     let strace = inject("fsync,fdatasync:delay_enter=1000000", trial.id());
     let refused = trial.ask("POST", "/v1/categories", "", "{\"name\":\"A\"}").status;
     end(strace);

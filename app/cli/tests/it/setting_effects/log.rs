@@ -19,11 +19,11 @@ fn told(name: &str, args: &[&str], happens: impl FnOnce(&Trial)) -> Vec<String> 
     while !site.run(&["healthcheck"]).status.success() {
         assert!(site.server.as_mut().unwrap().try_wait().unwrap().is_none(), "the server ended");
     }
-    // The server listens before its first account is created.
+    // The server listens before it has created its first account, so this loop waits for the account.
     while !site.run(&["keys", "show", "1", "--db", "memory"]).status.success() {}
     let mut trial = Trial { site, key };
     happens(&trial);
-    // After a stop all lines are written.
+    // The server has written all log lines when it has stopped.
     trial.site.stop();
     let log = std::fs::read_to_string(file).unwrap();
     log.lines()
@@ -39,7 +39,7 @@ fn reads(trial: &Trial) {
 }
 
 pub(crate) fn levels() {
-    // The test ignores requests that are slow because the machine is slow.
+    // A slow machine could make requests slow, which are logged at every level. This setting prevents that.
     let quick = ["--log-slow", "1h"];
     assert_eq!(told("errors", &[&quick[..], &["--log", "errors"]].concat(), reads).len(), 0);
     assert_eq!(told("off", &["--log", "off", "--log-slow", "10ms"], slowly).len(), 0);
@@ -65,7 +65,7 @@ pub(crate) fn clients() {
     assert!(without.len() == 1 && !without[0].contains("192.0.2.7"), "{without:?}");
 }
 
-/// A request whose body comes late.
+/// Sends a request whose body arrives late.
 fn slowly(trial: &Trial) {
     let mut held = trial.held();
     std::thread::sleep(Duration::from_millis(30));

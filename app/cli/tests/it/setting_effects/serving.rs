@@ -33,7 +33,7 @@ pub(crate) fn whose_address_it_is() {
     let proxied = Trial::new("proxied", &[&args[..], &["--trusted-proxies", "127.0.0.0/8"]].concat());
     let direct = Trial::new("direct", &args);
     for trial in [&proxied, &direct] {
-        // No minute may end meanwhile.
+        // The clock is frozen, so that the requests are in one minute.
         trial.clock(&json!({"freeze": true}));
     }
     let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.1"];
@@ -49,7 +49,7 @@ pub(crate) fn threads() {
             let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
             names.filter(|name| name.starts_with("http-")).count()
         };
-        // A thread sets its name, which may be after the server has said that it serves.
+        // Each thread sets its name itself, possibly after the server has reported that it serves.
         while named() < threads {
             std::thread::yield_now();
         }

@@ -33,7 +33,8 @@ fn an_empty_variable_counts_as_not_set() {
     let mut site = Site::new("empty");
     let read = keys(&site).iter().map(|key| variable_of(key)).collect::<Vec<_>>();
     assert!(read.len() > 30, "{read:?}");
-    // A compose file sets a variable to nothing if the host does not define it; one of these is unknown.
+    // A compose file sets a variable to an empty value if the host does not define it. PETSTORE_ZEBRA is no variable of
+    // the server.
     let others = ["PETSTORE_CONFIG", "PETSTORE_INITIAL_KEY", "PETSTORE_ZEBRA"].map(str::to_owned);
     let empty = || read.iter().chain(&others).map(|name| (name.as_str(), ""));
     std::fs::write(site.folder.join("p.toml"), "free-minute = 7\n").unwrap();
@@ -41,7 +42,7 @@ fn an_empty_variable_counts_as_not_set() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
     assert_eq!(in_force(&output, "free-minute"), ("7".to_owned(), "p.toml:1".to_owned()), "the file applies");
     assert_eq!(in_force(&output, "tls-cert"), ("-".to_owned(), "default".to_owned()));
-    // The server starts, and so do the commands that share its variables.
+    // With empty variables the server starts, and so do the commands that read the same variables.
     let listen = format!("127.0.0.1:{}", site.port);
     let variables: Vec<_> = empty().filter(|(name, _)| *name != "PETSTORE_LISTEN").collect();
     site.serve(&[], &[&variables[..], &[("PETSTORE_LISTEN", &listen)]].concat());
@@ -78,14 +79,14 @@ fn unknown_variables_cause_a_warning_with_a_suggestion() {
     let read =
         [("PETSTORE_INITIAL_KEY", key.as_str()), ("PETSTORE_CONFIG", "p.toml"), ("PETSTORE_OVERLAP", "1h")];
     std::fs::write(site.folder.join("p.toml"), "").unwrap();
-    // The contract tells its readers to set these variables.
+    // The examples in the contract set these variables, so the server must not warn about them.
     let contract = text(&site.run(&["openapi"]).stdout);
     let clients = ["PETSTORE_URL", "PETSTORE_KEY"];
     assert!(clients.iter().all(|name| contract.contains(&format!("export {name}="))));
     let clients = clients.map(|name| (name, "x"));
     let output = site.command(&["check-config"]).envs(read).envs(clients).output().unwrap();
     assert_eq!(text(&output.stderr), "");
-    // Only the command that uses a client's variable refuses its value.
+    // Only the command that reads these variables refuses a wrong value.
     let output = site.command(&["events", "tail"]).envs(clients).output().unwrap();
     let refused = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{refused}");

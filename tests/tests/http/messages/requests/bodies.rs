@@ -2,7 +2,7 @@
 
 use super::{Case, JSON, ONE_ERROR};
 
-/// Bodies that are not JSON. All are sent as a new category.
+/// Bodies that are not valid JSON, each with its expected message. All are sent as a new category.
 pub(super) const MALFORMED: &[(&str, &str)] = &[
     (" ", "expected a value, found the end at line 1, column 2"),
     ("{\n  \"name\": x}", "expected a value at line 2, column 11"),
@@ -101,8 +101,8 @@ pub(super) const BODIES: &[Case] = &[
     ),
 ];
 
-/// Requests that the state of the shop does not admit: pet 1 has five units, pet 2 none and an open order, and order 2 is
-/// complete.
+/// Requests that the state of the shop does not permit: pet 1 has five units, pet 2 has no unit and an open order, and
+/// order 2 is complete.
 pub(super) const STATES: &[Case] = &[
     ("PATCH /v1/pets/1", JSON, "{\"categoryId\": 4711}", &["Category 4711 does not exist."]),
     ("POST /v1/store/orders", JSON, "{\"petId\": 4711}", &["Pet 4711 does not exist."]),

@@ -2,7 +2,7 @@
 
 use super::Case;
 
-/// Paths, methods, media types.
+/// Requests with a fault in the path, the method or a media type.
 pub(super) const HEADS: &[Case] = &[
     ("GET /v1/nothing", &[], "", &["This path does not exist; the OpenAPI document lists all paths."]),
     ("GET /nothing", &[], "", &["This path does not exist; the API operations are under /v1/."]),

@@ -2,7 +2,7 @@
 
 use super::{Case, ONE_PARAMETER};
 
-/// Queries and ids in paths.
+/// Requests with a fault in the query or in the id of the path.
 pub(super) const PARAMETERS: &[Case] = &[
     ("GET /v1/pets/abc", &[], "", &[NOT_AN_ID, NOT_AN_ID]),
     (

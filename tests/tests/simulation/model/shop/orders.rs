@@ -4,7 +4,7 @@ use super::{Given, Order, Refusal, Shop, conflict, not_found, rises, unknown_ref
 use crate::expected::Expected;
 use crate::request::{Member, Of, Status};
 
-/// The highest stock that a rise may reach.
+/// The maximum stock that an increase may lead to.
 const STOCK_MAX: i64 = 1_000_000;
 
 impl Shop {

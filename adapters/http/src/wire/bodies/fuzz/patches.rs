@@ -1,4 +1,4 @@
-//! The effect of a merge patch, compared with RFC 7396 on the document that the client saw.
+//! The effect of a merge patch, compared with the effect that RFC 7396 has on the document that the client saw.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn of_a_pet(patch: &[u8]) {
         category_id: parsed.category_id.unwrap_or(CategoryId::FIRST),
         status: Some(parsed.status.unwrap_or(status)),
     };
-    // Parsed again, since parsing trims a name.
+    // The merged document is parsed like a body, because parsing trims a name.
     let merged = merged(|out| push_pet(out, &seen), patch).to_string();
     assert_eq!(pet_replacement(merged.as_bytes(), Some(id)), Ok(expected.into()));
 }
@@ -55,7 +55,7 @@ fn of_an_order(patch: &[u8]) {
         let merged = merged(|out| push_order(out, &seen), patch);
         let mut expected = ship_date;
         parsed.ship_date.apply(&mut expected);
-        // A date may have another offset and be equal.
+        // Dates are compared as points in time, because equal dates may have different offsets.
         let date = merged.get("shipDate").map(|date| Timestamp::parse(date.as_str().unwrap()).unwrap());
         assert_eq!(date, expected);
         assert_eq!(merged["complete"], parsed.complete.unwrap_or(false));

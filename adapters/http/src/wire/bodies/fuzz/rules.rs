@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The members, and whether each is required.
+/// The members of a body. Each has its name, whether it is required, and a check of its value.
 type Members<'a> = &'a [(&'a str, bool, fn(&Value) -> bool)];
 
 /// Returns whether a document is an object with these members only.
@@ -34,7 +34,7 @@ fn status(value: &Value) -> bool {
     value.as_str().is_some_and(|word| matches!(word, "available" | "pending" | "sold"))
 }
 
-/// The grammar of dates has its own fuzz target.
+/// Checks a date with the domain's parser, because the grammar of dates has its own fuzz target.
 fn date(value: &Value) -> bool {
     value.as_str().is_some_and(|date| date.chars().count() <= 64 && Timestamp::parse(date).is_ok())
 }
