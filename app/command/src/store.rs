@@ -13,17 +13,15 @@ use std::time::Duration;
 use petstore_domain::Timestamp;
 use petstore_http::{IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
-use petstore_ports::{
-    Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreStats,
-};
+use petstore_ports::{Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreStats};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_service::Ports;
 use petstore_sqlite::{
     CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
 };
 
-pub(crate) use self::commits::CommitStats;
 use self::commits::CommitCounters;
+pub(crate) use self::commits::CommitStats;
 pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
 pub(crate) use self::postgres::{check_made, examine};
 use crate::environment::SystemEntropy;
@@ -41,10 +39,7 @@ enum Kind {
     /// In memory, perhaps with a journal in a file.
     Local(Arc<MemoryStore>),
     /// In a database that other nodes share. This node counts quotas, and requests without a key, for itself.
-    Shared {
-        store: Arc<PostgresStore>,
-        meters: Arc<MemoryStore>,
-    },
+    Shared { store: Arc<PostgresStore>, meters: Arc<MemoryStore> },
 }
 
 /// The options for opening a store.
@@ -297,4 +292,3 @@ impl DataFile<'_> {
         copy_of(self.0.path(), header, rows)
     }
 }
-

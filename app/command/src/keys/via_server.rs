@@ -34,7 +34,14 @@ pub(crate) struct StoreTarget {
     pub(crate) db: Db,
 
     /// File with the password of the PostgreSQL role
-    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", global = true, help_heading = "Server", hide = true)]
+    #[arg(
+        long,
+        env = "PETSTORE_DB_PASSWORD_FILE",
+        value_name = "FILE",
+        global = true,
+        help_heading = "Server",
+        hide = true
+    )]
     db_password_file: Option<PathBuf>,
 
     /// Print JSON for programs

@@ -31,7 +31,8 @@ impl Db {
                 Err(why) => Err(why.to_string()),
             },
             url if url.contains("://") => {
-                Err("expected a file, memory, or postgres://USER@HOST/DATABASE: there is no other store".to_owned())
+                Err("expected a file, memory, or postgres://USER@HOST/DATABASE: there is no other store"
+                    .to_owned())
             }
             word if means_memory(word) => Err(format!(
                 "expected a file, or memory; for a store in memory use memory, for a file of that name use ./{word}"

@@ -13,7 +13,9 @@ impl Db {
         let Self::Postgres(mut target) = self else { return Ok(self) };
         let password = match file {
             Some(_) if target.has_password() => {
-                return Err(Failure::usage("the URL in db has a password, and db-password-file names one: remove one"));
+                return Err(Failure::usage(
+                    "the URL in db has a password, and db-password-file names one: remove one",
+                ));
             }
             Some(file) => Some(read(file)?),
             None if target.has_password() => None,
@@ -27,13 +29,16 @@ impl Db {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let fault = |why: &dyn std::fmt::Display| Failure::usage(format!("db-password-file ({}): {why}", file.display()));
+    let fault =
+        |why: &dyn std::fmt::Display| Failure::usage(format!("db-password-file ({}): {why}", file.display()));
     let text = text_file::read(file).map_err(|error| fault(&error))?;
     // Editors end the file with a line break; a password may have spaces.
     let password = text.trim_end_matches(['\r', '\n']);
     match password {
         "" => Err(fault(&"the file is empty: write the password to it")),
-        lines if lines.contains('\n') => Err(fault(&"the file has several lines: write only the password to it")),
+        lines if lines.contains('\n') => {
+            Err(fault(&"the file has several lines: write only the password to it"))
+        }
         password => Ok(password.to_owned()),
     }
 }

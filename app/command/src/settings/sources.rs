@@ -42,7 +42,8 @@ impl CommandLine {
             Err(fault) => {
                 let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(masked(fault)))?;
                 let command = without_empty_variables(declare());
-                let bare = command.try_get_matches_from(&arguments).map_err(|fault| advised(masked(fault)))?;
+                let bare =
+                    command.try_get_matches_from(&arguments).map_err(|fault| advised(masked(fault)))?;
                 (arguments, bare)
             }
         };

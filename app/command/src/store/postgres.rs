@@ -6,7 +6,9 @@ use std::time::Duration;
 use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
 use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
-use petstore_postgres::{EventRetention, Examined, OpenError, Options, PostgresStore, Roots, SchemaState, Target};
+use petstore_postgres::{
+    EventRetention, Examined, OpenError, Options, PostgresStore, Roots, SchemaState, Target,
+};
 use petstore_service::{OnQuotaOutage, Ports};
 use rustls::RootCertStore;
 
