@@ -14,10 +14,12 @@
 //! sequencer runs before the page is read. Thus a page has every change that was answered before.
 
 mod backlog;
+mod columns;
 mod feed;
 mod fetch;
-mod link;
 mod page;
+mod poll;
+mod reconnecting;
 mod retention;
 mod sequencer;
 mod statements;
@@ -31,12 +33,12 @@ use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader,
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use crate::PostgresStore;
 use crate::connection::Connector;
-use crate::store::PostgresStore;
 
 use feed::Ends;
 use fetch::Fetcher;
-use link::{Link, Use};
+use reconnecting::{Reconnecting, Use};
 use retention::Pruned;
 use sequencer::Sequencer;
 
@@ -52,19 +54,19 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Starts the tasks of the log on this runtime.
-    pub(crate) fn start(runtime: &Handle, connector: &Arc<Connector>, seed: u64) -> Arc<Self> {
+    pub(crate) fn start(runtime: &Handle, connector: &Arc<Connector>) -> Arc<Self> {
         let ends = Arc::new(Ends::new());
         let (runs, requests) = mpsc::channel(sequencer::REQUESTS_MAX);
-        let link = Link::new(Arc::clone(connector), Use::Sequencer, seed);
-        runtime.spawn(sequencer::serve(link, requests, Arc::clone(&ends)));
+        let connections = Reconnecting::new(Arc::clone(connector), Use::Sequencer);
+        runtime.spawn(sequencer::serve(connections, requests, Arc::clone(&ends)));
         let sequencer = Sequencer::new(runs);
 
-        let (fetches, jobs) = mpsc::channel(fetch::JOBS_MAX);
-        let link = Link::new(Arc::clone(connector), Use::Pages, seed.rotate_left(32));
-        runtime.spawn(fetch::serve(link, jobs, sequencer.clone(), Arc::clone(&ends)));
-        let fetcher = Fetcher::new(fetches);
+        let (sender, jobs) = mpsc::channel(fetch::JOBS_MAX);
+        let connections = Reconnecting::new(Arc::clone(connector), Use::Pages);
+        runtime.spawn(fetch::serve(connections, jobs, sequencer.clone(), Arc::clone(&ends)));
+        let fetcher = Fetcher::new(sender);
 
-        runtime.spawn(feed::poll(Arc::clone(&ends), fetcher.clone()));
+        runtime.spawn(poll::poll(Arc::clone(&ends), fetcher.clone()));
         Arc::new(Self { fetcher, sequencer, ends, retention: Mutex::new(EventRetention::DEFAULT) })
     }
 
@@ -82,9 +84,7 @@ impl EventLog {
     pub(crate) fn restarted(&self, epoch_number: u64, end: LogEnd) {
         self.ends.learn(epoch_number, end);
     }
-}
 
-impl EventLog {
     /// Sets the limits of the events that are kept.
     pub(crate) fn set_retention(&self, retention: EventRetention) {
         *self.retention.lock() = retention;
@@ -99,6 +99,14 @@ impl EventLog {
     /// Gives positions to the batches that have none, so that readers who come late do not wait for many.
     pub(crate) async fn keep_up(&self) -> Result<(), StoreError> {
         self.fetcher.bounds().await.map(drop)
+    }
+}
+
+impl PostgresStore {
+    /// Sets the limits of the events that this handle keeps when it drops old ones. Each node has the same, or the lowest
+    /// apply.
+    pub fn set_event_retention(&self, retention: EventRetention) {
+        self.events.set_retention(retention);
     }
 }
 

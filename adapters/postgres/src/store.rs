@@ -79,7 +79,7 @@ impl PostgresStore {
             return Err(OpenError::NotASandbox { schema: options.schema.clone() });
         }
         let handle = background.handle();
-        let events = EventLog::start(handle, &connector, seed);
+        let events = EventLog::start(handle, &connector);
         handle.block_on(events.bounds())?;
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
         let link = Link::new(Arc::clone(&connector), Role::Reader);

@@ -1,20 +1,8 @@
-//! The readers of this handle that wait for more events, and the poll that serves them.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The end of the log as this handle knows it, and the readers that wait for another one.
 
 use petstore_domain::Position;
 use petstore_ports::{LogEnd, Reply};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until, timeout_at};
-
-use super::fetch::Fetcher;
-
-/// The time between two polls while a reader waits: commits of other nodes are not announced.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The time between two polls at least, however often this handle commits.
-const POLL_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// The end of the log, and the number of its epoch. Compared as a pair of numbers, a later one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,21 +66,13 @@ impl Ends {
         self.nudged.notify_one();
     }
 
-    fn has_readers(&self) -> bool {
-        self.known.receiver_count() > 0
+    /// Completes at the next nudge, or at once after one that no wait has seen.
+    pub(super) async fn nudged(&self) {
+        self.nudged.notified().await;
     }
-}
 
-/// Reads the end of the log again and again while a reader waits.
-pub(super) async fn poll(ends: Arc<Ends>, fetcher: Fetcher) {
-    loop {
-        while !ends.has_readers() {
-            ends.nudged.notified().await;
-        }
-        let begun = Instant::now();
-        // The fetch tells the end to the readers. After a failure the next poll follows as usual.
-        let _: Result<_, _> = fetcher.bounds().await;
-        sleep_until(begun + POLL_INTERVAL_MIN).await;
-        let _: Result<(), _> = timeout_at(begun + POLL_INTERVAL, ends.nudged.notified()).await;
+    /// Returns true while a reader waits.
+    pub(super) fn has_readers(&self) -> bool {
+        self.known.receiver_count() > 0
     }
 }

@@ -9,8 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 
+use super::columns::{epoch, position};
 use super::feed::Ends;
-use super::link::{Line, Link};
+use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
 use crate::error::failed;
@@ -91,7 +92,7 @@ impl Fetcher {
 
 /// Serves jobs, all on one connection, until the store is closed.
 pub(super) async fn serve(
-    mut link: Link,
+    mut connections: Reconnecting,
     mut jobs: mpsc::Receiver<Job>,
     sequencer: Sequencer,
     ends: Arc<Ends>,
@@ -100,11 +101,11 @@ pub(super) async fn serve(
         if done.is_closed() {
             continue;
         }
-        match link.line().await {
-            Ok(line) => {
+        match connections.connection().await {
+            Ok(connection) => {
                 let (sequencer, ends) = (sequencer.clone(), Arc::clone(&ends));
                 tokio::spawn(async move {
-                    let fetching = timeout(FETCH_TIME, fetch(&line, wanted, &sequencer, &ends)).await;
+                    let fetching = timeout(FETCH_TIME, fetch(&connection, wanted, &sequencer, &ends)).await;
                     let late = || StoreError::unavailable("the event log was not read in time");
                     // A caller that is gone needs no answer.
                     let _ = done.send(fetching.unwrap_or_else(|_| Err(late())));
@@ -117,16 +118,16 @@ pub(super) async fn serve(
 
 /// Reads the rows. If batches have no position, it lets the sequencer run and reads again.
 async fn fetch(
-    line: &Line,
+    connection: &Connection,
     wanted: Wanted,
     sequencer: &Sequencer,
     ends: &Ends,
 ) -> Result<Vec<Row>, StoreError> {
-    let mut rows = statement(line, wanted).await?;
+    let mut rows = statement(connection, wanted).await?;
     if has_backlog(&rows)? {
         sequencer.run().await?;
         // What is committed after the call need not be in the page.
-        rows = statement(line, Wanted { is_current: false, ..wanted }).await?;
+        rows = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
     if let Some(row) = rows.first() {
         let (bounds, epoch_number) = bounds(&mut Fields::of("event_log", row))?;
@@ -135,27 +136,27 @@ async fn fetch(
     Ok(rows)
 }
 
-async fn statement(line: &Line, wanted: Wanted) -> Result<Vec<Row>, StoreError> {
-    let outcome = match timeout(STATEMENT_TIME, query(line, wanted)).await {
+async fn statement(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, StoreError> {
+    let outcome = match timeout(STATEMENT_TIME, query(connection, wanted)).await {
         Ok(outcome) => outcome.map_err(|error| failed("read the event log", error)),
         Err(_) => Err(StoreError::unavailable("the event log was not read in time")),
     };
     if outcome.is_err() {
-        line.discard();
+        connection.discard();
     }
     outcome
 }
 
-async fn query(line: &Line, wanted: Wanted) -> Result<Vec<Row>, tokio_postgres::Error> {
+async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, tokio_postgres::Error> {
     let sql = match wanted.order {
         PageOrder::Ascending => &*statements::ASCENDING,
         PageOrder::Descending => &*statements::DESCENDING,
     };
-    let statement = line.session.prepared(sql).await?;
+    let statement = connection.session.prepared(sql).await?;
     let after = wanted.after.map(|position| i64::try_from(position.get()).unwrap_or(i64::MAX));
     let positions = i64::from(wanted.positions);
     let epoch = wanted.epoch.map(|epoch| format!("{epoch:016x}"));
-    line.session.client().query(&statement, &[&after, &positions, &wanted.is_current, &epoch]).await
+    connection.session.client().query(&statement, &[&after, &positions, &wanted.is_current, &epoch]).await
 }
 
 /// The column `has_backlog`.
@@ -164,16 +165,6 @@ const HAS_BACKLOG: usize = 5;
 fn has_backlog(rows: &[Row]) -> Result<bool, StoreError> {
     let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log has no row"))?;
     row.try_get(HAS_BACKLOG).map_err(|error| failed("read the event log", error))
-}
-
-/// Reads an epoch.
-pub(super) fn epoch(fields: &mut Fields<'_>) -> Result<u64, StoreError> {
-    fields.parsed(|digits| u64::from_str_radix(digits, 16))
-}
-
-/// Reads a position.
-pub(super) fn position(fields: &mut Fields<'_>) -> Result<Position, StoreError> {
-    fields.number(|number| Position::new(number).ok_or("is too large"))
 }
 
 /// Reads the extent of the log and the number of its epoch.

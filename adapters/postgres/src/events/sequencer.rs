@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::backlog::Backlog;
 use super::feed::Ends;
-use super::link::{Line, Link};
+use super::reconnecting::{Connection, Reconnecting};
 use super::retention::{EventRetention, Limits, Pruned};
 use super::transactions::{number, prune};
 
@@ -65,8 +65,12 @@ impl Sequencer {
 }
 
 /// Serves requests until the store is closed.
-pub(super) async fn serve(mut link: Link, mut requests: mpsc::Receiver<Request>, ends: Arc<Ends>) {
-    let mut worker = Worker { line: None, backlog: Backlog::default(), ends };
+pub(super) async fn serve(
+    mut connections: Reconnecting,
+    mut requests: mpsc::Receiver<Request>,
+    ends: Arc<Ends>,
+) {
+    let mut worker = Worker { connection: None, backlog: Backlog::default(), ends };
     let mut next_run = Instant::now();
     while let Some(request) = requests.recv().await {
         match request {
@@ -82,17 +86,17 @@ pub(super) async fn serve(mut link: Link, mut requests: mpsc::Receiver<Request>,
                         Request::Prune(limits, done) => prunes.push((limits, done)),
                     }
                 }
-                let outcome = worker.number_all(&mut link).await;
+                let outcome = worker.number_all(&mut connections).await;
                 for done in waiting {
                     // A caller that is gone needs no answer.
                     let _ = done.send(outcome.clone());
                 }
                 for (limits, done) in prunes {
-                    let _ = done.send(worker.prune(&mut link, limits).await);
+                    let _ = done.send(worker.prune(&mut connections, limits).await);
                 }
             }
             Request::Prune(limits, done) => {
-                let _ = done.send(worker.prune(&mut link, limits).await);
+                let _ = done.send(worker.prune(&mut connections, limits).await);
             }
         }
     }
@@ -101,17 +105,17 @@ pub(super) async fn serve(mut link: Link, mut requests: mpsc::Receiver<Request>,
 /// The state of the task.
 struct Worker {
     /// The connection that the backlog belongs to.
-    line: Option<Arc<Line>>,
+    connection: Option<Arc<Connection>>,
     backlog: Backlog,
     ends: Arc<Ends>,
 }
 
 impl Worker {
     /// Gives positions to all batches that are visible after the call.
-    async fn number_all(&mut self, link: &mut Link) -> Result<(), StoreError> {
+    async fn number_all(&mut self, connections: &mut Reconnecting) -> Result<(), StoreError> {
         loop {
-            let line = self.connect(link).await?;
-            let numbered = number(&line, self.backlog.settled()).await?;
+            let connection = self.connect(connections).await?;
+            let numbered = number(&connection, self.backlog.settled()).await?;
             self.backlog.ran(numbered.seen);
             self.ends.learn(numbered.epoch_number, numbered.end);
             if numbered.seen.is_complete {
@@ -120,18 +124,18 @@ impl Worker {
         }
     }
 
-    async fn prune(&mut self, link: &mut Link, limits: Limits) -> Result<Pruned, StoreError> {
-        let line = self.connect(link).await?;
-        prune(&line, limits).await
+    async fn prune(&mut self, connections: &mut Reconnecting, limits: Limits) -> Result<Pruned, StoreError> {
+        let connection = self.connect(connections).await?;
+        prune(&connection, limits).await
     }
 
     /// Returns the connection. The backlog of another one does not hold here: it may lead to another server.
-    async fn connect(&mut self, link: &mut Link) -> Result<Arc<Line>, StoreError> {
-        let line = link.line().await?;
-        if !self.line.as_ref().is_some_and(|known| Arc::ptr_eq(known, &line)) {
+    async fn connect(&mut self, connections: &mut Reconnecting) -> Result<Arc<Connection>, StoreError> {
+        let connection = connections.connection().await?;
+        if !self.connection.as_ref().is_some_and(|known| Arc::ptr_eq(known, &connection)) {
             self.backlog = Backlog::default();
-            self.line = Some(Arc::clone(&line));
+            self.connection = Some(Arc::clone(&connection));
         }
-        Ok(line)
+        Ok(connection)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-/// Settings of the connections: each statement has one good plan, which uses the indexes, and small tables must not change it.
-pub(super) const SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
+/// Settings of the sequencer's connection beyond those of a writer: its statements have one good plan, which uses the indexes,
+/// also while the statistics are those of an empty table.
+pub(super) const SEQUENCER_SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off";
 
 /// Locks the log, and returns the number of the transaction.
 pub(super) const LOCK: &str = "select pg_current_xact_id()::text::bigint from event_log where one for update";
