@@ -10,6 +10,7 @@
 //! - Statements that may be repeated (`queries`): batched on the runtime that reads, or on a few connections.
 //! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
 //!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
+//! - Writes (`writes`): transitions in batches that share a commit.
 
 mod background;
 mod connection;
@@ -22,11 +23,13 @@ mod housekeeping;
 mod idempotency_counts;
 mod keys;
 mod queries;
+mod random;
 mod reads;
 mod records;
 mod schema;
 mod stats;
 mod store;
+mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;

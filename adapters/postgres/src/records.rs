@@ -2,6 +2,7 @@
 
 mod accounts;
 mod categories;
+mod idempotency;
 mod ids;
 mod keys;
 mod orders;

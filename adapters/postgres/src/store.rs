@@ -13,9 +13,11 @@ use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
 use crate::queries::{Link, Pool};
+use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop};
 use crate::stats::Stats;
+use crate::writes::{AfterCommit, Writes};
 
 /// The number of connections for pages.
 const PAGE_CONNECTIONS: usize = 4;
@@ -43,6 +45,7 @@ pub struct PostgresStore {
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) writes: Writes,
     epoch: u64,
     is_sandbox: bool,
     // The last field: its tasks use the others.
@@ -81,6 +84,9 @@ impl PostgresStore {
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
         let link = Link::new(Arc::clone(&connector), Role::Reader);
         handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
+        let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
+        let random = Random::of_handle(seed);
+        let writes = Writes::start(handle, Arc::clone(&connector), random, slot(seed), after);
         Ok(Self {
             loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
             pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
@@ -90,6 +96,7 @@ impl PostgresStore {
             stats: Stats::default(),
             slot: slot(seed),
             events,
+            writes,
             epoch,
             is_sandbox,
             connector,
@@ -116,6 +123,22 @@ impl PostgresStore {
             let session = self.connector.connect(Role::Writer).await?;
             schema::disclaim(&session).await
         })
+    }
+}
+
+/// The parts of a handle that hear of its commits.
+struct Hooks {
+    events: Arc<EventLog>,
+    keys: Arc<KeyCache>,
+}
+
+impl AfterCommit for Hooks {
+    fn events_committed(&self) {
+        self.events.committed();
+    }
+
+    fn keys_changed(&self) {
+        self.keys.forget();
     }
 }
 

@@ -109,7 +109,7 @@ impl Connector {
                  set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
             ),
             Role::Writer => format!(
-                "{common}; set enable_hashjoin = off; set enable_mergejoin = off; \
+                "{common}; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; \
                  set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'; \
                  select set_config('synchronous_commit', \
                  case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"

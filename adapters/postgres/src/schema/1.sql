@@ -195,11 +195,13 @@ create table event_log (
     settled_seq     bigint  not null default 0 check (settled_seq >= 0)
 ) with (fillfactor = 10);
 
--- One row for each commit of the last minutes. A node that lost its connection during a commit finds out by inserting the
--- token again if the commit took place.
+-- One row for each commit of the last minutes. A node that lost its connection during a commit inserts the token itself: it
+-- then finds the row of the commit, or its own, which keeps the commit from being made later.
 create table commits (
-    token bytea primary key check (octet_length(token) = 16),
-    at    timestamptz not null default clock_timestamp()
+    token     bytea primary key check (octet_length(token) = 16),
+    -- True in a row that was inserted in place of a commit.
+    is_undone boolean     not null default false,
+    at        timestamptz not null default clock_timestamp()
 );
 
 create index commits_by_time on commits (at);

@@ -1,0 +1,126 @@
+//! The net change of a batch: at most one statement for each row, however often the batch has changed it.
+
+use petstore_domain::{
+    Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
+};
+use petstore_ports::StoreError;
+
+use super::any_record::AnyRecord;
+use super::loaded::Loaded;
+use super::overlay::Overlay;
+use super::wanted::signed;
+
+/// The rows of one table that are written, in the order of their ids.
+#[derive(Debug)]
+pub(super) struct Rows<'r, R> {
+    pub(super) inserted: Vec<&'r R>,
+    pub(super) updated: Vec<&'r R>,
+    pub(super) deleted: Vec<i64>,
+}
+
+impl<R> Default for Rows<'_, R> {
+    fn default() -> Self {
+        Self { inserted: Vec::new(), updated: Vec::new(), deleted: Vec::new() }
+    }
+}
+
+impl<'r, R: PartialEq> Rows<'r, R> {
+    fn is_empty(&self) -> bool {
+        self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
+    }
+
+    fn add(&mut self, id: u64, before: Option<&R>, after: Option<&'r R>) {
+        match (before, after) {
+            (None, Some(after)) => self.inserted.push(after),
+            (Some(before), Some(after)) if before != after => self.updated.push(after),
+            (Some(_), None) => self.deleted.push(signed(id)),
+            // Unchanged, or inserted and deleted by the same batch.
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+    }
+}
+
+/// The rows of all tables that are written.
+#[derive(Debug, Default)]
+pub(super) struct NetChanges<'r> {
+    pub(super) pets: Rows<'r, PetRecord>,
+    /// Whether the name or the category of a pet changes: both are indexed.
+    pub(super) moves_pets: bool,
+    pub(super) categories: Rows<'r, CategoryRecord>,
+    pub(super) orders: Rows<'r, OrderRecord>,
+    pub(super) accounts: Rows<'r, Account>,
+    pub(super) keys: Rows<'r, KeyRecord>,
+    pub(super) idempotency: Rows<'r, IdempotencyRecord>,
+}
+
+macro_rules! add {
+    ($rows:expr, $id:expr, $before:ident, $after:ident, $variant:ident) => {
+        $rows.add(
+            $id,
+            $before.and_then(|one| if let AnyRecord::$variant(one) = one { Some(&*one) } else { None }),
+            $after.and_then(|one| if let AnyRecord::$variant(one) = one { Some(&*one) } else { None }),
+        )
+    };
+}
+
+impl<'r> NetChanges<'r> {
+    /// Compares the last values of a batch with the rows that it has locked.
+    pub(super) fn of(loaded: &Loaded, overlay: &'r Overlay) -> Result<Self, StoreError> {
+        let mut net = Self::default();
+        for (reference, after) in overlay.latest() {
+            let (before, after) = (loaded.value(reference)?, after.as_ref());
+            match reference {
+                RecordRef::Pet(id) => {
+                    net.moves_pets |= moves(before, after);
+                    add!(net.pets, id.get(), before, after, Pet);
+                }
+                RecordRef::Category(id) => add!(net.categories, id.get(), before, after, Category),
+                RecordRef::Order(id) => add!(net.orders, id.get(), before, after, Order),
+                RecordRef::Account(id) => add!(net.accounts, id.get(), before, after, Account),
+                RecordRef::Key(id) => net.keys.add(id.get(), key(before), key(after)),
+                RecordRef::Idempotency(_) => net.idempotency.add(0, idempotency(before), idempotency(after)),
+                RecordRef::CategoryName(_)
+                | RecordRef::AccountName(_)
+                | RecordRef::NextPet
+                | RecordRef::NextCategory
+                | RecordRef::NextOrder
+                | RecordRef::NextAccount
+                | RecordRef::NextKey => {}
+            }
+        }
+        Ok(net)
+    }
+
+    /// Returns whether no row is written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pets.is_empty()
+            && self.categories.is_empty()
+            && self.orders.is_empty()
+            && self.accounts.is_empty()
+            && self.keys.is_empty()
+            && self.idempotency.is_empty()
+    }
+}
+
+fn key(record: Option<&AnyRecord>) -> Option<&KeyRecord> {
+    match record {
+        Some(AnyRecord::Key(record)) => Some(record),
+        _ => None,
+    }
+}
+
+fn idempotency(record: Option<&AnyRecord>) -> Option<&IdempotencyRecord> {
+    match record {
+        Some(AnyRecord::Idempotency(record)) => Some(record),
+        _ => None,
+    }
+}
+
+fn moves(before: Option<&AnyRecord>, after: Option<&AnyRecord>) -> bool {
+    match (before, after) {
+        (Some(AnyRecord::Pet(before)), Some(AnyRecord::Pet(after))) => {
+            before.pet.name != after.pet.name || before.pet.category_id != after.pet.category_id
+        }
+        _ => false,
+    }
+}
