@@ -41,7 +41,7 @@ impl Stats {
 
 impl StoreStats for PostgresStore {
     fn counts(&self) -> StoreCounts {
-        self.stats.0.lock().counts
+        StoreCounts { waiting: self.writes.waiting(), ..self.stats.0.lock().counts }
     }
 }
 

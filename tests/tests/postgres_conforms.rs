@@ -1,0 +1,72 @@
+//! The suite on PostgreSQL, a schema for each case, and further handles as other nodes have them. Quotas are counted by each
+//! node in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use petstore_memory::MemoryStore;
+use petstore_postgres::{Options, PostgresStore, Target};
+use petstore_test_servers::Postgres;
+use petstore_tests::{AnotherHandle, Subject, store_conformance};
+
+store_conformance!(match Shop::new() {
+    Some(shop) => Some(shop.open().await),
+    None => None,
+});
+
+/// The shop of one case.
+struct Shop {
+    server: &'static Postgres,
+    schema: String,
+}
+
+impl Shop {
+    /// A new shop. None without PostgreSQL, after the case was reported as skipped.
+    #[track_caller]
+    fn new() -> Option<Arc<Self>> {
+        let server = Postgres::shared()?;
+        Some(Arc::new(Self { server, schema: server.new_schema() }))
+    }
+
+    /// Opens a store on the schema, as a node does at its start.
+    async fn open_store(&self) -> Arc<PostgresStore> {
+        static SEED: AtomicU64 = AtomicU64::new(0x5EED);
+        let target = Target::parse(&self.server.url()).expect("the URL of the server");
+        let options = Options { schema: self.schema.clone(), seed: SEED.fetch_add(1, Ordering::Relaxed) };
+        let opened = tokio::task::spawn_blocking(move || PostgresStore::open(target, options)).await;
+        Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
+    }
+
+    async fn open(self: &Arc<Self>) -> Subject {
+        subject(&self.open_store().await, self)
+    }
+}
+
+#[async_trait]
+impl AnotherHandle for Shop {
+    async fn open(&self) -> Subject {
+        let another = Arc::new(Self { server: self.server, schema: self.schema.clone() });
+        subject(&self.open_store().await, &another)
+    }
+}
+
+/// The ports of one node.
+fn subject(store: &Arc<PostgresStore>, shop: &Arc<Shop>) -> Subject {
+    let meters = Arc::new(MemoryStore::new());
+    Subject {
+        transactor: Arc::clone(store) as _,
+        pets: Arc::clone(store) as _,
+        categories: Arc::clone(store) as _,
+        orders: Arc::clone(store) as _,
+        events: Arc::clone(store) as _,
+        feed: Arc::clone(store) as _,
+        keys: Arc::clone(store) as _,
+        accounts: Arc::clone(store) as _,
+        idempotency: Arc::clone(store) as _,
+        quotas: Arc::clone(&meters) as _,
+        addresses: meters,
+        housekeeping: Arc::clone(store) as _,
+        another: Some(Arc::clone(shop) as _),
+    }
+}
