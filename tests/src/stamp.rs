@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The time limit of a case. A case takes seconds at most, so one that runs longer waits for something that never
+/// The time limit of a case. A case takes seconds at most, so a case that runs longer waits for something that never
 /// happens.
 const DEADLINE: Duration = Duration::from_mins(2);
 
@@ -263,12 +263,12 @@ macro_rules! store_conformance {
 macro_rules! durable_conformance {
     ($subject:expr) => {
         #[cfg(test)]
-        async fn durable_conformance_subject() -> Option<Box<dyn $crate::DurableSubject>> {
-            ($subject).into()
+        async fn durable_conformance_subject() -> Box<dyn $crate::DurableSubject> {
+            $subject
         }
 
         $crate::store_conformance_cases! {
-            (durable_conformance_subject().await.as_deref());
+            (Some(&*durable_conformance_subject().await));
             durable {
                 a_graceful_stop_loses_nothing
                 a_power_cut_loses_no_acknowledged_write

@@ -13,8 +13,9 @@ use crate::error::{OpenError, failed};
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
+use crate::queries::{Link, Pool};
 use crate::random::Random;
-use crate::reads::{Link, Loaders, Pool};
+use crate::reads::Loaders;
 use crate::schema::{self, NewShop};
 use crate::stats::Stats;
 use crate::writes::{AfterCommit, Writes};
@@ -117,6 +118,11 @@ impl PostgresStore {
     /// Returns whether only sandboxes had used the schema when the store was opened.
     pub fn is_sandbox(&self) -> bool {
         self.is_sandbox
+    }
+
+    /// The reason why the database cannot be used now, if it cannot.
+    pub fn fault(&self) -> Option<StoreError> {
+        self.pulse.check(Instant::now()).err()
     }
 
     /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.

@@ -29,7 +29,8 @@ const URL_VARIABLE: &str = "PETSTORE_URL";
 /// The base URL of a server with default settings.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
-/// The variable with the API key. There is no flag for it: other users of the machine can read the arguments of a process.
+/// The variable with the API key. It has no flag, because other users of the machine can read the arguments of a
+/// process.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
 
 /// `petstore events …`
@@ -86,6 +87,9 @@ impl TailArgs {
             Some(Db::Memory) => {
                 Err(Failure::usage("a store in memory has no file: name its server with --server"))
             }
+            Some(Db::Postgres(_)) => Err(Failure::usage(
+                "a database is read through a server: name one with --server, and its key in PETSTORE_KEY",
+            )),
             Some(Db::File(file)) => {
                 single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))
             }

@@ -30,11 +30,11 @@ use crate::runtime::single_threaded;
 use crate::sandbox::{self, TestControls};
 use crate::settings::{CommandLine, Db, Loaded, LogLevel, Reading, ServeArgs};
 use crate::signals::{SignalRequest, Signals};
-use crate::store::Backend;
+use crate::store::{Backend, BackendOptions};
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 
-/// The time limit for closing the store after the last answer: an import or a hanging disk may hold it.
+/// The time limit for closing the store after the last answer. An import or a hanging disk may delay the closing.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
 /// The additional time limit for imports to send their answers.
@@ -70,6 +70,8 @@ pub(crate) fn serve(
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
+    /// The location of the data, with the password of a database.
+    pub(crate) db: Db,
     certificate: Option<Arc<Certificate>>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
@@ -84,7 +86,8 @@ impl<'a> Inputs<'a> {
             read.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
-        Ok(Self { certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
+        let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
+        Ok(Self { db, certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }
 }
 
@@ -99,12 +102,15 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
-    if let Some(warning) = warning {
-        log.warn(&warning);
+    let Inputs { db, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    for warning in warning.as_deref().into_iter().chain(db.warning()) {
+        log.warn(warning);
     }
     let idle = IdleTime::default();
-    let backend = Arc::new(open_store(args, idle.clone(), log)?);
+    let Some(backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
+        return Ok(());
+    };
+    let backend = Arc::new(backend);
     forget_future_usage(&backend, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &backend, &|key| loaded.named(key))?;
@@ -152,10 +158,10 @@ async fn run(
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
-        sandbox::disclaim(&args.db)?;
+        let (db, backend) = (args.db.clone(), Arc::clone(&backend));
+        blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
-    let shown = first_key.hand_out(&*service, log).await?;
-    shown.map_or(Ok(()), |key| show(&key))?;
+    hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -204,9 +210,24 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
+/// Opens the store. Returns none if the server is stopped meanwhile: another node may migrate the schema for long.
+async fn open_store(
+    args: &ServeArgs,
+    db: Db,
+    idle: IdleTime,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Option<Backend>, Failure> {
     let if_in_use = "stop that process, or name another --db";
-    let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
+    let options = BackendOptions { file: args.open_options(), is_sandbox: args.sandbox };
+    let open = move || Backend::open_with(&db, if_in_use, idle, &options);
+    let Some(opened) = signals.unless_stopped(log, open).await? else { return Ok(None) };
+    if opened.is_shared() {
+        log.info(
+            "quotas are counted by each node: a client that uses several nodes has the quota of each, and a node's counts \
+                end with it",
+        );
+    }
     opened.set_event_retention(args.event_retention, args.event_bytes);
     for line in migration_report::lines(&opened.mended) {
         log.warn(&line);
@@ -214,11 +235,33 @@ fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Fa
     if args.drop_damaged_wal {
         tell_what_was_dropped(&args.db, opened.dropped, log);
     }
-    Ok(opened)
+    Ok(Some(opened))
 }
 
-/// Reports which changes the setting dropped. Warns at each start with the setting, because it would also drop the
-/// changes behind the next damage.
+/// Makes the first key and shows it. Of several nodes that start at once, one does.
+async fn hand_out(
+    first_key: FirstKey<'_>,
+    backend: &Arc<Backend>,
+    service: &Service,
+    log: &Log,
+) -> Result<(), Failure> {
+    let lock = Arc::clone(backend);
+    let lock = blocking(move || lock.lock_start().map_err(|error| Failure::because(error.report()))).await?;
+    let shown = first_key.hand_out(service, log).await?;
+    drop(lock);
+    shown.map_or(Ok(()), |key| show(&key))
+}
+
+/// Runs a part of the start that blocks.
+async fn blocking<T: Send + 'static>(
+    part: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(part).await;
+    done.map_err(|_| Failure::because("a part of the start panicked")).flatten()
+}
+
+/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start with the setting, because the
+/// setting would also drop changes after a later damage.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";
@@ -231,12 +274,12 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
 }
 
 /// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
-/// memory is served without it, for example in a read-only folder or beside another server.
+/// memory or in a database is served without the socket, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
         Ok(socket) => Ok(Some(socket)),
-        Err(error) if args.db == Db::Memory && args.admin_socket.is_none() => {
+        Err(error) if !matches!(args.db, Db::File(_)) && args.admin_socket.is_none() => {
             log.warn(&format!(
                 "no admin socket: {} cannot be opened: {error}; the commands keys, accounts, import, export and \
                     reload cannot reach this server: name another file with --admin-socket",
@@ -259,7 +302,8 @@ async fn fill(
     log: &Log,
 ) -> Result<Option<()>, Failure> {
     let backend = Arc::clone(backend);
-    let filled = signals.unless_stopped(log, move || demo::fill(backend.bulk(), pets)).await?;
+    let fill = move || demo::fill(backend.bulk(), pets).map_err(sandbox::demo_failed);
+    let filled = signals.unless_stopped(log, fill).await?;
     if filled == Some(false) {
         log.info("demo: the store is not empty and was left unchanged");
     }
@@ -267,7 +311,7 @@ async fn fill(
 }
 
 /// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
-/// that it shows the shutdown. Then closes the store, which writes the usage of the last second.
+/// that it reports the shutdown meanwhile. Then closes the store, which writes the usage of the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,

@@ -15,8 +15,8 @@ use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
 use crate::{migration_report, ndjson};
 
-/// The time limit of a write to the reader of an export that blocks no writer. Such an export only keeps the file's log
-/// from being reset.
+/// The time limit of a write to the reader of an export that blocks no writer. A slow reader of such an export delays
+/// only the reset of the file's log.
 const REST_MAX: Duration = Duration::from_mins(5);
 
 /// The time for which an export of a store in memory may block writes.
@@ -82,11 +82,14 @@ impl BulkTransfers {
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &AdminAnswer::Refused { why: "a store in memory has no data file".to_owned() },
+                &AdminAnswer::Refused { why: "this store has no data file".to_owned() },
             );
         };
-        let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
-        let made = match self.backend.pause_commits() {
+        let is_well = file.check().is_ok() && self.backend.fault().is_none();
+        let Some(paused) = self.backend.pause_commits() else {
+            return say(&mut &*stream, &AdminAnswer::CopyFile);
+        };
+        let made = match paused {
             Err(_) if is_well => return say(&mut &*stream, &AdminAnswer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
@@ -119,22 +122,23 @@ impl BulkTransfers {
 
     /// A copy of the store's rows, if the store is small enough.
     fn copied(&self) -> Option<Vec<Row>> {
-        let still = self.backend.pause_commits().ok()?;
+        let still = self.backend.pause_commits()?.ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
     /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits. A
-    /// large store without a file blocks writes while it is sent.
+    /// large store in memory blocks writes while it is sent.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
         // The time limit for blocked writes applies to a store in memory only: a store with a lost file accepts no
         // writes, so an export from memory delays none.
-        let held = self.backend.file().is_none().then(Stopwatch::start);
+        let blocks = self.backend.file().is_none() && self.backend.export_blocks_writes();
+        let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
-        // The client waits for this answer with a time limit; the first line may take longer.
+        // The client waits for this answer with a time limit; the first line may take longer than that.
         output.flush()?;
         let exported = match (copied, file) {
             (Some(rows), _) => write_rows(rows, &mut output),
@@ -158,7 +162,7 @@ impl BulkTransfers {
         let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
         let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.backend.disk_fault().is_some() => None,
+            Err(_) if !begun && self.backend.fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }
@@ -178,7 +182,7 @@ fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
 /// The connection to the reader of an export, with time limits.
 struct Reader<'s> {
     stream: &'s UnixStream,
-    /// The time for which writes have been blocked; none if they are not.
+    /// The time for which writes have been blocked; none if they are not blocked.
     held: Option<Stopwatch>,
 }
 
@@ -198,7 +202,7 @@ impl Write for Reader<'_> {
     }
 }
 
-/// Sets time limits, so that a client that stops does not block writers.
+/// Sets time limits for reads and writes, so that a client that neither reads nor sends does not block writers.
 fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LINE_TIME))?;
