@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::background::Background;
 use crate::connection::{Connector, Role, Target};
 use crate::error::{OpenError, failed};
-use crate::events::{EventLog, EventRetention};
+use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::{KeyCache, poll};
 use crate::random::Random;
@@ -111,11 +111,6 @@ impl PostgresStore {
     /// Returns whether only sandboxes had used the schema when the store was opened.
     pub fn is_sandbox(&self) -> bool {
         self.is_sandbox
-    }
-
-    /// Sets how long events are kept, and how many bytes of them.
-    pub fn set_event_retention(&self, retention: EventRetention) {
-        self.events.set_retention(retention);
     }
 
     /// The reason why the database cannot be used now, if it cannot.
