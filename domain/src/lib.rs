@@ -100,7 +100,7 @@ pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
 
-/// The README's Rust is tested like an example here.
+/// The Rust examples of the README are tested like the examples of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

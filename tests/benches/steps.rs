@@ -359,8 +359,8 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// The name of the measurement of the whole in each group.
 const WHOLE: &str = "whole";
 
-/// Returns medians in nanoseconds by group and step, read from criterion's folder, without the steps that were not
-/// selected.
+/// Returns the medians of the selected steps in nanoseconds, by group and step, as criterion has written them to its
+/// folder.
 fn figures(folder: &Path) -> BTreeMap<String, BTreeMap<String, f64>> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -9,7 +9,7 @@ use crate::Subject;
 use crate::make::at;
 use crate::together::together;
 
-/// Requests a minute of an address, in these cases.
+/// The number of requests a minute that these cases permit to an address.
 const LIMIT: u32 = 30;
 
 /// Addresses of the flood: more than a table of bounded size holds.
@@ -102,8 +102,8 @@ pub async fn a_free_request_counts_nothing_for_an_address(subject: &Subject) {
     );
 }
 
-/// A client with an IPv6 /64 network has 2^64 addresses: they count as one address. An address in the next network is
-/// another one.
+/// A client with an IPv6 /64 network has 2^64 addresses, which count as one address. An address in the next network
+/// counts separately.
 pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     let network = 0x2001_0DB8_0000_0001;
     let mut admitted = 0;
@@ -121,8 +121,8 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     );
 }
 
-/// A dual-stack listener reports an IPv4 address as an IPv6 address. It counts as that IPv4 address, although all such
-/// IPv6 addresses are in one /64 network.
+/// A dual-stack listener reports an IPv4 address as an IPv6 address. It counts as that IPv4 address, although all IPv6
+/// addresses of this form are in one /64 network.
 pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
     for number in [0x0A00_0001, 0x0A00_0002] {

@@ -15,7 +15,7 @@ use crate::probe::{Probe, Refused};
 use crate::random::Random;
 use crate::together::{joined, together};
 
-/// Empties one of two pets, but only while the other has units left: it reads both and writes one.
+/// Empties one of two pets, but only while the other pet has units left. The operation reads both pets and writes one.
 fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Rejection = Refused> + Clone {
     Probe::new([RecordRef::Pet(emptied), RecordRef::Pet(other)], move |view: &View| {
         let left = view.pet(other).ok_or(Refused)?.stock;
@@ -31,8 +31,8 @@ fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Reject
     })
 }
 
-/// The records that `decide` has read are unchanged when its changes are written, including records that it does not
-/// write.
+/// The records that `decide` has read are unchanged when the changes of `decide` are written. This includes records
+/// that the changes do not write.
 pub async fn transitions_have_no_write_skew(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (left, right) = (subject.add_pet(category, 1).await, subject.add_pet(category, 1).await);
@@ -194,8 +194,8 @@ pub async fn counters_of_categories_are_exact(subject: &Subject) {
     }
 }
 
-/// Of many callers that claim one name concurrently, in any letter case, exactly one gets it. A released name can be
-/// claimed again.
+/// Of many callers that claim one name concurrently, in any letter case, exactly one gets the name. A released name can
+/// be claimed again.
 pub async fn a_category_name_is_given_once(subject: &Subject) {
     for round in 0..20 {
         let (upper, lower) = (format!("ÉCLAIR {round}"), format!("éclair {round}"));
@@ -228,7 +228,7 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many categories that are renamed concurrently to one name, in any letter case, exactly one gets it.
+/// Of many categories that are renamed concurrently to one name, in any letter case, exactly one gets the name.
 pub async fn a_category_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for number in 0..8 {

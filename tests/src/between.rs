@@ -24,7 +24,7 @@ where
     [first.is_ok(), second]
 }
 
-/// A category cannot be created with a name, or renamed to it, if another category gets that name concurrently.
+/// A category cannot be created with a name, or renamed to that name, if another category gets the name concurrently.
 pub async fn a_concurrently_given_category_name_is_taken(subject: &Subject) {
     let rename = |id: CategoryId, name: &str| UpdateCategory {
         id,
@@ -71,8 +71,8 @@ pub async fn a_concurrently_given_account_name_is_taken(subject: &Subject) {
     assert_eq!(have("Ark").await, 1, "and for one that is made");
 }
 
-/// Two requests under one key run concurrently, after its idempotency record has expired and one of them has pruned it.
-/// Exactly one request has an effect; the other sees the new record.
+/// Two requests under one idempotency key run concurrently, after the key's record has expired and one of the requests
+/// has pruned the record. Exactly one request has an effect; the other sees the new record.
 pub async fn a_concurrently_recreated_record_is_seen(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;

@@ -201,7 +201,7 @@ pub async fn an_account_name_is_given_once(subject: &Subject) {
     }
 }
 
-/// Of many accounts that are renamed concurrently to one name, exactly one gets it.
+/// Of many accounts that are renamed concurrently to one name, exactly one gets the name.
 pub async fn an_account_name_is_taken_once(subject: &Subject) {
     let mut ids = Vec::new();
     for _ in 0..8 {

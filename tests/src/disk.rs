@@ -1,8 +1,8 @@
 //! A simulated disk in memory with a journal. A power cut loses unsynced data, and planned calls fail.
 //!
-//! The journal is an example for authors of journals. It also asserts that the store uses it as the contract requires:
-//! batch numbers rise by one, and after an error [`Journal::recover`] is the next call. With a [`DiskBug`] planted in
-//! it the suite must fail.
+//! The journal is an example for authors of journals. It also asserts that the store calls the journal as the contract
+//! requires: batch numbers rise by one, and after an error [`Journal::recover`] is the next call. With a [`DiskBug`]
+//! planted in it the suite must fail.
 
 mod contents;
 mod events;
@@ -49,7 +49,7 @@ enum Entry {
     Usage(Vec<UsageCount>),
     Pruned(Timestamp),
     EventsPruned(EventLimits),
-    /// If `anew` has an epoch, everything but accounts and keys is cleared first, and the journal gets that epoch.
+    /// If `anew` has an epoch, everything except accounts and keys is cleared first, and the journal gets that epoch.
     Bulk {
         number: BatchNumber,
         new_epoch: Option<u64>,
@@ -75,7 +75,7 @@ impl Disk {
         Box::new(DiskJournal::on(self.clone()))
     }
 
-    /// Returns the disk that a power cut at this moment would leave. Users of this one are not affected.
+    /// Returns the disk that a power cut at this moment would leave. Users of this disk are not affected.
     #[must_use]
     pub fn after_power_cut(&self) -> Self {
         let state = self.lock();

@@ -22,7 +22,7 @@ use crate::together::joined;
 use crate::values::{check_lists, write_values};
 use crate::{DurableSubject, Subject};
 
-/// Power cuts during traffic.
+/// The number of power cuts during traffic.
 const CUTS: usize = 30;
 
 /// Writes records of every kind, one operation after the other.
@@ -243,8 +243,8 @@ pub async fn a_lift_survives(subject: &dyn DurableSubject) {
     assert!(matches!(verdict, Verdict::Admitted(_)), "a lifted key stays lifted: {verdict:?}");
 }
 
-/// Usage that is stored later replaces the earlier usage, separately for each window, both from housekeeping and from a
-/// graceful stop.
+/// Usage that is stored later replaces the earlier usage, separately for each window. This holds for housekeeping and
+/// for a graceful stop.
 pub async fn the_last_noted_usage_survives(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let busy = store.add_account(Plan::Free).await;

@@ -53,7 +53,7 @@ pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
                 assert_eq!(store.read_events(query).await, Err(bounds), "its place is gone: {old}");
             }
         }
-        // Reading from before the first event is refused as well if it names an earlier epoch.
+        // A query that begins before the first event is refused as well if it names an earlier epoch.
         let first = EventQuery { epoch: given.last().map(|id| id.epoch), ..after(Position::START) };
         let is_gone = store.read_events(first).await.is_err();
         assert!(is_gone, "the place before the first event of an earlier life is gone");
@@ -88,7 +88,8 @@ pub async fn a_reset_cuts_the_log_where_it_cuts_the_shop(subject: &ResetSubject)
             let store = store.clone();
             tokio::spawn(async move {
                 for round in 0..200_u64 {
-                    // A rejection is an answer too: if the unit is sold, no order succeeds until the next reset.
+                    // A rejection is ignored, because no order succeeds between the sale of the unit and the next
+                    // reset.
                     let _ =
                         store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
                 }

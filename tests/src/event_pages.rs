@@ -25,8 +25,8 @@ fn kinds(patterns: &[&str]) -> EventKinds {
     kinds
 }
 
-/// Walks in both directions find exactly the events that pass the filter, for any maximum of events in a page and any
-/// maximum of positions that a page reads.
+/// Walks in both directions find exactly the events that pass the filter, for any maximum number of events on a page
+/// and any maximum number of positions that a page reads.
 pub async fn walks_of_events_match_the_filter(subject: &Subject) {
     let all = fill(subject).await;
     let account = subject.add_account(Plan::Free).await.account.id;

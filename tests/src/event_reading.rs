@@ -47,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// A page whose start must be within the log.
+    /// A page of the event log. Panics if the page cannot begin at the position of the query.
     pub(crate) async fn event_page(&self, query: EventQuery) -> EventPage {
         let read = self.read_events(query).await;
         read.unwrap_or_else(|bounds| panic!("{query:?} begins within the log: {bounds:?}"))

@@ -1,6 +1,6 @@
 //! The history of one pet, as reported by its operations, and a check that it is serial.
 //!
-//! Each operation reports the record that it decided on and the record that it left. A store is correct if all
+//! Each operation reports the record from which it decided and the record that it left. A store is correct if all
 //! operations form one chain, in which each decision was made on the record that the previous operation had left. The
 //! versions give the order of the chain, so no search is needed. A read must return a record of the chain, and none
 //! that is older than an answer from before the read began.
@@ -12,7 +12,7 @@ use petstore_domain::{Change, Changes, Footprint, Operation, PetId, PetRecord, R
 
 use crate::Subject;
 
-/// An operation that reports the record that it decided on.
+/// An operation that also reports the record from which it decided.
 #[derive(Clone)]
 pub(crate) struct Observed<O> {
     pet: PetId,
@@ -52,7 +52,7 @@ impl<O: Operation> Operation for Observed<O> {
 }
 
 /// The position of a record in the chain. Every change of a pet raises the version of the pet or of its item. The
-/// exception is a completed order that changes no visible field; it lowers the number of open orders.
+/// exception is the completion of an order that changes no visible field, but lowers the number of open orders.
 type Rank = (u64, u64, u32);
 
 fn rank(record: &PetRecord) -> Rank {

@@ -98,8 +98,8 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
         .await;
 }
 
-/// An expired record is replaced once: of eight concurrent requests under its key, each for another pet, exactly one
-/// has an effect.
+/// An expired record is replaced once: of eight concurrent requests under its key, each for a different pet, exactly
+/// one has an effect.
 pub async fn an_expired_record_is_replaced_once_under_concurrency(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;

@@ -1,4 +1,4 @@
-//! Ids, which an operation gets with its view: they increase, none is written twice, and gaps are allowed.
+//! Ids, which an operation gets with its view. Ids increase, no id is written twice, and gaps are allowed.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub async fn ids_of_deleted_records_are_never_reused(subject: &Subject) {
     }
 }
 
-/// No id is assigned twice, and each caller sees them increase, however many callers there are.
+/// No id is assigned twice, and the ids that each caller gets increase, for any number of callers.
 pub async fn ids_are_unique_under_concurrency(subject: &Subject) {
     let given = together(16, |number| {
         let subject = subject.clone();

@@ -17,7 +17,7 @@ const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
 /// contract permits.
 const LIMITS: [usize; 3] = [1, 7, 100];
 
-/// Names of pets: three names, some in upper and lower case.
+/// Three names of pets, two of them also in other letter cases.
 const NAMES: [&str; 6] = ["Rex", "REX", "rex", "Tom", "Éclair", "ÉCLAIR"];
 
 /// A shop with gaps: pets of three categories, names in upper and lower case, all statuses, every fifth pet deleted,
@@ -155,7 +155,8 @@ pub async fn walks_of_orders_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A walk over categories, by name in any case or all, in both directions, returns exactly the existing ones.
+/// A walk over categories, with or without a name in any letter case, in both directions, returns exactly the
+/// categories that the filter admits.
 pub async fn walks_of_categories_match_the_filter(subject: &Subject) {
     let mut there: Vec<CategoryRecord> = Vec::new();
     for number in 0..60 {
@@ -205,7 +206,7 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     }
 }
 
-/// A page reports that more records follow if and only if they do, and is full in that case.
+/// A page reports that more records follow if and only if more records follow, and is full in that case.
 pub async fn a_page_knows_whether_it_is_the_last(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     for count in 0..=6_usize {

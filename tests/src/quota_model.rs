@@ -96,8 +96,8 @@ impl Model {
         }
     }
 
-    /// Lifts a ban and clears the strikes, because with them the next refusal would ban again. `lifted_at` is the time
-    /// of the lift in the record of the key.
+    /// Lifts a ban and clears the strikes, because with the old strikes the next refusal would ban the key again.
+    /// `lifted_at` is the time of the lifting in the record of the key.
     pub(crate) fn lift(&mut self, key: KeyId, now: Timestamp, lifted_at: Option<Timestamp>) {
         if let Some(ban) = self.bans.get_mut(&key) {
             *ban = ban.lifted(now);
@@ -120,7 +120,7 @@ pub(crate) fn ask(key: KeyId, account: AccountId, limits: Limits, now: Timestamp
     }
 }
 
-/// One request a minute, and no strike allowed: the second request bans.
+/// A request of a key that may send one request a minute without a strike, so the second request bans the key.
 pub(crate) fn impatient(made: &CreatedKey, secs: u64) -> Ask {
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     Ask { bans, ..ask(made.key.id, made.account.id, limits(1, 1_000_000), at(secs)) }

@@ -184,7 +184,7 @@ impl Joint {
         }
     }
 
-    /// Returns whether a reader sees the change in the other record.
+    /// Returns whether a reader sees the change in the record that most stores write last.
     async fn is_whole(self, subject: &Subject, pet: PetId) -> bool {
         match self {
             Self::Placed => {

@@ -104,7 +104,7 @@ impl ResetSubject {
 }
 
 /// A reset replaces the old shop by the new one, in look-ups by name too. Ids continue after the ids of the new rows,
-/// or start at 1 if there are none.
+/// or start at 1 without rows.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
     let ResetSubject { subject: store, .. } = subject;
     for _ in 0..2 {
@@ -179,7 +179,7 @@ pub async fn a_reset_forgets_usage_and_bans(subject: &ResetSubject) {
     assert_eq!(banned, Some(BanPolicy::DEFAULT.length), "earlier bans are forgotten");
 }
 
-/// A request that was answered before the reset is executed again after it.
+/// A request that was answered before the reset is executed again after the reset.
 pub async fn a_reset_forgets_answers(subject: &ResetSubject) {
     let store = &subject.subject;
     let account = store.add_account(Plan::Free).await.account.id;
@@ -205,7 +205,7 @@ pub async fn inconsistent_rows_change_nothing(subject: &ResetSubject) {
     store.add_order(pet, 1).await;
 }
 
-/// Concurrent transitions come before a reset or after it: the final state is consistent.
+/// Each concurrent transition takes effect either before a reset or after the reset, so the final state is consistent.
 pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     const UNITS: u64 = 1;
     let store = &subject.subject;
@@ -215,7 +215,7 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
             let store = store.clone();
             tokio::spawn(async move {
                 for round in 0..200_u64 {
-                    // A rejection is an answer too: the unit is sold until the next reset.
+                    // A rejection is ignored, because the unit stays sold until the next reset.
                     let _ =
                         store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
                 }

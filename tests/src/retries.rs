@@ -17,7 +17,7 @@ use crate::together::together;
 /// The expiry of the records of these cases.
 pub(crate) const EXPIRES_SECS: u64 = 86_400;
 
-/// An operation under a key, at a time.
+/// Returns the operation under an idempotency key, as requested at this time.
 pub(crate) fn under_key<O: Repeatable>(
     operation: O,
     account: AccountId,
@@ -75,7 +75,7 @@ where
     assert_eq!(subject.snapshot().await, after, "a retry has no effect");
 }
 
-/// Of 32 equal concurrent requests one has an effect, and all get its answer.
+/// Of 32 equal concurrent requests one has an effect, and all get the answer of that request.
 pub async fn concurrent_retries_have_one_effect(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(100).await;

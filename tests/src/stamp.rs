@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The time limit of a case. A case takes seconds at most, so one that runs longer waits for something that never
+/// The time limit of a case. A case takes seconds at most, so a case that runs longer waits for something that never
 /// happens.
 const DEADLINE: Duration = Duration::from_mins(2);
 

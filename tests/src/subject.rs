@@ -12,7 +12,8 @@ use petstore_ports::{
     run,
 };
 
-/// The driven ports of a new, empty store. Quotas may be in another store, which reads the bans of keys from this one.
+/// The driven ports of a new, empty store. The quotas may be in another store, which reads the bans of keys from this
+/// store.
 #[derive(Clone)]
 pub struct Subject {
     /// Runs transitions.

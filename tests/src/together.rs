@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
 
-/// Runs `count` tasks that all wait for the last one before they begin. Returns their answers, in the order of
+/// Runs `count` tasks, which begin together when the last of them is ready. Returns their answers, in the order of
 /// their numbers.
 pub(crate) async fn together<T, F>(count: usize, task: impl Fn(usize) -> F) -> Vec<T>
 where

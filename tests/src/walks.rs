@@ -70,7 +70,7 @@ async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTree
             break;
         }
     }
-    // The writers are stopped before the verdict: a panic here would leave them running.
+    // The writers are stopped before a fault is reported, because the panic would leave them running.
     writers.stop().await;
     if let Some(fault) = fault {
         panic!("a walk sees what stays exactly once: {fault}");
@@ -99,7 +99,7 @@ fn numbers(pets: &[PetId]) -> BTreeSet<u64> {
     pets.iter().map(|id| id.get()).collect()
 }
 
-/// A walk over all pets returns each lasting one once, during concurrent creations, deletions and changes.
+/// A walk over all pets returns each lasting pet once, during concurrent creations, deletions and changes.
 pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     let (dogs, cats) = (subject.add_category("Dogs").await, subject.add_category("Cats").await);
     let mut writers = Writers::new();
@@ -116,7 +116,8 @@ pub async fn a_walk_sees_each_pet_that_stays_once(subject: &Subject) {
     check::<PetRecord>(subject, &PetFilter::default(), &numbers(&staying), writers).await;
 }
 
-/// A walk over available and pending pets returns a pet exactly once even if its status keeps changing between the two.
+/// A walk over available and pending pets returns a pet exactly once even if its status keeps changing between these
+/// two statuses.
 pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let mut writers = Writers::new();
@@ -129,7 +130,7 @@ pub async fn a_walk_sees_pets_whose_status_flips_within_the_filter_once(subject:
             async move { drop(subject.run(set_status(pet, status)).await.expect("it has units")) }
         });
     }
-    // Another pet leaves the filter and comes back: the only guarantee for it is that it is not returned twice.
+    // Another pet leaves the filter and comes back. The only guarantee for that pet is that it is not returned twice.
     let leaving = subject.add_pet(category, 1).await;
     writers.add(subject, move |subject, round| async move {
         let status = [PetStatus::Sold, PetStatus::Available][round % 2];
@@ -157,8 +158,8 @@ pub async fn a_walk_sees_pets_whose_name_changes_its_case_once(subject: &Subject
     check::<PetRecord>(subject, &filter, &numbers(&staying), writers).await;
 }
 
-/// A walk over the orders of a pet returns each lasting order once, while others are placed and cancelled and lasting
-/// ones are completed.
+/// A walk over the orders of a pet returns each lasting order once, while other orders are placed and cancelled and
+/// lasting orders are completed.
 pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let (pet, other) = (subject.add_pet(category, 100_000).await, subject.add_pet(category, 100_000).await);
@@ -186,8 +187,8 @@ pub async fn a_walk_sees_each_order_that_stays_once(subject: &Subject) {
     check::<OrderRecord>(subject, &filter, &staying, writers).await;
 }
 
-/// A walk over categories returns each lasting category once, while others are created and deleted and lasting ones are
-/// renamed.
+/// A walk over categories returns each lasting category once, while other categories are created and deleted and
+/// lasting categories are renamed.
 pub async fn a_walk_sees_each_category_that_stays_once(subject: &Subject) {
     let mut staying = Vec::new();
     for number in 0..40 {

@@ -75,7 +75,7 @@ impl Transactor for WithGaps {
 /// A store that decides without a lock, and retries if the records that it read have changed.
 struct Optimistic(Arc<ReferenceStore>);
 
-/// A transition that loads the footprint of another one and keeps the view.
+/// A transition that loads the footprint of another transition and keeps the view.
 struct LoadView {
     transition: Arc<dyn Transition>,
     seen: Mutex<View>,

@@ -30,15 +30,12 @@ impl AccountDirectory for PostgresStore {
 
 impl PostgresStore {
     /// Up to `limit` records after an id, read in slices so that no statement takes long.
-    async fn listed<R: Record>(
+    async fn listed<R: Record + Send>(
         &self,
         mut after: Option<u64>,
         limit: usize,
         id: impl Fn(&R) -> u64 + Send,
-    ) -> Result<Vec<R>, StoreError>
-    where
-        R: Send,
-    {
+    ) -> Result<Vec<R>, StoreError> {
         let order = PageOrder::Ascending;
         let mut listed: Vec<R> = Vec::new();
         while listed.len() < limit {

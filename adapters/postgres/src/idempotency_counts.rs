@@ -5,7 +5,8 @@ use petstore_ports::{IdempotencyRecords, Reply, StoreError};
 use tokio_postgres::Row;
 
 use crate::PostgresStore;
-use crate::reads::{Lookup, stored_id};
+use crate::queries::Lookup;
+use crate::records::stored_id;
 
 /// Sums the counts of an account's slots.
 pub(crate) struct CountOfAccount;

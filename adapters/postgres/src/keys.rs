@@ -12,7 +12,7 @@ pub(crate) use credentials::{CredentialByDigest, CredentialById};
 pub(crate) use poll::poll;
 
 use crate::PostgresStore;
-use crate::reads::stored_id;
+use crate::records::stored_id;
 
 impl KeyReader for PostgresStore {
     fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>> {

@@ -7,6 +7,7 @@
 //! Layers, from the bottom up:
 //! - Connections (`connection`): opened with the settings that the store relies on, and discarded after any failure.
 //! - The schema (`schema`) and the conversion between rows and records (`records`).
+//! - Statements that may be repeated (`queries`): batched on the runtime that reads, or on a few connections.
 //! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
 //!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
 //! - Writes (`writes`): transitions in batches that share a commit.
@@ -21,6 +22,7 @@ mod health;
 mod housekeeping;
 mod idempotency_counts;
 mod keys;
+mod queries;
 mod random;
 mod reads;
 mod records;

@@ -3,6 +3,7 @@
 mod accounts;
 mod categories;
 mod idempotency;
+mod ids;
 mod keys;
 mod orders;
 mod pets;
@@ -15,6 +16,7 @@ use petstore_ports::StoreError;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
+pub(crate) use ids::stored_id;
 pub(crate) use times::{stored, stored_option};
 
 /// A record that is one row of a table.

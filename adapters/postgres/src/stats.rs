@@ -41,7 +41,7 @@ impl Stats {
 
 impl StoreStats for PostgresStore {
     fn counts(&self) -> StoreCounts {
-        self.stats.0.lock().counts
+        StoreCounts { waiting: self.writes.waiting(), ..self.stats.0.lock().counts }
     }
 }
 
@@ -71,7 +71,7 @@ fn text() -> String {
 fn count(table: &str) -> String {
     format!(
         "(select case when counted <= {COUNTED_MAX} then counted else greatest(counted, estimated) end from \
-         (select (select count(*) from (select from {table} limit {COUNTED_MAX} + 1) as some) as counted, \
+         (select (select count(*) from (select from {table} limit {COUNTED_MAX} + 1) as bounded) as counted, \
          (select (reltuples / greatest(relpages, 1) * (pg_relation_size(oid) / current_setting('block_size')::bigint))::bigint \
          from pg_class where oid = '{table}'::regclass) as estimated) as both_numbers)"
     )

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::settings::ServeArgs;
 
-/// The origin of the reference page. A browser cannot open an unspecified address, so loopback replaces it.
+/// The origin of the reference page. A browser cannot open an unspecified address, so the loopback address replaces it.
 pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAddr) -> String {
     if let Some(public) = &args.public_url {
         return public.clone();
@@ -20,7 +20,7 @@ pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAdd
     format!("{scheme}://{address}")
 }
 
-/// The advice for an address that cannot be listened on.
+/// The advice for an address on which the server cannot listen.
 pub(crate) fn advice(kind: io::ErrorKind, flag: &str) -> String {
     match kind {
         io::ErrorKind::AddrInUse => format!(

@@ -95,7 +95,7 @@ pub(crate) fn command() -> clap::Command {
     let command = without_variables(Cli::command()).after_help(MORE);
     let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
     let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));
-    // The three commands share their arguments, but the file has another meaning in each.
+    // The three commands share their arguments, but the argument for the file has another meaning in each command.
     let files = [
         ("import", "File to import; `-` is standard input"),
         ("export", "File to write; `-` is standard output"),
@@ -108,7 +108,7 @@ pub(crate) fn command() -> clap::Command {
     let command = command.mut_subcommand("reload", |reload| {
         reload.mut_arg("db", |db| db.help("Location of the data: the server's socket is beside it"))
     });
-    // A backup asks the server that is found beside the file; without one it reads the file.
+    // A backup asks the server whose socket is beside the file. Without a server, the command reads the file.
     let command = command.mut_subcommand("backup", |backup| {
         backup.mut_arg("db", |db| db.help("Where the data is kept").help_heading(None::<&str>))
     });

@@ -20,8 +20,8 @@ pub(crate) fn completions(shell: Shell, mut command: Command) -> Result<(), Fail
     print(&if shell == Shell::Fish { for_fish(&script, &command) } else { script.into_owned() })
 }
 
-/// Corrects the fish script of clap, which completes neither the value of an option before any command nor positional
-/// values.
+/// Corrects the fish script of clap, which does not complete positional values, nor the value of an option that comes
+/// before the command.
 fn for_fish(script: &str, command: &Command) -> String {
     const READS: &str =
         "    argparse -s (__fish_petstore_global_optspecs) -- $cmd 2>/dev/null\n    or return\n";

@@ -32,7 +32,8 @@ impl Stopwatch {
     }
 }
 
-/// The observation time for the load of threads. A shorter time would mistake one busy moment for saturation.
+/// The time over which the load of the threads is observed. In a shorter time, one busy moment would look like
+/// saturation.
 const WATCHED: Duration = Duration::from_millis(10);
 
 /// Measures the saturation of a server's threads.

@@ -29,7 +29,8 @@ const URL_VARIABLE: &str = "PETSTORE_URL";
 /// The base URL of a server with default settings.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
-/// The variable with the API key. There is no flag for it: other users of the machine can read the arguments of a process.
+/// The variable with the API key. It has no flag, because other users of the machine can read the arguments of a
+/// process.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
 
 /// `petstore events …`

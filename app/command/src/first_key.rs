@@ -32,7 +32,7 @@ pub(crate) enum FirstKey<'a> {
 }
 
 impl<'a> FirstKey<'a> {
-    /// Reads the key from the environment, or from the file that it would be written to.
+    /// Reads the key from the environment, or from the file to which a new key would be written.
     pub(crate) fn find(file: Option<&'a Path>) -> Result<Self, Failure> {
         if let Some(text) = value_of(INITIAL_KEY_VARIABLE) {
             let text = text.to_str();
@@ -46,7 +46,7 @@ impl<'a> FirstKey<'a> {
             ));
         }
         if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
-            // Reading a pipe would block, and a second start could not read it again.
+            // Reading a pipe could block, and a second start could not read the pipe again.
             let file = file.display();
             return Err(Failure::usage(format!(
                 "{file} is not a regular file: name a regular file for the key"
@@ -137,7 +137,7 @@ fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
 }
 
 fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
-    // An existing file would keep its mode, so it is replaced.
+    // An existing file would keep its mode, which may admit other users. So the file is replaced.
     match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return Err(io::Error::other(MOUNTED)),
         // Other errors occur again when the file is created.
@@ -145,7 +145,8 @@ fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
     }
     let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
     writeln!(written, "{}", key.reveal())?;
-    // The account is stored after this. Without the sync, a power cut could keep the account and lose its key.
+    // The account is stored after this step. Without the sync, a power cut could keep the account and lose the key's
+    // file.
     written.sync_all()?;
     sync_folder_of(file)
 }

@@ -79,7 +79,7 @@ impl Log {
         self.write(&self.line(Level::Error, what));
     }
 
-    /// The number of lost lines: the queue was full, or they could not be written.
+    /// The number of lines that were lost, because the queue was full or because they could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.sink.dropped()
     }

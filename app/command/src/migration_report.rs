@@ -41,7 +41,7 @@ fn renamed<Id: Display, Name: UniqueName>(
     renamed: &[Renamed<Id, Name>],
 ) -> Vec<String> {
     let told = renamed.iter().take(LISTED_MAX).map(|Renamed { id, of, from, to }| {
-        // Escaped: equal names may look alike, and a name may contain control characters.
+        // The names are escaped, because equal names may look alike and a name may contain control characters.
         format!(
             "{kind} {id} has the name of {kind} {of}, {:?}, and was renamed to {:?}",
             from.as_str(),

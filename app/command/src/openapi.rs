@@ -38,8 +38,8 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
-/// The reference page of a sandbox, with a note. `origin` is the address of the sandbox, `is_here` whether the page has
-/// the same address.
+/// The reference page of a sandbox, with a note. `origin` is the address of the sandbox. `is_here` is true if the page
+/// has the same address.
 pub(crate) fn page_of_sandbox(origin: &str, is_here: bool) -> Arc<[PageFile]> {
     let files = petstore_reference::FILES.iter();
     let file = |file: &petstore_reference::File| match file.name {

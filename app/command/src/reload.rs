@@ -1,4 +1,4 @@
-//! The reload of settings: they are read again from the same sources, and those that can change at run time are
+//! The reload of settings: the settings are read again from the same sources, and those that can change at run time are
 //! applied.
 
 use std::sync::Arc;
@@ -58,8 +58,8 @@ impl Reloader {
 
     /// Reads the settings again. If one is wrong, nothing changes.
     pub(crate) fn reload(&self) -> Result<Reloaded, String> {
-        // The lock is held to the end, so that two concurrent reloads do not mix: the settings of the later one are in
-        // force.
+        // The lock is held to the end, so that two concurrent reloads do not mix. The settings of the later reload are
+        // then in force.
         let mut in_force = self.in_force.lock();
         self.supervisor.reloading();
         let reloaded = self.read(&mut in_force);

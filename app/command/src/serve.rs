@@ -34,7 +34,7 @@ use crate::store::{Backend, BackendOptions};
 use crate::systemd::{self, Supervisor};
 use crate::tls::{self, Certificate};
 
-/// The time limit for closing the store after the last answer: an import or a hanging disk may hold it.
+/// The time limit for closing the store after the last answer. An import or a hanging disk may delay the closing.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
 /// The additional time limit for imports to send their answers.
@@ -260,8 +260,8 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|_| Failure::because("a part of the start panicked")).flatten()
 }
 
-/// Reports which changes the setting dropped. Warns at each start with the setting, because it would also drop the
-/// changes behind the next damage.
+/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start with the setting, because the
+/// setting would also drop changes after a later damage.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";
@@ -274,7 +274,7 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
 }
 
 /// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
-/// memory or in a database is served without it, for example in a read-only folder or beside another server.
+/// memory or in a database is served without the socket, for example in a read-only folder or beside another server.
 fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {
@@ -311,7 +311,7 @@ async fn fill(
 }
 
 /// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
-/// that it shows the shutdown. Then closes the store, which writes the usage of the last second.
+/// that it reports the shutdown meanwhile. Then closes the store, which writes the usage of the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,

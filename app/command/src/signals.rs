@@ -17,7 +17,8 @@ const ONE_WISH: Duration = Duration::from_millis(500);
 /// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error like that of a full disk. The
 /// default action of this signal ends the process.
 pub(crate) fn survive_the_file_size_limit() {
-    // If this runtime cannot be started, the command soon fails to start its own, with a message.
+    // If this runtime cannot be started, the signal is not ignored. The command then also fails to start a runtime, and
+    // reports that.
     if let Ok(runtime) = single_threaded() {
         let _heard = runtime.enter();
         let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
@@ -54,7 +55,7 @@ impl Signals {
     }
 
     /// Runs a long part of the start, such as filling the demonstration. Returns none if a stop signal arrives
-    /// meanwhile; no request has been answered yet.
+    /// meanwhile. The server can then end at once, because it has not answered any request yet.
     pub(crate) async fn unless_stopped<T: Send + 'static>(
         &mut self,
         log: &Log,

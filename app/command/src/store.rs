@@ -58,11 +58,11 @@ pub(crate) struct Backend {
     pub(crate) epoch: u64,
     /// Counters of commits to the file; none without a file.
     pub(crate) commits: Option<Arc<CommitCounters>>,
-    /// The data file, for reading beside the store; none without a file.
+    /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
     /// The state of checkpoints; none without a file.
     checkpoints: Option<CheckpointHealth>,
-    /// The place where the log was damaged, if the changes behind it were dropped.
+    /// The place where the log was damaged, if the changes after that place were dropped.
     pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
@@ -112,8 +112,8 @@ impl Backend {
         }
     }
 
-    /// Sets for how long events are kept, and the maximum of their bytes; without `bytes`, the default for this kind of
-    /// store applies.
+    /// Sets how long events are kept, and the maximum size of all events in bytes. Without `bytes`, the default size
+    /// for this kind of store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
         match &self.kind {
             Kind::Local(store) => {
@@ -175,7 +175,7 @@ impl Backend {
         }
     }
 
-    /// The failure of the disk or of the database, while it fails. No change is written meanwhile.
+    /// The error of the disk or of the database; none while it works. While it fails, no change is written.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         match &self.kind {
             Kind::Local(store) => store.journal_fault(),
@@ -196,7 +196,7 @@ impl Backend {
         matches!(self.kind, Kind::Local(_))
     }
 
-    /// Forgets usage and bans later than this time. Returns the number of accounts with such usage.
+    /// Forgets usage and bans with a time later than this one. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         match &self.kind {
             Kind::Local(store) => store.forget_usage_after(now),
@@ -249,7 +249,7 @@ impl Backend {
         self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
     }
 
-    /// The reason why the log of the data file is not checkpointed, if it is not.
+    /// The reason why the log of the data file cannot be checkpointed; none if there is no fault.
     pub(crate) fn log_fault(&self) -> Option<String> {
         self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
     }
@@ -260,7 +260,7 @@ impl Backend {
     }
 }
 
-/// The data file of a store, for reading beside it.
+/// The data file of an open store. Commands read the file while the store is open.
 pub(crate) struct DataFile<'b>(&'b OpenFiles);
 
 impl DataFile<'_> {
@@ -269,7 +269,7 @@ impl DataFile<'_> {
         self.0.path().to_path_buf()
     }
 
-    /// Returns a permanent fault of the file.
+    /// Returns an error if the file has a permanent fault.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.0.check()
     }

@@ -62,7 +62,7 @@ impl Supervisor {
         }
     }
 
-    /// Sends a notification. A supervisor that no longer listens is ignored.
+    /// Sends a notification. An error is ignored, because the supervisor may no longer listen.
     fn tell(&self, what: &str) {
         if let Some((socket, address)) = &self.socket {
             let _ = socket.send_to_addr(what.as_bytes(), address);

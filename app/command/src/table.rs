@@ -40,8 +40,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
                 let style = if index == 0 { Style::new().bold() } else { (self.paint)(column, cell) };
-                // The padding follows the end of the style: otherwise it would be coloured, and trim_end would not find
-                // it.
+                // The padding is written after the end of the style. Otherwise it would be coloured, and `trim_end`
+                // would not remove it.
                 let spaces = width - cell.chars().count();
                 let styled = if coloured { format!("{style}{cell}{style:#}") } else { cell.clone() };
                 // Writing to a String does not fail.
@@ -59,7 +59,7 @@ pub(crate) fn show<const COLUMNS: usize>(table: &Table<COLUMNS>) -> Result<(), F
     print(&table.render(colours_are_wanted()))
 }
 
-/// Returns whether standard output takes colours: a terminal, unless NO_COLOR is set or the terminal is dumb.
+/// Returns whether tables have colours: standard output is a terminal that can show them, and NO_COLOR is not set.
 fn colours_are_wanted() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");

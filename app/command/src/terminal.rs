@@ -1,7 +1,7 @@
 //! Output to terminals, which act on some characters.
 //!
-//! An answer may come from a process that imitates the server, and a data file from anywhere. So text for a terminal
-//! goes through [`visible`], and JSON through [`visible_json`], which changes no value.
+//! An answer may come from a process that imitates the server, and a data file may come from anywhere. So text for a
+//! terminal is escaped by [`visible`], and JSON by [`visible_json`], which changes no value.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Prints to standard output. A closed pipe is not a failure: its reader has seen enough.
+/// Prints to standard output. A closed pipe is not a failure, because its reader needs no more.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_while_read(text).map(|_| ())
 }
 
-/// Prints a part of a continuous output. Breaks once standard output is closed: its reader has seen enough.
+/// Prints a part of a continuous output. Breaks once standard output is closed, because its reader needs no more.
 pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -67,8 +67,8 @@ pub(crate) fn visible_line(text: &str) -> Cow<'_, str> {
     written_out(text, acts, |sign| sign.escape_unicode().to_string())
 }
 
-/// Escapes control characters in JSON without changing its value: they occur only in strings, and line feeds only
-/// between values.
+/// Escapes control characters in JSON without changing a value, because such characters occur only in strings, and line
+/// feeds only between values.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     // All escaped characters are in the basic plane, so four digits are enough.
     written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))

@@ -73,7 +73,7 @@ pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
     let algorithms = provider().signature_verification_algorithms.all;
-    // The empty root store trusts no issuer: a certificate with valid dates fails for its issuer only.
+    // The empty root store trusts no issuer. So a certificate with valid dates fails only because of its issuer.
     let judged =
         verify_server_cert_signed_by_trust_anchor(&parsed, &RootCertStore::empty(), &[], now, algorithms);
     let date = |time: UnixTime| Timestamp::EPOCH.plus(Duration::from_secs(time.as_secs()));
@@ -140,13 +140,14 @@ impl Certificate {
         self.files == *files
     }
 
-    /// Replaces the certificate for new handshakes; existing connections keep theirs. Returns whether it differs.
+    /// Replaces the certificate for new handshakes. Existing connections keep the old one. Returns whether the two
+    /// certificates differ.
     pub(crate) fn replace(&self, new: CertifiedKey) -> bool {
         let old = std::mem::replace(&mut *self.in_force.write(), Arc::new(new));
         old.cert != self.in_force.read().cert
     }
 
-    /// The TLS configuration: TLS 1.3 and 1.2 with the defaults of ring.
+    /// The TLS configuration: TLS 1.3 and 1.2, with the default cipher suites of the library `ring`.
     pub(crate) fn config(self: &Arc<Self>) -> Result<ServerConfig, Error> {
         let config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;

@@ -277,14 +277,14 @@ impl TransferArgs {
     }
 }
 
-/// Opens a file for reading. Opening a folder succeeds, so it is refused here.
+/// Opens a file for reading. The system opens a folder without an error, so this function refuses a folder.
 fn open(file: &Path) -> io::Result<File> {
     let file = File::open(file)?;
     if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
 }
 
-/// Checks that a data file is readable, for a precise message: SQLite reports every failure alike. Must not run in a
-/// process that has the file open, because closing the file would release its locks.
+/// Checks that a data file is readable, so that the message about a failure is precise. SQLite reports every failure
+/// alike. Must not run in a process that has the file open, because closing the file would release its locks.
 fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
     open(file).map(drop).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => nowhere(),

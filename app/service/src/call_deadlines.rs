@@ -86,7 +86,7 @@ fn quota_store_is_late() -> StoreError {
     StoreError::unavailable("the quota store did not answer in time")
 }
 
-/// The output of a future; none if it takes longer than the limit.
+/// The output of a future; none if the future takes longer than the limit.
 async fn within<F: Future>(timer: &dyn Timer, limit: Duration, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut sleep: Option<Reply<()>> = None;

@@ -23,7 +23,7 @@ pub(crate) enum Circuit {
         /// The time of the last failure.
         since: Duration,
     },
-    /// One caller probes the port; no other may call it.
+    /// One caller probes the port; no other caller may call the port.
     HalfOpen {
         /// The time of the last failure.
         since: Duration,
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn each_outcome_in_each_state_leads_to_one_state() {
         let (open, half_open, now) = (Open { since: SINCE }, HalfOpen { since: SINCE }, at(7_000));
-        // Each case: the state, the passage of the caller, the state after a success, and the state after a failure.
+        // Each case has the state, the passage of the caller, the state after a success, and the state after a failure.
         let cases = [
             (Closed { failures: 0 }, Call, Circuit::CALM, Closed { failures: 1 }),
             (Closed { failures: 1 }, Call, Circuit::CALM, Closed { failures: 2 }),

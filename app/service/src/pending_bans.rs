@@ -19,7 +19,7 @@ const PENDING_MAX: usize = 10_000;
 /// Number of bans that are recorded concurrently, so that a store can commit them together.
 const BATCH: usize = 64;
 
-/// The pause after the first failure of the store. It doubles with each further one.
+/// The pause after the first failure of the store. The pause doubles with each further failure.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 
 /// The longest pause between two attempts, so that bans are recorded soon after the store is available again.
@@ -134,7 +134,7 @@ impl PendingBans {
     }
 
     async fn record(&self, store: BanStore<'_>, key: KeyId, ban: Ban) -> Result<(), StoreError> {
-        // The result is ignored: a rejection means that the key no longer exists, so it needs no ban.
+        // The result is ignored, because a rejection means that the key no longer exists and needs no ban.
         let _: Result<KeyRecord, _> =
             store.deadlines.write(run(store.transactor, BanKey { id: key, ban }, ban.since)).await?;
         let mut pending = self.lock();

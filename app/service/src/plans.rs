@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::{Limits, Plan, PlanTable};
 
-/// A plan table that can be replaced while requests read it. Both limits of a plan share one atomic word, so that no request
-/// sees an old limit beside a new one. Reading it costs the same as a plain field.
+/// A plan table that can be replaced while requests read it. Both limits of a plan share one atomic word, so that no
+/// request sees an old limit beside a new one. Reading the table costs the same as reading a plain field.
 pub(crate) struct LivePlans {
     free: AtomicU64,
     pro: AtomicU64,

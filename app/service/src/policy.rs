@@ -11,7 +11,7 @@ use petstore_ports::Quotas;
 pub struct Policy {
     /// The limits of the named plans.
     pub plans: PlanTable,
-    /// The rule for banning a key that keeps sending requests after it was refused.
+    /// The rule for banning a key whose requests continue after refusals.
     pub bans: BanPolicy,
     /// The maximum number of requests of one account in flight at once, in this process.
     pub in_flight_max: u32,
@@ -19,13 +19,14 @@ pub struct Policy {
     pub address_limit: Limit,
     /// The time for which the answer to a request under an idempotency key is stored.
     pub idempotency_lifetime: Duration,
-    /// The maximum number of answers stored for one account: beyond it, requests under another idempotency key are
+    /// The maximum number of answers stored for one account. At this number, requests under a new idempotency key are
     /// refused. An expired answer counts until
     /// [`Housekeeping::drop_expired`](petstore_ports::Housekeeping::drop_expired) removes it.
     pub idempotency_records_max: u32,
-    /// The deadline of a call to the store. When it passes the request fails, and the outcome of a change is unknown.
+    /// The deadline of a call to the store. When the deadline passes, the request fails and the outcome of a change is
+    /// unknown.
     pub store_timeout: Duration,
-    /// The deadline of a call to the quota store. When it passes, [`OnQuotaOutage`] applies to the request.
+    /// The deadline of a call to the quota store. When the deadline passes, [`OnQuotaOutage`] applies to the request.
     pub quota_timeout: Duration,
 }
 

@@ -53,7 +53,7 @@ impl QuotaPort {
 
     /// Takes one request from the windows of its account.
     pub(crate) fn take(&self, ask: Ask) -> QuotaReply<'_, Verdict> {
-        // The hot path: quotas in memory, which reply at once.
+        // This is the fast path, for quotas in memory that reply at once.
         if self.is_calm.load(Ordering::Relaxed) {
             let reply = self.store.take(&ask);
             if let Some(Ok(_)) = reply.ready() {

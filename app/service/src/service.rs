@@ -45,7 +45,7 @@ pub struct Ports {
     pub idempotency: Arc<dyn IdempotencyRecords>,
     /// Counts requests.
     pub quotas: Arc<dyn Quotas>,
-    /// Counts requests without a valid key, in this process.
+    /// Counts the requests of this process that have no valid key.
     pub addresses: Arc<dyn AddressLimits>,
     /// The treatment of requests while the quota store is down.
     pub on_quota_outage: OnQuotaOutage,
@@ -158,7 +158,7 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// Writes the bans that the gate has decided since the last call to the records of their keys. The gate enforces
+    /// Writes each ban that the gate has decided since the last call into the record of its key. The gate enforces
     /// these bans already. After a failure of the store this function does nothing for one second; the pause doubles
     /// with each further failure, up to 8 s.
     ///
@@ -167,8 +167,8 @@ impl Service {
         self.gatekeeper.bans.record_due(self.ban_store()).await
     }
 
-    /// Writes the bans that are not recorded yet to the records of their keys, even if the store has just failed. Call
-    /// it before the process ends.
+    /// Writes each ban that is not recorded yet into the record of its key, even if the store has just failed. Call
+    /// this function before the process ends.
     pub async fn record_all_bans(&self) -> BanWrites {
         self.gatekeeper.bans.record_all(self.ban_store()).await
     }
@@ -274,7 +274,8 @@ impl Readiness for Service {
     }
 }
 
-/// The public reason. The storage engine's message about damage names tables and pages, and is only for the log.
+/// The reason in a form that clients may see. The storage engine's message about damage names tables and pages, so it
+/// is only logged.
 fn reason(error: &StoreError) -> String {
     match error.kind() {
         StoreErrorKind::Corrupt => StoreErrorKind::Corrupt.to_string(),

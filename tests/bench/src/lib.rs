@@ -1,6 +1,6 @@
 //! Shared parts of the benchmarks over HTTP: the latency histogram.
 //!
-//! The binaries beside this are `load`, the generator, and `baseline`, bare hyper with a constant answer.
+//! The binaries of this crate are `load`, the load generator, and `baseline`, bare hyper with a constant answer.
 //! PERFORMANCE.md has the commands that use them.
 
 use std::time::Duration;

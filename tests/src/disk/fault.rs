@@ -28,8 +28,8 @@ pub enum DiskBug {
     NarrowColumns,
     /// Stores keys without the time at which an operator last lifted their bans.
     ForgetsLifts,
-    /// Takes the highest existing id of each kind for the last assigned one, so that ids of deleted records are
-    /// assigned again.
+    /// Loads the highest existing id of each kind as the last assigned one, so that ids of deleted records are assigned
+    /// again.
     ReusesIds,
     /// Commits an idempotency record after the changes of its request, in a separate step.
     SplitsAnswers,

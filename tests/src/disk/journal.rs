@@ -59,7 +59,7 @@ impl DiskJournal {
             DiskBug::TearsBatches => {
                 for change in changes {
                     self.write(vec![entry(vec![change])])?;
-                    // A pause between two changes, so that power cuts can hit it.
+                    // The pause lets a power cut happen between two changes.
                     std::thread::sleep(std::time::Duration::from_micros(300));
                 }
             }

@@ -52,8 +52,8 @@ impl Addresses {
     }
 }
 
-/// The key of a peer: an IPv4 address, also if it is mapped into IPv6, or the /64 that one IPv6 subscriber
-/// usually has.
+/// The key of a peer in the table: an IPv4 address, even if the peer's address is mapped into IPv6, or the /64 network
+/// that one IPv6 subscriber usually has.
 fn peer(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(_) => address_bits(address),

@@ -22,11 +22,11 @@ pub enum Bug {
     EarlyReply,
     /// Calls the operation again after the decision has been written.
     AskedAfterwards,
-    /// Derives the next id from the highest existing one.
+    /// Derives the next id from the highest existing id.
     IdReused,
     /// Shows every pet to an operation, including pets outside its footprint.
     GenerousView,
-    /// Computes the footprint only once, without the records that the first ones lead to.
+    /// Computes the footprint only once, without the records that the first records lead to.
     FootprintOnce,
     /// Unlocks the first records of a footprint while it loads the later ones.
     FootprintLetGo,
@@ -42,7 +42,7 @@ pub enum Bug {
     RefusalsUnchecked,
     /// Fails every call after an operation has panicked.
     PanicSpreads,
-    /// Skips a record whose id directly follows the place where a page begins.
+    /// Leaves out a record whose id directly follows the id after which a page begins.
     SkippingPage,
     /// Reports that more records follow whenever a page is full.
     FullMeansMore,
@@ -56,7 +56,7 @@ pub enum Bug {
     NarrowColumns,
     /// Stores the expiry of a key, but not the end of its overlap with a successor.
     OverlapForgotten,
-    /// Reads a record in two halves.
+    /// Reads the two halves of a record in separate steps.
     TornRead,
     /// Caches every credential for ever.
     CredentialKept,
@@ -72,7 +72,7 @@ pub enum Bug {
     LiftForgotten,
     /// Counts strikes by reading and writing in two steps.
     StrikesRace,
-    /// Keeps the strikes that led to a ban, so that the first refusal after it bans again.
+    /// Keeps the strikes that led to a ban, so that the first refusal after the ban causes another ban.
     StrikesOutliveBan,
     /// Keeps the strikes of a key whose ban an operator lifts.
     StrikesOutliveLift,
@@ -85,7 +85,7 @@ pub enum Bug {
     /// Writes an idempotency record after the commit of its effect.
     RetryAfterCommit,
     /// Each handle reserves a block of ids, and still assigns ids of its block after other handles have assigned higher
-    /// ones.
+    /// ids.
     IdsDrawnAhead,
     /// Each handle counts ids separately, so that two handles assign the same id.
     IdsOfEachHandle,
@@ -115,8 +115,8 @@ pub enum Bug {
     EventsOfDiscarded,
     /// Keeps only the first event of a decision.
     FirstEventOnly,
-    /// Draws the positions of the events before it loads the records: a slow writer inserts events before those that a
-    /// reader has already seen.
+    /// Draws the positions of the events before it loads the records. So a slow writer inserts events before events
+    /// that a reader has already seen.
     PositionsBeforeRecords,
     /// Uses up a position for a decision without events.
     PositionsWithoutEvents,
@@ -124,18 +124,18 @@ pub enum Bug {
     EventsBeforeRecords,
     /// Shows the records of a decision before its events.
     EventsAfterRecords,
-    /// Adds the events of a decision after it has answered.
+    /// Adds the events of a decision after the caller has the answer.
     EventsAfterReply,
     /// Adds the events of an idempotent request again when it is replayed.
     ReplayEmitsAgain,
-    /// Skips the event directly after the place where a page begins.
+    /// Leaves out the event directly after the position after which a page begins.
     SkippingEventPage,
     /// Reports that a page has read the log only up to the last event that passed the filter, so that a reader without
     /// a match never advances.
     EventPageStuck,
     /// Shows private events to every account.
     PrivateEventsShown,
-    /// Reads after an id of an earlier epoch as if it were of the present one.
+    /// Reads after an id of an earlier epoch as if the id were of the present epoch.
     EventEpochIgnored,
     /// Keeps the epoch of the log through a reset.
     ResetKeepsEventEpoch,

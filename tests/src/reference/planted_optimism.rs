@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl Bug {
-    /// Returns whether this bug is planted in this file.
+    /// Returns whether this file implements the bug.
     pub(super) fn is_of_optimism(self) -> bool {
         use Bug::{
             EventsOfDiscarded, NamesOverlooked, RefusalsUnchecked, RenamesOverlooked, VersionsBeginAgain,

@@ -59,7 +59,7 @@ impl ReferenceStore {
         Some(first)
     }
 
-    /// The credential that was the first one found for this key, even if it has changed since.
+    /// The credential that the first look-up of this key found, even if the key has changed since then.
     pub(super) fn kept(&self, credential: Option<Credential>) -> Option<Credential> {
         static KEPT: Mutex<BTreeMap<(usize, KeyId), Credential>> = Mutex::new(BTreeMap::new());
         let store = Arc::as_ptr(&self.state).addr();

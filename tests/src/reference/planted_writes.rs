@@ -117,7 +117,7 @@ impl ReferenceStore {
         self.bug == Some(Bug::PanicSpreads) && self.state.is_poisoned()
     }
 
-    /// Poisons the lock, as a panic under it would have.
+    /// Poisons the lock, as a panic while the lock is held would.
     fn die(&self) {
         let state = Arc::clone(&self.state);
         let holder = std::thread::spawn(move || {

@@ -27,7 +27,7 @@ pub(super) struct Tables {
     given: LastIds,
 }
 
-/// The next number. An unused number leaves a gap, and is never reused.
+/// The next number. A number that is not used leaves a gap, and is never assigned again.
 fn next(last: &mut u64) -> u64 {
     *last += 1;
     *last
@@ -44,7 +44,7 @@ impl Tables {
         decided.map_err(|_| StoreError::corrupt("the operation panicked"))
     }
 
-    /// Loads the whole footprint: the transition is asked again until it names no new record.
+    /// Loads the whole footprint. The transition computes its footprint again until that names no new record.
     pub(super) fn complete(&mut self, transition: &dyn Transition, view: &mut View) {
         loop {
             let footprint = transition.footprint(view);

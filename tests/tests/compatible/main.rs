@@ -1,4 +1,4 @@
-//! Compatibility within version 1: the contract only adds to the one that was released last.
+//! Compatibility within version 1: the contract only adds to the contract that was released last.
 //!
 //! Each rule names a change that breaks a client, and `planted.rs` shows that each such change is detected. An unknown
 //! OpenAPI keyword fails the test, so that nothing is silently left uncompared. `x-stability` states how far clients

@@ -84,7 +84,7 @@ impl<'d> Operation<'d> {
         }
     }
 
-    /// The operation's parameters by place and name. They override the parameters of the path.
+    /// The operation's parameters by place and name. The parameters of an operation override those of its path.
     fn parameters(self) -> BTreeMap<(&'d str, &'d str), Part<'d>> {
         let lists = [self.path, self.this].map(|part| &part.value()["parameters"]);
         let parameters = lists.into_iter().flat_map(items).map(|one| self.root.at(one));

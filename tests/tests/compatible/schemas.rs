@@ -1,4 +1,4 @@
-//! Schemas: whether values of the one schema are still valid for the other.
+//! Schemas: checks that values of one schema are still valid for the other schema.
 //!
 //! A value that a client sends must be valid for the present schema if it was valid for the released one. A value that
 //! a client receives must be valid for the released schema if it is valid for the present one. So one comparison serves
@@ -93,7 +93,7 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
 }
 
 /// Returns whether an enumeration loses values that it must keep. An open enumeration in an answer may gain values,
-/// because the document announces that, but must keep its present ones.
+/// because the document announces that, but must keep its present values.
 fn narrows_choice(from: &Rules<'_>, to: &Rules<'_>, direction: Direction) -> bool {
     let (before, after) = (rule(from, "enum"), rule(to, "enum"));
     let lost = |from: &Value, to: &Value| items(from).any(|word| !items(to).any(|other| other == word));

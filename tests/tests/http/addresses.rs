@@ -100,7 +100,7 @@ fn forwarded_headers_from_a_trusted_proxy_name_the_address() {
     let from =
         |forwarded: &str| anonymous.send("GET", "/v1/pets", &[("x-forwarded-for", forwarded)], None).status;
     assert_eq!([from("10.0.0.1"), from("10.0.0.1"), from("10.0.0.2")], [401, 429, 401]);
-    // The last address that is not a trusted proxy counts. A client may have invented the entries before it.
+    // The last address that is not a trusted proxy counts, because a client may have invented the entries before it.
     assert_eq!([from("10.9.9.9, 10.0.0.3"), from("10.8.8.8, 10.0.0.3")], [401, 429]);
     // A trusted proxy in the chain is skipped.
     assert_eq!(from("10.0.0.3, 127.0.0.1"), 429);

@@ -53,7 +53,7 @@ fn a_ban_shows_the_minutes_limit_nothing_left_and_its_own_end() {
         assert_eq!(banned.number("retry-after"), wait, "at {now}");
         assert_eq!(banned.number("x-ratelimit-limit"), 1);
         assert_eq!(banned.number("x-ratelimit-remaining"), 0);
-        // 2030-01-01T12:02:10.500Z, rounded up.
+        // The ban ends at 2030-01-01T12:02:10.500Z. The header has this time in whole seconds, rounded up.
         assert_eq!(banned.number("x-ratelimit-reset"), 1_893_499_331);
         assert_eq!(banned.header("x-ratelimit-resource"), Some("ban"));
     }

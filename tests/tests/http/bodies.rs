@@ -249,8 +249,7 @@ fn a_client_that_has_closed_its_half_gets_its_answer() {
     barrier.close();
     let mut connection = half_closed(&post);
     barrier.wait_for_one();
-    // By now both threads of the server have served other requests, so they have noticed that this client closed its
-    // half.
+    // After these requests both threads of the server have noticed that this client closed its sending side.
     for _ in 0..40 {
         assert_eq!(stall.client.get("/health").status, 200);
     }

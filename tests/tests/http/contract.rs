@@ -73,8 +73,8 @@ fn an_operation_that_takes_if_match_takes_if_none_match() {
     }
 }
 
-/// Some generators read the type of a response only from the operation itself, and generate a void method if it is
-/// defined elsewhere.
+/// Some generators read the type of a response only from the operation itself, and generate a void method if the type
+/// is defined elsewhere.
 #[test]
 fn every_success_with_a_body_is_defined_at_its_operation() {
     for operation in document::operations() {
@@ -213,7 +213,8 @@ fn options_lists_the_methods_and_counts_nothing() {
     let (shop, client) = stock::open();
     let left = || {
         let account = client.get("/v1/rate-limit").json();
-        // This request has no key and counts for its address. It shows how much is left, and is subtracted below.
+        // The second request has no key and counts for its address. Its answer shows how much is left. The comparison
+        // below subtracts this request.
         (
             account["minute"]["remaining"].clone(),
             shop.anonymous().get("/v1/pets").number("x-ratelimit-remaining"),

@@ -153,7 +153,7 @@ fn last_event_id_tells_how_far_the_log_was_read_filtered_events_included() {
     stall.pet();
     let next = stall.client.get(&format!("/v1/events?after={end}"));
     assert_eq!(types(&next), ["pet.created"]);
-    // The links of a page that began with `after` have a cursor.
+    // The links of a page that was requested with `after` have a cursor.
     let first = stall.client.get(&format!("/v1/events?after={}&limit=2", last_event_id(&order)));
     let second = stall.client.get(&path(&stall.client, first.link("next").unwrap()));
     let (first, second) = (sequences(&first), sequences(&second));

@@ -39,7 +39,8 @@ pub(crate) fn wait_for_events(client: &Client, query: &str) -> Connection {
         if client.get("/v1/rate-limit").status == 429 {
             return waiting;
         }
-        // If the request arrived while a probe was in flight, the server has refused it. Then it is sent again.
+        // If the request arrived while a probe was in flight, the server has refused it. Then the request is sent
+        // again.
         if has_answer(&mut waiting) {
             assert_eq!(waiting.read_answer(false).expect("an answer").status, 429, "it waits, or is refused");
             waiting = send();

@@ -208,7 +208,7 @@ fn a_replacement_of_the_quotas_gets_the_same_limits() {
     assert_eq!((statuses[299], statuses[300]), (401, 429));
 }
 
-/// A sandbox whose reset is in doubt: it may have happened or not.
+/// A sandbox that reports that the result of its reset is unknown.
 pub(crate) struct InDoubt;
 
 impl Sandbox for InDoubt {

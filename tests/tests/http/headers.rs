@@ -155,7 +155,7 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
         batch.extend(request(&stall.client, method, path, headers, body.as_bytes()));
     }
     connection.send(&batch);
-    // Another client is served meanwhile, and no answer of this connection gets mixed up with its answers.
+    // Another client is served meanwhile, and does not get any answer of this connection.
     for _ in 0..20 {
         assert_eq!(stall.client.get("/v1/categories?limit=10").json().as_array().unwrap().len(), 10);
     }

@@ -1,4 +1,5 @@
-//! Hostile clients: raw bytes, and the answers that they must get. One table for each family, over one server.
+//! Hostile clients: raw bytes, and the answers that they must get. There is one table for each family of faults, and
+//! one server for all tables.
 //!
 //! A row has a name, the bytes, and the expected outcome: the answers in order, and whether the connection stays
 //! usable. Each row is sent three times: in one piece, byte by byte, and in one piece by a client that then closes its
@@ -107,8 +108,9 @@ fn attack(case: &Case, client: &Client, key: &str) -> Option<String> {
         let leak = LEAKS.iter().find(|leak| seen.text.contains(**leak));
         let answered = match delivery {
             Delivery::Whole => seen.outcome == case.owed,
-            // Bytes that are not HTTP/1.1 have no recognisable end of a head. hyper refuses them if the first bytes
-            // that it reads show that, and otherwise waits for more. So either refusal is correct.
+            // Bytes that are not HTTP/1.1 have no recognisable end of a head. hyper refuses such bytes at once if the
+            // first ones that it reads show that they are not HTTP/1.1. Otherwise hyper waits for more bytes. So either
+            // refusal is correct.
             Delivery::ByteByByte => {
                 let (answers, is_open) = (&seen.outcome.answers, seen.outcome.is_open);
                 let is_refused = !is_open && (*answers == ["400"] || *answers == ["408 request_timeout"]);

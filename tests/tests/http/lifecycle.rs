@@ -214,7 +214,7 @@ fn the_threads_that_serve_the_contract_count_their_idle_time() {
     }
     assert_eq!(idle.threads(), 2, "threads of the operator's listener are not counted");
     let before = idle.time();
-    // Without the counting of idle time this loop would not end.
+    // If the server did not count idle time, this loop would not end.
     while idle.time() == before {
         std::thread::yield_now();
     }

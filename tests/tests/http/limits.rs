@@ -152,11 +152,11 @@ fn a_thousand_requests_of_a_free_day_are_admitted_and_no_more() {
 #[test]
 fn the_headers_show_the_binding_window() {
     let shop = Shop::open();
-    // The window with fewer requests left is shown, and the minute if both have equally many.
+    // The window with fewer requests left is shown, or the minute if both have equally many.
     for (minute, day, resource) in [(5, 9, "minute"), (5, 5, "minute"), (9, 5, "day")] {
         assert_eq!(quota(&shop.client(enterprise(minute, day)).get("/v1/pets")).0, resource);
     }
-    // If both windows are used up, the day is shown, because it ends last.
+    // If both windows are used up, the day is shown, because the day ends last.
     let client = shop.client(enterprise(1, 1));
     assert_eq!(quota(&client.get("/v1/pets")).0, "day");
     let refused = client.get("/v1/pets");

@@ -68,7 +68,7 @@ fn capacity(client: &Client) -> f64 {
     (0..5).map(|_| rate_of_the_patient(client)).fold(0.0, f64::max)
 }
 
-/// The number of requests a second that a few clients get answered, each of which waits for its answer before the next
+/// The number of answers a second to a few clients, if each client waits for its answer before it sends the next
 /// request.
 fn rate_of_the_patient(client: &Client) -> f64 {
     const CLIENTS: u32 = 4;

@@ -172,7 +172,7 @@ fn a_cursor_that_the_server_did_not_make_is_invalid() {
         let answer = stall.client.get(&format!("/v1/pets?limit=1&cursor={junk}"));
         assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()), "{junk:.20}");
     }
-    // A cursor of another store is invalid here.
+    // A cursor that another store has made is invalid here.
     let mut options = ShopOptions::default();
     options.http.epoch = 7;
     let other = Stall::open_as(options);

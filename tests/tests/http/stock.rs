@@ -139,7 +139,8 @@ impl Ledger {
             let place = self.open.iter().position(|(open, _)| open == order).expect("it was open");
             changes.push(i64::try_from(self.open.swap_remove(place).1).unwrap());
         }
-        // A request that found its order deleted or complete is only correct if another request of this round did that.
+        // A request that found its order deleted or complete is only correct if another request of this round deleted
+        // or completed the order.
         for (action, answer) in actions.iter().zip(answers) {
             if let (Action::Cancel(order) | Action::Complete(order), 404) = (action, answer.status) {
                 assert!(cancelled.contains(order), "order {order} is gone, and no request cancelled it");
@@ -217,8 +218,8 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             .find_map(|action| if let Action::Set(units) = action { Some(*units) } else { None });
         match set {
             None => assert_eq!(free, ledger.free + changes.iter().sum::<i64>(), "round {round}"),
-            // Setting the stock overwrites the changes before it in this round. Those after it still count, so some of
-            // the changes must add up to the difference.
+            // Setting the stock overwrites the changes before it in this round, but not the changes after it. So some
+            // of the changes must add up to the difference.
             Some(units) => {
                 let after = free - i64::try_from(units).unwrap();
                 assert!(adds_up(&changes, after), "round {round}: {units} set, {free} left, {changes:?}");

@@ -67,7 +67,7 @@ fn any_operation<'a>(store: &'a dyn Transactor, random: &mut Random, digest: u8)
     }
 }
 
-/// Runs the same operations in two stores: one by one without a journal, and in batches of any size with one. All
+/// Runs the same operations in two stores: one by one without a journal, and in batches of any size with a journal. All
 /// answers and the final states must be equal, and the disk must hold the final state.
 #[test]
 fn a_batch_has_the_result_of_its_transitions_one_by_one() {

@@ -1,5 +1,5 @@
-//! The event log of a store with a journal: an event is on disk if and only if its change is, the positions continue
-//! after a restart, and old events are dropped without a gap.
+//! The event log of a store with a journal: an event is on disk if and only if its change is on disk, the positions
+//! continue after a restart, and old events are dropped without a gap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

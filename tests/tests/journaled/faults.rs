@@ -62,7 +62,7 @@ async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     }
 }
 
-/// One request a minute and a day, and no strike allowed.
+/// A request of a key that may send one request a minute and a day, without a strike.
 fn one_a_minute(made: &CreatedKey) -> Ask {
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     Ask { bans, ..one_a_day(&made.key) }

@@ -96,7 +96,7 @@ pub(crate) fn new_account() -> KeyHolder {
     KeyHolder::New { plan: Plan::Free }
 }
 
-/// One request a minute and a day.
+/// A request of a key that may send one request a minute and a day.
 pub(crate) fn one_a_day(key: &KeyRecord) -> Ask {
     let limit = Limit::new(1).unwrap();
     Ask {

@@ -28,7 +28,8 @@ pub(crate) enum Bug {
     SplitsRecordFromEffect,
     /// After a crash the store continues from the highest existing id, so the id of a deleted record is assigned again.
     ReusesIds,
-    /// After a failure the journal reports the last batch before it, although the failed batch reached the disk.
+    /// After a failure the journal reports the batch before the failed one as the last, although the failed batch
+    /// reached the disk.
     IgnoresBatchInDoubt,
     /// The store reports success to callers when the journal fails.
     SwallowsFailures,

@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    /// Sends a request. If it has an idempotency key, it is repeated until it is answered.
+    /// Sends a request. A request with an idempotency key is repeated until it is answered.
     async fn send_until_answered(&mut self, request: Request) -> Option<Answer> {
         for _ in 0..TRIES {
             let answer = if request.idempotency_key.is_some() && self.random.once_in(8) {

@@ -22,9 +22,9 @@ pub(crate) struct LinkConditions {
     pub(crate) latency: Duration,
     /// The maximum time that a byte takes beyond the minimum.
     pub(crate) jitter: Duration,
-    /// One write in this many is accepted only in part. With 0, every write is accepted whole.
+    /// One write in this many is accepted only in part. With 0, every write is accepted as a whole.
     pub(crate) split_once_in: u32,
-    /// One write in this many is delayed by seconds. With 0, none is.
+    /// One write in this many is delayed by seconds. With 0, no write is delayed.
     pub(crate) stall_once_in: u32,
 }
 
@@ -42,7 +42,7 @@ struct Wire {
 struct Pipe {
     on_the_way: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// The arrival time of the last byte that was sent, or of the end. Later bytes arrive after it.
+    /// The arrival time of the last byte that was sent, or of the end. Later bytes arrive after this time.
     last: Instant,
     has_ended: bool,
     /// Set when the receiving end was dropped.

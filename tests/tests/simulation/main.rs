@@ -119,7 +119,7 @@ fn two_runs_of_a_seed_are_the_same() {
     }
 }
 
-/// Answers that must occur in a few seeds: a simulation without them proves nothing about them.
+/// Answers that must occur within a few seeds, because the simulation proves nothing about an answer that never occurs.
 const SITUATIONS: &[&str] = &[
     "200 ",
     "201 ",

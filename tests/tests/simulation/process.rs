@@ -150,7 +150,7 @@ impl Process {
         *self.hang.borrow_mut() = Instant::now() + time;
     }
 
-    /// Ends the process as a power cut does: none of its pending work is done.
+    /// Ends the process as a power cut does, so none of its pending work is done.
     pub(crate) fn crash(self) {
         if *self.hang.borrow() > Instant::now() {
             // The process could not write while the disk hung, so the delay is not its fault.

@@ -15,7 +15,7 @@ pub(crate) struct Profile {
     pub(crate) lasts: Duration,
     pub(crate) clients: u64,
     pub(crate) conditions: LinkConditions,
-    /// One request in this many has its connection broken. With 0, none has.
+    /// The connection of one request in this many is broken. With 0, no connection is broken.
     pub(crate) cut_once_in: u32,
     /// The mean time between two ends of a process. With none, no process ends during the run. The next two fields are
     /// the same for faults of the disk and for jumps of the clock.

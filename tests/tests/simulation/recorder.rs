@@ -65,8 +65,8 @@ impl Transactor for WatchedTransactor {
     }
 }
 
-/// The key and the ban of a transition that only records a ban. It is recognised by its result for a key without a ban,
-/// because no other transition adds a ban to such a key.
+/// The key and the ban of a transition that only records a ban. Such a transition is recognised by its result for a key
+/// without a ban, because no other transition adds a ban to such a key.
 fn recorded_ban(transition: &dyn Transition) -> Option<(u64, Ban)> {
     let footprint = transition.footprint(&View::default());
     let [RecordRef::Key(id)] = footprint.records() else { return None };

@@ -1,4 +1,4 @@
-//! One run of one seed. It has a separate thread, so that thread-local state of an earlier run cannot affect it.
+//! One run of one seed. Each run has a separate thread, so that thread-local state of an earlier run cannot affect it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

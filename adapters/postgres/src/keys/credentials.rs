@@ -4,7 +4,7 @@ use petstore_domain::{Account, KeyDigest, KeyRecord};
 use petstore_ports::{Credential, StoreError};
 use tokio_postgres::Row;
 
-use crate::reads::Lookup;
+use crate::queries::Lookup;
 use crate::records::{Fields, Record};
 
 /// A credential, and the number of changes of accounts and keys at the moment at which it was read.

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::KeyCache;
 use crate::health::Pulse;
-use crate::reads::Link;
+use crate::queries::Link;
 
 /// The pause between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

@@ -3,14 +3,8 @@
 use petstore_ports::StoreError;
 use tokio_postgres::Row;
 
-use super::Lookup;
+use crate::queries::Lookup;
 use crate::records::Record;
-
-/// An id as the driver writes it.
-pub(crate) fn stored(id: u64) -> i64 {
-    // Ids have 53 bits.
-    i64::try_from(id).unwrap_or(i64::MAX)
-}
 
 impl<R: Record + Clone + Send + Sync + 'static> Lookup for R {
     type Key = i64;

@@ -6,16 +6,15 @@ use petstore_ports::{
     CategoryFilter, CategoryReader, CategorySink, PageEnd, PageOrder, PageRequest, Reply, StoreError,
 };
 
-use super::by_id;
 use super::page_text::{Direction, keyset};
 use super::pages::bounds;
 use crate::PostgresStore;
-use crate::records::Record;
+use crate::records::{Record, stored_id};
 
 #[async_trait]
 impl CategoryReader for PostgresStore {
     fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>> {
-        self.loaders.load(|loader| &loader.categories, by_id::stored(id.get()))
+        self.loaders.load(|loader| &loader.categories, stored_id(id.get()))
     }
 
     async fn categories<'a>(

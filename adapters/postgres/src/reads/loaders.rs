@@ -8,11 +8,10 @@ use petstore_domain::{CategoryRecord, OrderRecord, PetRecord};
 use petstore_ports::{Reply, StoreError};
 use tokio::runtime::{Handle, Id};
 
-use super::batcher::Batcher;
-use super::{Link, Lookup};
 use crate::connection::{Connector, Role};
 use crate::idempotency_counts::CountOfAccount;
 use crate::keys::{CredentialByDigest, CredentialById};
+use crate::queries::{Batcher, Link, Lookup};
 
 /// The maximum number of loaders. Further runtimes use that of the background thread.
 const LOADERS_MAX: usize = 256;

@@ -6,14 +6,14 @@ use petstore_ports::{OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, 
 
 use super::page_text::{Direction, Prefix, keyset};
 use super::pages::bounds;
-use super::{Parameters, by_id};
 use crate::PostgresStore;
-use crate::records::Record;
+use crate::queries::Parameters;
+use crate::records::{Record, stored_id};
 
 #[async_trait]
 impl OrderReader for PostgresStore {
     fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>> {
-        self.loaders.load(|loader| &loader.orders, by_id::stored(id.get()))
+        self.loaders.load(|loader| &loader.orders, stored_id(id.get()))
     }
 
     async fn orders<'a>(
@@ -31,7 +31,7 @@ impl OrderReader for PostgresStore {
 pub(super) fn filtered(filter: &OrderFilter, page: &PageRequest) -> (String, Parameters) {
     let mut parameters = bounds(page);
     if let Some(id) = filter.pet_id {
-        parameters.push(Box::new(by_id::stored(id.get())));
+        parameters.push(Box::new(stored_id(id.get())));
     }
     let direction = Direction::of(page.order);
     (keyset(OrderRecord::COLUMNS, OrderRecord::TABLE, &parts(filter), direction), parameters)

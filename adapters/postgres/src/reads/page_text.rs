@@ -49,19 +49,19 @@ pub(crate) fn keyset(columns: &str, table: &str, parts: &[Prefix], direction: Di
 
 fn branch(columns: &str, table: &str, part: &Prefix, direction: Direction) -> String {
     let Direction { follows, ends, order, .. } = direction;
-    let list = |column: fn(&(&'static str, &'static str)) -> &'static str| {
-        part.iter().map(column).collect::<Vec<_>>().join(", ")
+    let list = |column: fn(&(&'static str, &'static str)) -> &'static str, separator: &str| {
+        part.iter().map(column).collect::<Vec<_>>().join(separator)
     };
-    let (names, values) = (list(|(name, _)| name), list(|(_, value)| value));
+    let (names, values) = (list(|(name, _)| name, ", "), list(|(_, value)| value, ", "));
     let mut text = format!("select {columns} from {table} where ");
     // Writing to a text cannot fail.
     let _: std::fmt::Result = if part.is_empty() {
         write!(text, "id {follows} $1 order by id{order} limit $2")
     } else {
-        let sort: String = part.iter().map(|(name, _)| format!("{name}{order}, ")).collect();
+        let sort = list(|(name, _)| name, &format!("{order}, "));
         write!(
             text,
-            "({names}, id) {follows} ({values}, $1) and ({names}) {ends} ({values}) order by {sort}id{order} limit $2"
+            "({names}, id) {follows} ({values}, $1) and ({names}) {ends} ({values}) order by {sort}{order}, id{order} limit $2"
         )
     };
     text

@@ -3,9 +3,9 @@
 use petstore_ports::{PageEnd, PageRequest, StoreError};
 use tokio_postgres::Row;
 
-use super::Parameters;
 use super::page_text::Direction;
 use crate::PostgresStore;
+use crate::queries::Parameters;
 use crate::records::Record;
 
 /// The parameters that every page has: the id that it begins at, and the maximum number of rows, which is one more than the page

@@ -6,14 +6,14 @@ use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetS
 
 use super::page_text::{Direction, Prefix, keyset};
 use super::pages::bounds;
-use super::{Parameters, by_id};
 use crate::PostgresStore;
-use crate::records::Record;
+use crate::queries::Parameters;
+use crate::records::{Record, stored_id};
 
 #[async_trait]
 impl PetReader for PostgresStore {
     fn pet(&self, id: PetId) -> Reply<Result<Option<PetRecord>, StoreError>> {
-        self.loaders.load(|loader| &loader.pets, by_id::stored(id.get()))
+        self.loaders.load(|loader| &loader.pets, stored_id(id.get()))
     }
 
     async fn pets<'a>(
@@ -43,7 +43,7 @@ pub(super) fn filtered(filter: &PetFilter, page: &PageRequest) -> (String, Param
     let mut prefix: Prefix = Vec::new();
     if let Some(id) = filter.category_id {
         prefix.push(("category_id", "$3"));
-        parameters.push(Box::new(by_id::stored(id.get())));
+        parameters.push(Box::new(stored_id(id.get())));
     }
     if let Some(name) = &filter.name {
         prefix.push(("folded_name", if prefix.is_empty() { "$3" } else { "$4" }));
@@ -85,14 +85,14 @@ fn named(filter: &PetFilter, ids: &[PetId], page: &PageRequest) -> Option<(Strin
         return None;
     }
     let [_, limit] = <[_; 2]>::try_from(bounds(page)).ok()?;
-    let ids: Vec<i64> = ids.iter().map(|id| by_id::stored(id.get())).collect();
+    let ids: Vec<i64> = ids.iter().map(|id| stored_id(id.get())).collect();
     let statuses: Vec<&'static str> = statuses(filter).into_iter().map(PetStatus::as_str).collect();
     let name = filter.name.as_ref().map(|name| name.as_str().to_owned());
     let parameters: Parameters = vec![
         Box::new(ids),
         limit,
         Box::new(statuses),
-        Box::new(filter.category_id.map(|id| by_id::stored(id.get()))),
+        Box::new(filter.category_id.map(|id| stored_id(id.get()))),
         Box::new(name),
     ];
     let text = format!(

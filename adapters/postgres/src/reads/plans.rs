@@ -4,10 +4,11 @@ use petstore_domain::{CategoryId, CategoryName, OrderRecord, PetId, PetName, Pet
 use petstore_ports::{OrderFilter, PageOrder, PageRequest, PetFilter, StatusSet};
 use petstore_test_servers::Postgres;
 
-use super::{Lookup, orders, pets};
+use super::{orders, pets};
 use crate::connection::{Connector, Role, Session, Target};
 use crate::idempotency_counts::CountOfAccount;
 use crate::keys::{CredentialByDigest, CredentialById};
+use crate::queries::Lookup;
 use crate::{Options, PostgresStore};
 
 /// Tables whose statistics fit no later state of theirs.

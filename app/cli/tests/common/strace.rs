@@ -15,7 +15,7 @@ pub fn inject(fault: &str, server: u32) -> Child {
     let mut lines = BufReader::new(strace.stderr.take().unwrap()).lines();
     let said = lines.next().unwrap().unwrap();
     assert!(said.contains("attached"), "{said}");
-    // strace reports each new thread. It would end if its output were not read.
+    // strace reports each new thread. If its output were not read, strace would end.
     std::thread::spawn(move || lines.for_each(drop));
     strace
 }

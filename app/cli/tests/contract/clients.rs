@@ -48,8 +48,8 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Returns whether a system library is installed, which is recognised by one of its files. If it is not, the test is
-/// skipped.
+/// Returns whether a system library is installed, which is recognised by one of its files. If not, reports a skipped
+/// test.
 fn has_library(file: &str) -> bool {
     Path::new(file).is_file() || tools::can_run(file, "")
 }

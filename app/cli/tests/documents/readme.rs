@@ -120,7 +120,7 @@ fn follow(site: &Site, steps: &[Step]) {
         script += "echo; echo ---\n";
     }
     // The tour counts 61 requests within one minute. The whole script takes a second or two, so a minute seldom ends
-    // between them.
+    // between the requests.
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(&site.folder).env("PATH", path_with(folder_of(BINARY)));
     let output = shell.output().unwrap();

@@ -165,7 +165,8 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     let prefix = json(&given.run(&["keys", "show", "1", "--json"]))["prefix"].as_str().unwrap().to_owned();
     assert!(key.starts_with(&prefix));
 
-    // A store that has accounts keeps its keys, and a start with another first key reports that it is ignored.
+    // A store that has accounts keeps its keys, and a start with another first key reports that the other key is
+    // ignored.
     given.stop();
     let ignored = "first key: not created, because the store has accounts";
     let start = |args: &[&str], variables: &[(&str, &str)]| given.log_of_start(args, variables);
@@ -275,7 +276,7 @@ fn a_server_in_memory_needs_no_admin_socket_unless_one_is_named() {
         Some(0),
         "it is the first one's"
     );
-    // If the socket is named explicitly, a start without it fails.
+    // If the socket is named explicitly, a start that cannot open the socket fails.
     let refused =
         first.run(&["--db", "memory", "--listen", "127.0.0.1:0", "--admin-socket", "petstore.sock"]);
     let why = text(&refused.stderr);

@@ -14,8 +14,8 @@ const FAULTS: [&str; 3] = [
     "fsync,fdatasync:delay_enter=5000000",
 ];
 
-/// The maximum number of requests until an expected state is reached. They take some seconds, or longer on a slow
-/// machine.
+/// The maximum number of requests until an expected state is reached. These requests take some seconds, or longer on a
+/// slow machine.
 const TRIES: usize = 100_000;
 
 #[test]

@@ -304,7 +304,7 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     (0..3).for_each(|number| shop.new_category(&format!("Next {number}")));
     let mut tail = Running::start(&mut shop.tail(&["--after", &first]));
     assert!(tail.next().contains("Next 0"));
-    // Closing the read end of the command's output stands for a reader that has seen enough.
+    // The test closes its end of the command's output, as a reader does that needs no more events.
     let Running { process, lines } = &mut tail;
     let mut rest = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
     rest.wait().unwrap();

@@ -1,5 +1,5 @@
-//! `petstore keys` and `petstore accounts`: they take effect at once on a running server, work without one, and print
-//! for people and for programs.
+//! `petstore keys` and `petstore accounts`. The commands take effect at once on a running server, work without a
+//! server, and print for people and for programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;

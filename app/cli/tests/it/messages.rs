@@ -1,4 +1,4 @@
-//! The messages of failed commands, as a whole: they say what is wrong and what to do.
+//! The complete messages of failed commands. Each message says what is wrong and what to do.
 
 use crate::common::Site;
 

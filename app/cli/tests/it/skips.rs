@@ -107,7 +107,7 @@ fn only_the_shared_file_reports_skips() {
     let mut found = vec![];
     sources(&crate::common::page::root(), &mut found);
     assert!(found.len() > 300, "{} sources", found.len());
-    // The text is written in two parts, so that this file does not contain it.
+    // The text is written in two parts, so that this file does not contain the text itself.
     let said = ["print", "ln!(\"SKIP"].concat();
     let by_themselves: Vec<_> = found
         .iter()

@@ -231,7 +231,7 @@ fn a_new_data_file_s_folder_is_synced_before_serving() {
     site.stop();
 }
 
-/// The truncation of a log is on disk only after a sync. Without it a power cut would restore the old content.
+/// The truncation of a log is on disk only after a sync. Without the sync, a power cut would restore the old content.
 #[test]
 fn a_truncated_log_is_synced_before_it_is_used_again() {
     if !tools::can_run("strace", "-V") {

@@ -180,7 +180,7 @@ fn a_stream_of_events_is_sent_over_both_protocols_and_never_compressed() {
     }
 }
 
-/// Ends the load of the other threads when it is dropped.
+/// A guard that ends the load of the other threads when the guard is dropped.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

@@ -73,7 +73,8 @@ impl AttackedServer {
         let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
         assert!(site.run(&unlimited).status.success());
         let mut attacked = Self { site, key, resident_kib: 0, _alone: alone };
-        // The memory for normal requests is allocated before the measurement, so that it does not count as growth.
+        // The memory for normal requests is allocated before the measurement, so that this memory does not count as
+        // growth.
         attacked.probe();
         attacked.resident_kib = attacked.resident();
         Some(attacked)
@@ -202,7 +203,7 @@ fn a_thousand_idle_and_four_hundred_slow_clients() {
         attacked.key
     );
     // The slow bodies are fewer than the requests that an account may have in flight, so that the healthy client can
-    // send one.
+    // send a request.
     attacked.holds(vec![
         drip(&attacked, 150, head),
         drip(&attacked, 160, "GET /v1/pets/"),

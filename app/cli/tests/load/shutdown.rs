@@ -262,8 +262,8 @@ fn a_stop_does_not_wait_for_the_reader_of_the_log() {
     let key = site.new_key();
     let mut server = site.command(&["--db", "memory", "--drain-timeout", "300ms"]);
     let mut server = server.env("PETSTORE_INITIAL_KEY", &key).stderr(stderr).spawn().unwrap();
-    // This request gets no answer, and the server logs that it is cut off at the stop. The log cannot be read here, so
-    // the server's readiness is found by sending requests.
+    // This request gets no answer, and the server logs at its stop that the request was cut off. The log cannot be read
+    // here, so the server's readiness is found by sending requests.
     let _held = loop {
         if let Ok(mut held) = TcpStream::connect(("127.0.0.1", site.port))
             && awaits_its_body(&mut held, &key)

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 use crate::common::tools;
 
 /// The maximum number of packages in the binary's default build, including our own, because users must trust the code
-/// of each. Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible
-/// characters).
+/// of each package. Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding,
+/// visible characters).
 const PACKAGES_MAX: usize = 180;
 
 fn workspace() -> PathBuf {

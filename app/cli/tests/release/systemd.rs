@@ -79,7 +79,7 @@ fn watchdog_messages_are_sent_only_where_expected() {
     assert!(ear.0.recv(&mut [0; 16]).is_err());
 }
 
-/// Starts a server with inherited sockets as systemd does: they are its descriptors from 3 on.
+/// Starts a server with inherited sockets as systemd does. The sockets are the server's descriptors from 3 on.
 fn activated(site: &Site, sockets: &[&TcpListener], args: &str) -> Child {
     let moved: Vec<_> =
         (3..).zip(sockets).map(|(to, socket)| format!("{to}<&{}", socket.as_raw_fd())).collect();

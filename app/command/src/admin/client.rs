@@ -1,7 +1,7 @@
 //! The client of the admin socket.
 //!
 //! A socket's path does not prove which process listens: any user may create a socket in a folder that is writable for
-//! all. So the client asks the system for the peer's user before it sends anything.
+//! all. So the client asks the system for the user of the listening process before it sends anything.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -58,7 +58,7 @@ pub(crate) fn begin(
     first.understood().map(|_| answers)
 }
 
-/// Starts a transfer, and returns the first answer, which may also be a refusal or another instruction than "ready".
+/// Starts a transfer, and returns the server's first answer. It may be "ready", a refusal, or another instruction.
 pub(crate) fn begun(
     server: &UnixStream,
     request: &AdminRequest,

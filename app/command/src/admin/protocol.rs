@@ -113,7 +113,7 @@ pub(crate) enum AdminAnswer {
     Exported {
         lines: u64,
     },
-    /// The data file is sound, and the client should copy it itself.
+    /// The data file is sound, and the client should copy the file itself.
     CopyFile,
     /// A data file of this many bytes follows, with these contents.
     Copied {
@@ -196,9 +196,10 @@ pub(crate) struct AccountView {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) plan: String,
-    /// Requests a minute that the account may send: the limit of its plan, or its own on the enterprise plan.
+    /// Requests a minute that the account may send: the limit of its plan, or the account's own limit on the enterprise
+    /// plan.
     pub(crate) minute: Option<u32>,
-    /// Requests a day that the account may send, from the same source as `minute`.
+    /// Requests a day that the account may send, by the same rule as `minute`.
     pub(crate) day: Option<u32>,
     pub(crate) created_at: String,
 }

@@ -20,7 +20,7 @@ use super::{AdminAnswer, AdminRequest, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD};
 /// Number of clients that are served concurrently; further clients wait.
 const CLIENTS_MAX: usize = 16;
 
-/// The pause after a failed accept, mostly because of a lack of descriptors.
+/// The pause after a failed accept. It mostly fails because the process has no free descriptor.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// The socket for administration. Dropping it removes its file.
@@ -95,8 +95,8 @@ impl AdminSocket {
         }
     }
 
-    /// Returns whether the peer is the socket's owner or root. The mode of the socket's file permits only these users
-    /// too, but some file systems ignore the mode.
+    /// Returns whether the peer is the socket's owner or root. The mode of the socket's file also permits only these
+    /// users, but some file systems ignore the mode.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
     }

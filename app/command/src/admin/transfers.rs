@@ -15,8 +15,8 @@ use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
 use crate::{migration_report, ndjson};
 
-/// The time limit of a write to the reader of an export that blocks no writer. Such an export only keeps the file's log
-/// from being reset.
+/// The time limit of a write to the reader of an export that blocks no writer. A slow reader of such an export delays
+/// only the reset of the file's log.
 const REST_MAX: Duration = Duration::from_mins(5);
 
 /// The time for which an export of a store in memory may block writes.
@@ -138,7 +138,7 @@ impl BulkTransfers {
         let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
-        // The client waits for this answer with a time limit; the first line may take longer.
+        // The client waits for this answer with a time limit; the first line may take longer than that.
         output.flush()?;
         let exported = match (copied, file) {
             (Some(rows), _) => write_rows(rows, &mut output),
@@ -182,7 +182,7 @@ fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
 /// The connection to the reader of an export, with time limits.
 struct Reader<'s> {
     stream: &'s UnixStream,
-    /// The time for which writes have been blocked; none if they are not.
+    /// The time for which writes have been blocked; none if they are not blocked.
     held: Option<Stopwatch>,
 }
 
@@ -202,7 +202,7 @@ impl Write for Reader<'_> {
     }
 }
 
-/// Sets time limits, so that a client that stops does not block writers.
+/// Sets time limits for reads and writes, so that a client that neither reads nor sends does not block writers.
 fn prepare(stream: &UnixStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LINE_TIME))?;

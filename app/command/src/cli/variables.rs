@@ -2,15 +2,15 @@
 
 use crate::settings::{DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, meant};
 
-/// Variables of API clients, which are not settings. Examples in the contract use both of them, and `petstore events`
-/// reads them.
+/// Variables of API clients, which are not settings. Examples in the contract use both variables, and `petstore events`
+/// reads both.
 const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
 
 /// The prefix of every variable of the petstore.
 const PREFIX: &str = "PETSTORE_";
 
 /// Returns a warning for each variable with our prefix that no command reads. Such a variable is probably a typing
-/// error, but an orchestrator may also set it on purpose, so it does not end the command.
+/// error, but an orchestrator may also set it on purpose, so the command only warns and does not end.
 pub(super) fn unknown(command: &clap::Command) -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
     known.extend(DB_PASSWORD_VARIABLES.map(str::to_owned));

@@ -145,7 +145,7 @@ fn unconnected(error: &io::Error) -> NoAnswer {
     })
 }
 
-/// A failed TLS handshake. Another attempt would not make the certificate trusted.
+/// The reason of a failed TLS handshake. If the certificate is not trusted, another attempt would fail in the same way.
 fn not_trusted(error: &io::Error) -> NoAnswer {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {
@@ -163,7 +163,7 @@ fn not_trusted(error: &io::Error) -> NoAnswer {
     }
 }
 
-/// An exchange that failed, with its causes.
+/// The reason of a failed exchange, with all its causes.
 fn unanswered(error: &hyper::Error) -> NoAnswer {
     let mut why = format!("the server did not answer: {error}");
     let mut cause = error.source();

@@ -17,7 +17,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) events: Vec<ReceivedEvent>,
-    /// The id to continue after: how far the server read its log.
+    /// The id of the last position that the server has read. The next page begins after it.
     pub(super) reached: Option<String>,
     /// Set if the server has more events to read now.
     pub(super) has_more: bool,

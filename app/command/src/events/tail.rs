@@ -26,7 +26,7 @@ const PAGE_MAX: u64 = 100;
 pub(super) struct Tail {
     /// The id after which to begin; none for new events only.
     pub(super) after: Option<String>,
-    /// The types; all if empty.
+    /// The types of the events. If empty, events of all types are read.
     pub(super) types: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Tail {
     }
 }
 
-/// Reads pages, and repeats a request for as long as that may help.
+/// Reads pages, and repeats a failed request as long as another attempt may succeed.
 struct Reader {
     client: ApiClient,
     backoff: Backoff,
@@ -85,7 +85,7 @@ impl Reader {
         })
     }
 
-    /// Returns the page of a query.
+    /// Requests the page of a query, and tries again after a temporary failure.
     async fn page(&mut self, query: &str) -> Result<Page, Failure> {
         let mut is_lost = false;
         loop {

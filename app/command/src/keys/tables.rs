@@ -50,7 +50,7 @@ fn paint(column: usize, state: &str) -> Style {
         _ if column != STATE => return Style::new(),
         "active" => AnsiColor::Green,
         "banned" => AnsiColor::Yellow,
-        // Expired and revoked keys.
+        // The other states are `expired` and `revoked`.
         _ => AnsiColor::Red,
     };
     colour.on_default()

@@ -54,7 +54,7 @@ pub(crate) struct StoreTarget {
 }
 
 impl StoreTarget {
-    /// Adds the settings file. Without a server, the plans' limits are read from it.
+    /// Adds the settings file. A command without a server reads the limits of the plans from this file.
     pub(crate) fn with_config(self, config: Option<PathBuf>) -> Self {
         Self { config, ..self }
     }
@@ -141,7 +141,7 @@ impl StoreTarget {
         if ApiKey::parse(secret.as_bytes()).is_err() {
             return Err(unexpected());
         }
-        // A key that cannot be shown is lost but valid: the message says which one to revoke.
+        // If the key cannot be shown, it is lost but valid. So the message says which key to revoke.
         let id = key.id;
         // A successor gets the same lifetime as the key that it replaces, which the operator may not expect.
         let end = key.expires_at.as_ref().filter(|_| is_rotation);

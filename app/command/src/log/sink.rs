@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// Maximum number of queued lines. Further lines are dropped and counted, as are lines that cannot be written.
 const LINES_MAX: usize = 8_192;
 
-/// The maximum time for which a process that ends waits for its last lines to be written.
+/// The maximum time for which the end of a process waits until the last lines are written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Sink {
@@ -75,7 +75,7 @@ fn write_all(
 ) {
     let (mut told, mut is_torn) = (0, false);
     while let Some(first) = lines.blocking_recv() {
-        // A partially written line is ended first.
+        // If the last line was written in part, that line is ended first.
         let ended = if is_torn { "\n" } else { "" };
         let mut text = ended.to_owned() + &first;
         while text.len() < 64 * 1024

@@ -46,7 +46,7 @@ pub(super) fn explain(line: &[u8], fault: &Error) -> String {
         }
         Err(error) if error.classify() == Category::Eof => "not JSON: the line ends too early".to_owned(),
         Err(error) => format!("not JSON: {} in column {}", without_place(&error), error.column()),
-        // The value does not show some faults, such as a repeated field.
+        // Some faults, such as a repeated field, do not show in the parsed value.
         Ok(value) => misshapen(&value).unwrap_or_else(|| without_place(fault)),
     }
 }
@@ -67,7 +67,7 @@ fn without_place(error: &Error) -> String {
     text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }
 
-/// Describes a resource of the wrong shape.
+/// Describes the first fault in the shape of a resource, if there is one.
 fn misshapen(value: &Value) -> Option<String> {
     let kinds = KINDS.map(|(name, _)| name).join(", ");
     let Some(object) = value.as_object() else {

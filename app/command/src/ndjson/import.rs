@@ -58,7 +58,7 @@ pub(crate) struct Imported {
     pub(crate) renamed: Vec<Renamed>,
 }
 
-/// Imports all lines into an empty store, or none. On a failure names the faulty line and the reason.
+/// Imports all lines into an empty store, or none. A failure names the faulty line and the reason.
 pub(crate) fn import(
     store: &dyn Bulk,
     lines: impl BufRead,
@@ -200,7 +200,7 @@ fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Res
     }
 }
 
-/// Limits an explanation and replaces control characters: it may repeat parts of the line.
+/// Limits the length of an explanation and replaces its control characters, because it may repeat parts of the line.
 fn printable(why: &str) -> String {
     let shown = why.chars().take(WHY_MAX);
     shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A socket whose read is interrupted before its end.
+    /// A reader that is interrupted once by a signal, and then at its end.
     #[derive(Default)]
     struct Interrupted {
         is_over: bool,

@@ -47,7 +47,7 @@ impl SandboxClock {
         ClockState { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
-    /// Sets the clock. Returns its new state, and its former pace if the clock went backwards.
+    /// Sets the clock. Returns the new state of the clock. Also returns its former pace if the clock went backwards.
     pub(crate) fn change(&self, change: ClockChange) -> (ClockState, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;

@@ -11,7 +11,7 @@ use super::clock::SandboxClock;
 pub(crate) struct StoreSandbox {
     /// The store.
     pub(crate) store: Arc<dyn Resettable>,
-    /// The clock that the service works with.
+    /// The clock that the service uses.
     pub(crate) clock: Arc<SandboxClock>,
     /// The source of a new epoch for each reset.
     pub(crate) entropy: Arc<dyn Entropy>,

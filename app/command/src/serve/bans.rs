@@ -8,7 +8,7 @@ use petstore_service::{BanWrites, Service};
 use super::housekeeping::HOUSEKEEPING;
 use crate::log::Log;
 
-/// Records the bans that the gate has decided. A store that hangs delays only this task.
+/// Records the bans that the gate has decided. If the store hangs, only this task is delayed.
 pub(super) async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
     let mut is_failing = false;
     let mut ticks = tokio::time::interval(HOUSEKEEPING);

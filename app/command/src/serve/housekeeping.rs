@@ -14,12 +14,12 @@ use crate::settings::Db;
 use crate::store::Backend;
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
-/// interval, which must be less than a second.
+/// interval, so the interval must be less than a second.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// Usage and bans that are dated further ahead than this are forgotten at the start. Shorter differences are kept, so
-/// that a clock that steps back grants no requests. Longer ones come from a clock that was wrong, such as one with an
-/// empty battery, and could lock accounts out for years.
+/// that a clock that steps back grants no requests. Longer differences come from a clock that was wrong, for example
+/// because its battery was empty, and could lock accounts out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// 2026-11-01, as the time since 1970. A clock that shows an earlier time is wrong, because this program did not exist
@@ -56,7 +56,7 @@ fn intervals() -> tokio::time::Interval {
     ticks
 }
 
-/// Stores usage and drops expired records. Both are tried again after a failure, which `watch_store` logs.
+/// Stores usage and drops expired records. After a failure it tries both again. `watch_store` logs the failure.
 pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>) {
     let mut ticks = intervals();
     loop {
@@ -66,7 +66,8 @@ pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock
     }
 }
 
-/// Watches the store and logs its faults. A task separate from `run_housekeeping`, whose calls may hang with the store.
+/// Watches the store and logs its faults. This is a task separate from `run_housekeeping`, whose calls may hang with
+/// the store.
 pub(super) async fn watch_store(
     backend: Arc<Backend>,
     service: Arc<Service>,

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue};
 
-/// Adds a suggestion for a word that other servers use and this one does not.
+/// Adds a suggestion to the error about a word that other servers use and this server does not.
 pub(super) fn advised(mut fault: clap::Error) -> clap::Error {
     const LISTEN: &str =
         "to serve on another port or address, use '--listen 127.0.0.1:9090' or '--listen 9090'";

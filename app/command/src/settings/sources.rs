@@ -30,8 +30,8 @@ pub(crate) struct Loaded {
 }
 
 impl CommandLine {
-    /// Parses the command line. clap reports a fault of the line itself; a fault of the environment or of the file names its
-    /// variable or its line.
+    /// Parses the command line. clap reports a fault of the line itself; the message about a fault of the environment
+    /// or of the file names the variable or the line.
     pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
         let Self { arguments, declare } = self;
         check_environment(&declare())?;
@@ -64,8 +64,8 @@ impl CommandLine {
         Ok(Loaded { matches, file })
     }
 
-    /// Returns the command line with the flags before the command moved behind it, where clap expects them: `petstore
-    /// --db x keys list` becomes `petstore keys --db x list`.
+    /// Returns the command line with the flags that stand before the command moved behind the command, where clap
+    /// expects them: `petstore --db x keys list` becomes `petstore keys --db x list`.
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
@@ -258,7 +258,7 @@ fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether a setting names a file or a host, so that its parser accepts any word.
+/// Returns whether the parser of a setting accepts any word, because the setting names a file or a host.
 fn is_name(setting: &Arg) -> bool {
     let names = setting.get_value_names().unwrap_or_default();
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
@@ -287,7 +287,7 @@ fn masked(mut fault: clap::Error) -> clap::Error {
     fault
 }
 
-/// Returns the known word that is most similar, if one is similar enough.
+/// Returns the known word that is most similar to this word, if one is similar enough.
 pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     const LIKE: f64 = 0.8;
     let near = known.map(|known| (strsim::jaro_winkler(known, word), known));

@@ -14,8 +14,8 @@ use rustls::{
 use super::{chain, provider};
 use crate::failure::Failure;
 
-/// Returns the configuration of a client that checks the server's certificate against those that the system trusts, or
-/// those in SSL_CERT_FILE and SSL_CERT_DIR.
+/// Returns the configuration of a client that checks the server's certificate against the certificates that the system
+/// trusts, or against the certificates in SSL_CERT_FILE and SSL_CERT_DIR.
 pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
     let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;

@@ -13,7 +13,7 @@ use crate::terminal::Lines;
 pub(super) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     file: Option<PartialFile>,
-    /// Set when the reader of a pipe has closed it.
+    /// Set when the reader of the pipe has closed the pipe.
     unread: bool,
 }
 
@@ -49,7 +49,7 @@ impl Output {
         Ok(Self { writer, file: Some(part), unread: false })
     }
 
-    /// Completes the output: a file gets its name.
+    /// Completes the output. A file is renamed from its temporary name.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         let finished = self.file.take().map_or(Ok(()), PartialFile::finish);
@@ -59,7 +59,8 @@ impl Output {
         })
     }
 
-    /// Returns whether a write failed because the reader of a pipe has closed it, which is no failure of the export.
+    /// Returns whether a write failed because the reader of the pipe has closed the pipe, which is no failure of the
+    /// export.
     pub(super) fn is_unread(&self) -> bool {
         self.unread
     }

@@ -110,7 +110,7 @@ pub(super) fn backup(
     source: &Path,
     target: &Path,
 ) -> Result<Asked, Failure> {
-    // A server that cannot be asked does not prove that the file is faulty, so the client copies the file itself.
+    // If the server cannot be asked, the file may still be sound, so the client copies the file itself.
     let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
         return Ok(Asked::CopyFile);
     };

@@ -34,7 +34,7 @@ impl Clock for TestClock {
 #[derive(Default)]
 struct TestTimer {
     elapsed_secs: AtomicU64,
-    /// `true`: every deadline passes at once. `false`: none passes.
+    /// If true, every deadline passes at once. If false, none passes.
     are_deadlines_over: AtomicBool,
 }
 
@@ -83,7 +83,7 @@ impl Writes {
         *self.health.lock().unwrap() = health;
     }
 
-    /// The attempts since the last call of this function.
+    /// The number of attempts since the last call of this function.
     fn attempts(&self) -> u32 {
         self.attempts.swap(0, Ordering::Relaxed)
     }
@@ -160,7 +160,7 @@ impl Shop {
         self.service.record_bans().await
     }
 
-    /// Makes a key and gets it banned.
+    /// Creates a key and sends requests until the key is banned.
     async fn banned_key(&self) -> (ApiKey, KeyId) {
         let (secret, id) = self.create_key().await;
         self.call(&secret).await.unwrap();

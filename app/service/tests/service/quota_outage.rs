@@ -37,7 +37,7 @@ impl Scripted {
         *self.mode.lock().unwrap() = mode;
     }
 
-    /// The calls since the last call of this function.
+    /// The number of calls of the quotas since the last call of this function.
     fn calls(&self) -> u32 {
         self.calls.swap(0, Ordering::SeqCst)
     }

@@ -9,8 +9,8 @@ use super::stock::{self, SOLD_OUT_PET};
 use super::valid_request::{ValidRequest, encoded, with_member, written};
 use super::violations::length;
 
-/// Sends every boundary value, each to a new shop. The server may refuse it because of the shop's state, but not
-/// because of its form.
+/// Sends every boundary value, each to a new shop. The server may refuse a value because of the shop's state, but not
+/// because of the value's form.
 pub(super) fn send(checker: &mut Checker) {
     for operation in document::operations() {
         for request in bodies(operation).into_iter().chain(queries(operation)) {

@@ -101,8 +101,8 @@ pub(super) fn send_paths(checker: &mut Checker) {
     }
 }
 
-/// Sends the requests whose answer depends on the server's address and on the used quota, so that it equals the
-/// example.
+/// Sends the requests whose answer depends on the server's address and on the used quota, so that each answer equals
+/// its example.
 pub(super) fn send_figures(checker: &mut Checker) {
     let mut options = ShopOptions::default();
     options.http.public_url = Some("https://petstore.example".to_owned());
@@ -173,8 +173,8 @@ fn send_parameter(checker: &mut Checker, operation: &Operation, parameter: &Para
         _ => !is_weak && !operation.is_list(),
     };
     let (status, code) = match name {
-        // A cursor, and the tag of a list, is valid for one list only. The one in the examples belongs to the list of
-        // pets.
+        // A cursor, and the tag of a list, is valid for one list only. The examples have the cursor and the tag of the
+        // list of pets.
         "cursor" if operation.id != "listPets" => (400, "invalid_cursor"),
         "If-None-Match" if is_known && operation.method == "GET" => (304, ""),
         _ => (operation.success(), ""),

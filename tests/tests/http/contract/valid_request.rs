@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::document::{self, Operation, Parameter};
 use crate::harness::{Answer, Client, Connection};
 
-/// A request that succeeds in a shop that is stocked as the examples assume, unless it is changed.
+/// A request that succeeds in a shop that is stocked as the examples assume, unless the test changes the request.
 #[derive(Debug, Clone)]
 pub(super) struct ValidRequest {
     pub(super) method: String,

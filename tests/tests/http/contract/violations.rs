@@ -35,8 +35,8 @@ pub(super) fn send_bodies(checker: &mut Checker) {
     }
 }
 
-/// Sends every member that an answer has and a request must not have, because the server sets it or it belongs to
-/// another resource. An id is sent with another value than the path has.
+/// Sends every member that an answer has and a request must not have, because the server sets the member or the member
+/// belongs to another resource. An id is sent with another value than the path has.
 pub(super) fn send_other_members(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     let unknown: u64 = stock::UNKNOWN_ID.parse().expect("a number");

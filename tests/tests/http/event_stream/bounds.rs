@@ -31,7 +31,7 @@ fn an_account_has_five_streams_and_a_closed_one_frees_its_place() {
     drop(open(&other, ""));
     // A HEAD request does not open a stream.
     assert_eq!(client.send("HEAD", "/v1/events/stream", &[], None).status, 200);
-    // The server notices that a client has closed its stream, although it sends nothing on it.
+    // The server notices that a client has closed its stream, although the server sends nothing on the stream.
     drop(streams.pop());
     let mut attempts = std::iter::repeat_with(|| client.get("/v1/events/stream?wait=1")).take(5_000);
     assert!(attempts.any(|answer| answer.status == 200), "the place is free again");
@@ -82,7 +82,8 @@ fn a_pipelined_request_is_answered_after_the_stream() {
     assert_eq!(connection.read_answer(false).expect("the pets").json(), serde_json::json!([]));
 }
 
-/// A client that reads nothing: the server holds a bounded number of bytes for it, and gives it up after a minute.
+/// The server holds a bounded number of bytes for a client that reads nothing, and disconnects that client after a
+/// minute.
 #[test]
 fn a_client_that_does_not_read_is_given_up_and_holds_no_events() {
     const LINK: usize = 1_024;

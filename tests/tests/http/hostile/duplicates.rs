@@ -1,4 +1,4 @@
-//! Duplicates of every significant field: two programs could read different ones.
+//! Duplicates of every significant field. A proxy and the server could each read another one of two equal fields.
 
 use super::row::Row;
 

@@ -1,4 +1,5 @@
-//! The end of a body: a client that makes two programs disagree on it smuggles a request past one of them.
+//! The end of a body. If a client makes a proxy and the server disagree about the end, the client can smuggle a request
+//! past the proxy.
 
 use super::row::Row;
 

@@ -19,7 +19,7 @@ use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A deadline that is longer than a request takes that arrives as a whole.
+/// A short deadline. A request that is sent as a whole arrives in less time.
 const SHORT: Duration = Duration::from_millis(200);
 
 pub(super) fn provoke(seen: &mut Seen) {

@@ -13,7 +13,7 @@ use petstore_ports::{
 
 use super::Bug;
 
-/// A reader that shows private events to everybody, or leaves out the first event of every other page.
+/// A reader that shows private events to every account, or leaves out the first event of every other page.
 pub(crate) struct FaultyReader {
     bug: Bug,
     inner: Arc<dyn EventReader>,

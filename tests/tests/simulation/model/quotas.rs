@@ -125,8 +125,8 @@ impl Quotas {
             self.strikes.insert(key, (reset, count + 1));
             return Verdict::Exceeded(usage);
         }
-        // The ban clears the strikes. After its end the count starts at zero, even if the day that refused has not
-        // ended.
+        // The ban clears the strikes. After its end the count starts at zero, even if the day whose limit was exceeded
+        // has not ended.
         self.strikes.remove(&key);
         let further =
             self.ban(accounts, key).filter(|ban| (now - ban.since).max(0) < BAN_MEMORY.max(ban.length * 2));

@@ -168,7 +168,7 @@ impl Shop {
     }
 }
 
-/// Checks that an assigned id is higher than all before it.
+/// Checks that an assigned id is higher than all earlier ids.
 fn rises(last: &mut u64, given: Option<u64>) -> Result<u64, String> {
     match given {
         Some(id) if id > *last => {

@@ -18,7 +18,7 @@ pub(crate) const SUNSET: i64 = 1_922_659_200_000;
 /// The maximum time from the arrival of a change until the store reports its result.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The shortest deadline of a request, which is that of its head. No request can be too slow before it.
+/// The shortest deadline of a request, which is that of its head. Before this time, no request can be too slow.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// An answer as a client reads it.

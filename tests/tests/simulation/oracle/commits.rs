@@ -78,7 +78,8 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that the journal has failed. `batch` is the batch that it was appending, or none if another call failed.
+    /// Records that the journal has failed. `batch` is the batch that the journal was appending, or none if another
+    /// call failed.
     pub(crate) fn failing(&self, process: u64, batch: Option<u64>) {
         let mut state = self.lock();
         if state.process != process {
@@ -144,7 +145,8 @@ impl Oracle {
 }
 
 impl State {
-    /// Decides whether the batch in doubt is on disk: it is, if the journal's last batch is not an earlier one.
+    /// Decides whether the batch in doubt is on disk. It is on disk if the journal's last batch is this batch or a
+    /// later one.
     pub(super) fn settle_doubt(&mut self, last: u64) -> Result<(), String> {
         let Some(batch) = self.doubt.take() else { return Ok(()) };
         if last >= batch {

@@ -19,7 +19,7 @@ const RECORDING_PAUSE_MAX: Duration = Duration::from_secs(8);
 pub(crate) enum Ending {
     /// The process was stopped by a signal, and had time to finish.
     Stop,
-    /// The process crashed.
+    /// The process has crashed.
     Crash,
 }
 

@@ -121,7 +121,7 @@ impl<'q> Parameters<'q> {
         Ok(judged)
     }
 
-    /// Takes all values of a parameter. Values that stay in the iterator are not taken.
+    /// Takes all values of a parameter. A value that the caller does not draw from the iterator is not taken.
     fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, FieldFault>> {
         let taken = self.rest.extract_if(.., move |(other, _)| other == name);
         taken.map(|(_, value)| value.ok_or_else(undecodable))

@@ -1,4 +1,5 @@
-//! The clients of openapi-generator, all in one run, because most of its time is the start of its JVM.
+//! The clients of openapi-generator. One run generates all of them, because most of the time of a run is the start of
+//! the JVM.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

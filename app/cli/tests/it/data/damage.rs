@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use super::{stocked, text};
 use crate::common::{Client, Site};
 
-/// The maximum number of requests until an expected state is reached. They take some seconds, or longer on a slow
-/// machine.
+/// The maximum number of requests until an expected state is reached. These requests take some seconds, or longer on a
+/// slow machine.
 const TRIES: usize = 100_000;
 
-/// A header whose idempotency record is stored in the damaged index.
+/// The header of a request under an idempotency key. Its record would be stored in the index that the test damages.
 const KEYED: &str = "idempotency-key: once\r\n";
 
 fn data(site: &Site) -> PathBuf {
@@ -135,7 +135,8 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     site.serve(&[], &[]);
     assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept 0\""));
 
-    // A start that ended before it wrote anything does not mark the file as used, so its missing log is no damage.
+    // A start that ended before it wrote anything does not mark the file as used. So the missing log of the file is no
+    // damage.
     let taken = site.port.to_string();
     let taken = ["--db", "other.db", "--listen", &format!("127.0.0.1:{taken}")];
     assert_eq!(site.run(&taken).status.code(), Some(1), "the address is taken");

@@ -3,8 +3,8 @@
 use super::frames::*;
 use crate::common::Site;
 
-/// The maximum number of requests that are sent while the server has not begun the delayed one. It suffices on a slow
-/// machine.
+/// The maximum number of requests that are sent while the server has not begun the delayed one. This number suffices on
+/// a slow machine.
 const TRIES: usize = 10_000;
 
 /// A fault plan of the sandbox that delays each POST.
@@ -43,7 +43,7 @@ fn a_stop_waits_for_a_change_whose_client_is_gone() {
     let Some(mut site) = serve_a_file("http2-gone", &["--sandbox"]) else { return };
     let key = site.printed_key();
     drop(given_up(&site, &key));
-    // When the server stops, it executes the delayed request at once.
+    // When the server begins to stop, it executes the delayed request at once.
     site.stop();
     let kept = String::from_utf8(site.run(&["export", "-"]).stdout).unwrap();
     assert!(kept.contains("Given up"), "{kept}");
