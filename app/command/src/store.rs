@@ -235,7 +235,7 @@ impl Backend {
         matches!(self.kind, Kind::Shared { .. })
     }
 
-    /// Closes the store: queued writes are committed, and usage and bans are stored. Blocks.
+    /// Closes the store. Queued writes are committed, and usage and bans are stored. Blocks until that is done.
     pub(crate) fn close(&self) {
         match &self.kind {
             Kind::Local(store) => store.close(),
