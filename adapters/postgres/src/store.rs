@@ -59,7 +59,7 @@ impl PostgresStore {
     /// # Errors
     /// The database cannot be reached, or does not suit.
     pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), &options, false)
+        Self::open_as(target.into(), options, false)
     }
 
     /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
@@ -67,17 +67,17 @@ impl PostgresStore {
     /// # Errors
     /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
     pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), &options, true)
+        Self::open_as(target.into(), options, true)
     }
 
-    fn open_as(target: Target, options: &Options, as_sandbox: bool) -> Result<Self, OpenError> {
+    fn open_as(target: Target, options: Options, as_sandbox: bool) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
-        let seed = options.seed;
-        let connector = Arc::new(Connector::new(target.with_schema(&options.schema), seed));
+        let Options { schema, seed } = options;
+        let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
         let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
         if as_sandbox && !is_sandbox {
-            return Err(OpenError::NotASandbox { schema: options.schema.clone() });
+            return Err(OpenError::NotASandbox { schema });
         }
         let handle = background.handle();
         let events = EventLog::start(handle, &connector);

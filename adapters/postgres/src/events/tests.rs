@@ -246,7 +246,7 @@ fn waiting_readers_learn_of_commits_of_other_handles() {
             let bounds = subject.store.bounds().await.unwrap();
             let known = LogEnd { epoch: bounds.epoch, last: bounds.last };
             assert_eq!(subject.store.end(), known);
-            let waiting = subject.store.changed(known);
+            let waiting = subject.store.changed(known, EventFilter::ALL);
             if round % 2 == 0 {
                 tokio::time::sleep(Duration::from_millis(60)).await;
             }
