@@ -21,7 +21,7 @@ impl Background {
         let run = move || {
             let runtime = Builder::new_current_thread().enable_all().build();
             let sent = sender
-                .send(runtime.as_ref().map(|runtime| runtime.handle().clone()).map_err(|error| error.kind()));
+                .send(runtime.as_ref().map(|runtime| runtime.handle().clone()).map_err(std::io::Error::kind));
             if let (Ok(runtime), Ok(())) = (runtime, sent) {
                 let _: Result<(), _> = runtime.block_on(stopped);
             }
