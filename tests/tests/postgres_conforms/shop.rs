@@ -1,5 +1,4 @@
-//! The suite on PostgreSQL, a schema for each case, and further handles as other nodes have them. Quotas are counted by each
-//! node in memory.
+//! The shop of a case: a schema of its own, and handles on it as nodes have them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,20 +8,10 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Resettable, Row, StoreError};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::Postgres;
-use petstore_tests::{AnotherHandle, ResetSubject, Subject, reset_conformance, store_conformance};
-
-store_conformance!(match Shop::new() {
-    Some(shop) => Some(shop.open().await),
-    None => None,
-});
-
-reset_conformance!(match Shop::new() {
-    Some(shop) => Some(shop.open_with_reset().await),
-    None => None,
-});
+use petstore_tests::{AnotherHandle, ResetSubject, Subject};
 
 /// The shop of one case.
-struct Shop {
+pub(crate) struct Shop {
     server: &'static Postgres,
     schema: String,
 }
@@ -30,9 +19,14 @@ struct Shop {
 impl Shop {
     /// A new shop. None without PostgreSQL, after the case was reported as skipped.
     #[track_caller]
-    fn new() -> Option<Arc<Self>> {
+    pub(crate) fn new() -> Option<Arc<Self>> {
         let server = Postgres::shared()?;
         Some(Arc::new(Self { server, schema: server.new_schema() }))
+    }
+
+    /// Runs SQL in the schema, as a superuser.
+    pub(crate) fn sql(&self, sql: &str) {
+        self.server.sql(&format!("set search_path = {}; {sql}", self.schema));
     }
 
     /// Opens a store on the schema, as a node does at its start.
@@ -44,11 +38,13 @@ impl Shop {
         Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
     }
 
-    async fn open(self: &Arc<Self>) -> Subject {
+    /// Opens the store, and further handles on demand.
+    pub(crate) async fn open(self: &Arc<Self>) -> Subject {
         subject(&self.open_store().await, &Arc::default(), self)
     }
 
-    async fn open_with_reset(self: &Arc<Self>) -> ResetSubject {
+    /// The same for a sandbox.
+    pub(crate) async fn open_with_reset(self: &Arc<Self>) -> ResetSubject {
         let (store, meters) = (self.open_store().await, Arc::default());
         let subject = subject(&store, &meters, self);
         ResetSubject { subject, store: Arc::new(StoreAndMeters { store, meters }) }
