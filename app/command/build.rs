@@ -1,5 +1,5 @@
-//! Derives the JSON form of the contract from the YAML one, so that the binary needs no YAML, and finds out which commit
-//! is built.
+//! Derives the JSON form of the contract from the YAML one, so that the binary needs no YAML, and finds out which
+//! commit is built.
 
 use std::path::Path;
 use std::process::Command;

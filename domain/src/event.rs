@@ -7,7 +7,7 @@ mod filter;
 mod id;
 mod kind;
 
-pub use filter::{EventFilter, EventKinds};
+pub use filter::{EventFilter, EventKinds, EventSummary};
 pub use id::{EventId, EventIdError, Position};
 pub use kind::EventKind;
 

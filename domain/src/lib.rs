@@ -66,8 +66,8 @@ pub use category::{
 };
 pub use derived_events::happenings;
 pub use event::{
-    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, Happening, ItemBefore,
-    KeyBan, PetBefore, Position,
+    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, EventSummary,
+    Happening, ItemBefore, KeyBan, PetBefore, Position,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};

@@ -18,7 +18,7 @@ use crate::StoreError;
 
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
 pub use catalogue::{Categories, Pets};
-pub use events::{EventListing, EventLookup, Events};
+pub use events::{EventInterest, EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
 pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};

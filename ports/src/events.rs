@@ -186,6 +186,7 @@ pub struct LogEnd {
 /// The feed of a log that never grows:
 ///
 /// ```
+/// use petstore_domain::EventFilter;
 /// use petstore_ports::{EventFeed, LogEnd, Reply};
 ///
 /// struct FixedLog(LogEnd);
@@ -195,7 +196,7 @@ pub struct LogEnd {
 ///         self.0
 ///     }
 ///
-///     fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+///     fn changed(&self, known: LogEnd, _filter: EventFilter) -> Reply<LogEnd> {
 ///         if known == self.0 { Reply::later(std::future::pending()) } else { Reply::now(self.0) }
 ///     }
 /// }
@@ -205,7 +206,18 @@ pub trait EventFeed: Send + Sync {
     /// The end of the log. The call does not wait; on a store of several nodes the end may lag behind a little.
     fn end(&self) -> LogEnd;
 
-    /// Completes with the end of the log once it differs from `known`. It may complete without a change, and up to 100
-    /// ms late. Dropping the reply ends the wait.
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd>;
+    /// Completes with the end of the log once an event after `known` passes the filter, or the log has another epoch.
+    /// Dropping the reply ends the wait.
+    ///
+    /// It may complete up to 100 ms late, and without such an event: a store that polls may ignore the filter. A store
+    /// in this process should wake only the readers that have something to read.
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd>;
+
+    /// Returns a position up to which the store knows that no event after `known` passes the filter, at least that of
+    /// `known`: a reader may continue there without reading. The call does not wait. A store that keeps no account of
+    /// kinds returns the position of `known`, and so does every store if the log has another epoch.
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        let _ = filter;
+        known.last
+    }
 }

@@ -5,7 +5,8 @@
 //! shares its batch is compared with a single one.
 //!
 //! The steps are timed one after the other, so their ratio is exact only on an idle machine. A step in a loop is faster
-//! than within a request, because the processor prefetches the next record. A name after `--` selects steps: `-- order`.
+//! than within a request, because the processor prefetches the next record. A name after `--` selects steps: `--
+//! order`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,8 +37,8 @@ use tokio::time::Instant;
 
 const PETS: u32 = 100_000;
 
-/// Number of pets that are drawn at random before the measurement, and then requested in a loop: more than a processor's
-/// nearest cache holds.
+/// Number of pets that are drawn at random before the measurement, and then requested in a loop. The number is larger
+/// than a processor's nearest cache holds.
 const DRAWN: usize = 16_384;
 
 const PAGE: usize = 100;
@@ -147,7 +148,7 @@ fn order(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Durable orders, committed by the calling thread: each measured time includes the sync to disk.
+/// Durable orders, which the calling thread commits. So each measured time includes the sync to disk.
 fn file(criterion: &mut Criterion, path: &Path) {
     let journal = Box::new(SqliteJournal::open(path, 1).expect("a new file"));
     let (Opened { store, .. }, writer) = MemoryStore::open_inline(journal).expect("an empty journal");

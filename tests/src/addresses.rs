@@ -12,7 +12,7 @@ use crate::together::together;
 /// The number of requests a minute that these cases permit to an address.
 const LIMIT: u32 = 30;
 
-/// Addresses of the flood: more than a table of bounded size holds.
+/// The number of addresses of the flood, which is more than a table of bounded size holds.
 const FLOOD: u32 = 100_000;
 
 /// Concurrent callers of the flood. A single caller would take minutes on a store whose calls take a millisecond each.

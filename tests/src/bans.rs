@@ -69,8 +69,8 @@ pub async fn strikes_are_exact_under_concurrency(subject: &Subject) {
     }
 }
 
-/// A ban clears the strikes. A client whose day is used up is then refused as often as before the ban until it is
-/// banned again.
+/// A ban clears the strikes. A client whose day is used up then gets as many refusals as before the first ban, until it
+/// is banned again.
 pub async fn a_ban_clears_the_strikes(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let bans = BanPolicy { strikes: Some(2), ..BanPolicy::DEFAULT };
@@ -112,7 +112,7 @@ pub async fn the_length_of_a_ban_doubles(subject: &Subject) {
     assert_eq!(subject.take(&capped).await, banned_until(secs + LENGTH + 30), "a ban has a longest length");
 }
 
-/// A ban applies to one key: another key of the account is admitted.
+/// A ban applies to one key, so another key of the account is admitted.
 pub async fn a_ban_applies_to_one_key(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let second = subject.add_key(&made.account).await;
@@ -173,7 +173,7 @@ pub async fn a_ban_recorded_after_a_lift_is_void(subject: &Subject) {
         admitted("after it was recorded late").await;
         assert_eq!(subject.key(made.key.id).await, Some(key), "and no ban is shown");
         // The lift does not end the next ban, even if that ban begins at the same instant. The length of the next ban
-        // may depend on the void one.
+        // may depend on the void ban.
         let verdict = subject.take(&impatient(&made, lifted_secs)).await;
         assert!(matches!(verdict, Verdict::Banned { .. }), "a ban after a lift is in force: {verdict:?}");
         assert_eq!(subject.take(&look).await, verdict, "and stays so");

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use petstore_domain::{Ban, BanKey, EventFilter, EventKinds, Plan};
 use petstore_ports::LogEnd;
 use tokio::time::timeout;
 
 use crate::Subject;
-use crate::make::{create_pet, rename_pet};
+use crate::event_histories::Known;
+use crate::event_reading::after;
+use crate::make::{at, create_pet, rename_pet};
+use crate::random::Random;
 use crate::together::joined;
 
 /// The time within which a waiting reader must wake. The ports require 100 ms, but test machines may be slow.
@@ -24,9 +28,14 @@ impl Subject {
 
     /// Waits until the feed reports an end of the log that differs from `known`.
     pub(crate) async fn wait_beyond(&self, known: LogEnd) -> LogEnd {
+        self.wait_for(known, EventFilter::ALL).await
+    }
+
+    /// The same for a reader with a filter.
+    async fn wait_for(&self, known: LogEnd, filter: EventFilter) -> LogEnd {
         let waiting = async {
             loop {
-                let end = self.feed.changed(known).await;
+                let end = self.feed.changed(known, filter).await;
                 if end != known {
                     return end;
                 }
@@ -73,7 +82,9 @@ pub async fn readers_wait_while_nothing_happens(subject: &Subject) {
     let patient = tokio::spawn(async move { patient.wait_beyond(known).await });
     for _ in 0..20 {
         // A reader may wake without a change. The feed then returns the end that the reader already knows.
-        if let Ok(end) = timeout(Duration::from_millis(1), subject.feed.changed(known)).await {
+        if let Ok(end) =
+            timeout(Duration::from_millis(1), subject.feed.changed(known, EventFilter::ALL)).await
+        {
             assert_eq!(end, known, "nothing has happened");
         }
     }
@@ -83,4 +94,72 @@ pub async fn readers_wait_while_nothing_happens(subject: &Subject) {
     subject.run(rename_pet(pet, "Tom")).await.expect("the pet is there");
     let end = joined(patient).await;
     assert!(end.last > known.last, "the reader that still waits wakes at the next event");
+}
+
+/// A reader that waits for events that pass a filter wakes at the first one, whatever else happens before it: an event of
+/// one kind, or one that only its own account sees.
+pub async fn a_reader_wakes_at_an_event_that_passes_its_filter(subject: &Subject) {
+    let (ours, theirs) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
+    let category = subject.add_category("Dogs").await;
+    for (round, pattern) in (0..).zip(["pet.updated", "key.*", "*", "pet.*", "key.banned"]) {
+        let mut kinds = EventKinds::ANY;
+        assert!(kinds.add_pattern(pattern), "{pattern} is a pattern of types");
+        let known = subject.known_end().await;
+        let reader = subject.clone();
+        let filter = EventFilter { kinds, account: Some(ours.account.id) };
+        let waiting = tokio::spawn(async move {
+            // A store that polls may wake the reader without an event that passes.
+            let mut seen = known;
+            loop {
+                seen = reader.wait_for(seen, filter).await;
+                let page =
+                    reader.event_page(petstore_ports::EventQuery { filter, ..after(known.last) }).await;
+                if let Some(event) = page.events.first() {
+                    return event.happening.kind();
+                }
+            }
+        });
+        tokio::time::sleep(QUIET).await;
+        let (since, until) = (at(10 * round + 1), at(10 * round + 9));
+        let ban = Ban { since, until, length: Duration::from_secs(8) };
+        subject.run(BanKey { id: theirs.key.id, ban }).await.expect("the key is there");
+        tokio::time::sleep(QUIET).await;
+        let pet = subject.run(create_pet("Rex", category, None)).await.expect("the category is there");
+        subject.run(BanKey { id: ours.key.id, ban }).await.expect("the key is there");
+        subject.run(rename_pet(pet.value.id, "Tom")).await.expect("the pet is there");
+        let woken_by = joined(waiting).await;
+        assert!(kinds.admits(woken_by), "{pattern}: {woken_by:?}");
+    }
+}
+
+/// No event that passes lies between a known place and the place up to which the feed has none.
+pub async fn the_feed_skips_no_event_that_passes(subject: &Subject) {
+    let account = subject.add_account(Plan::Free).await;
+    let ban = Ban { since: at(1), until: at(9), length: Duration::from_secs(8) };
+    let (known, mut random) = (Known::default(), Random::seeded(5));
+    for step in 0..120 {
+        known.act(subject, &mut random).await;
+        if step == 60 {
+            subject.run(BanKey { id: account.key.id, ban }).await.expect("the key is there");
+        }
+    }
+    let (all, end) = (subject.all_events().await, subject.known_end().await);
+    for pattern in ["*", "order.*", "pet.deleted", "inventory.updated", "category.*", "key.*"] {
+        let mut kinds = EventKinds::ANY;
+        assert!(kinds.add_pattern(pattern), "{pattern} is a pattern of types");
+        let filter = EventFilter { kinds, account: Some(account.account.id) };
+        for place in all.iter().map(|event| event.id.position).chain([end.last]) {
+            let quiet = subject.feed.quiet_until(LogEnd { last: place, ..end }, filter);
+            assert!((place..=end.last).contains(&quiet), "{pattern}: it is within the log: {quiet}");
+            let skipped = all.iter().filter(|event| event.id.position > place && event.id.position <= quiet);
+            let passing = skipped.filter(|event| filter.admits(&event.happening)).count();
+            assert_eq!(passing, 0, "{pattern}: events from {place} to {quiet} are skipped");
+        }
+        let other_log = LogEnd { epoch: end.epoch.wrapping_add(1), ..end };
+        assert_eq!(
+            subject.feed.quiet_until(other_log, filter),
+            other_log.last,
+            "nothing is known of another log"
+        );
+    }
 }

@@ -12,7 +12,7 @@ use crate::make::{adjust_stock, cancel_order, complete_order, place_order, set_s
 use crate::random::Random;
 use crate::together::together;
 
-/// Rounds, and callers of a round.
+/// The number of rounds, and the number of callers in each round.
 const ROUNDS: usize = 200;
 const CALLERS: usize = 60;
 

@@ -77,7 +77,7 @@ pub use resets::ResetSubject;
 pub use stamp::{run_case, run_case_apart};
 pub use subject::{AnotherHandle, DurableSubject, Subject};
 
-/// The pages about stores and about embedding: their examples are compiled and run.
+/// The pages about stores and about embedding. The examples on these pages are compiled and run.
 #[cfg(doctest)]
 mod examples {
     #[doc = include_str!("../../docs/embed.md")]

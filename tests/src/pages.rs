@@ -180,7 +180,7 @@ pub async fn walks_of_categories_match_the_filter(subject: &Subject) {
     }
 }
 
-/// A page may begin after any number: the id of a record, of a deleted one, or one that was never assigned.
+/// A page may begin after any number: the id of a record, the id of a deleted record, or an id that was never assigned.
 pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
     let (there, categories) = pets_with_gaps(subject).await;
     let filters = pet_filters(&there, &categories);
@@ -242,7 +242,7 @@ pub async fn a_page_has_the_requested_length(subject: &Subject) {
     }
 }
 
-/// Names are compared after NFC normalisation and full case folding: a name is no pattern, and no other spelling rule
+/// Names are compared after NFC normalisation and full case folding. A name is no pattern, and no other spelling rule
 /// makes two names equal.
 pub async fn names_are_compared_after_normalisation_and_case_folding(subject: &Subject) {
     // Sharp s folds to two letters, the final sigma folds to the other sigma, and an accented letter is one character

@@ -12,7 +12,7 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// Rounds of each race.
+/// The number of rounds of each race.
 const ROUNDS: usize = 150;
 
 /// Of twelve buyers of the last unit exactly one succeeds.

@@ -26,7 +26,7 @@ async fn is_absent(subject: &Subject, id: u64) {
     assert_eq!(key, Ok(None), "key {id} is absent");
 }
 
-/// A missing record is an answer, not an error: in an empty store, and beyond the last id.
+/// A missing record is an answer and not an error, both in an empty store and beyond the last id.
 pub async fn missing_records_are_absent(subject: &Subject) {
     for id in [1, 2, 1_000, 1 << 32, petstore_domain::ID_MAX] {
         is_absent(subject, id).await;

@@ -239,7 +239,8 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     assert!(ids.iter().all(|id| *id <= 1_600), "{ids:?}");
 }
 
-/// Usage is cleared without a change of the shop: windows start again, also at a time before the earlier ones.
+/// Usage can be cleared without a change of the shop. Windows then start again, even at a time before the earlier
+/// windows.
 pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     let store = &subject.subject;
     let made = store.add_account(Plan::Free).await;

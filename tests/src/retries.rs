@@ -151,8 +151,8 @@ async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, Stri
     Vec::new()
 }
 
-/// A record is replayed until its expiry even if its resource is gone: a retried adjustment is neither repeated nor
-/// refused.
+/// A record is replayed until its expiry even if its resource has been deleted. So a retried adjustment is neither
+/// repeated nor refused.
 pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let pet = subject.add_only_pet(10).await;
@@ -178,7 +178,7 @@ pub async fn an_idempotency_record_outlives_its_resource(subject: &Subject) {
     assert_eq!(again, Answered { replayed: true, ..ordered }, "and the order");
 }
 
-/// A refusal by the state of the shop is an answer: it is recorded, and replayed after the state has changed.
+/// A refusal because of the shop's state is an answer. It is recorded, and replayed even after the state has changed.
 pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let category = subject.add_category("Dogs").await;
@@ -215,7 +215,7 @@ pub async fn a_refusal_by_the_state_is_recorded(subject: &Subject) {
     }
 }
 
-/// A refusal of the request itself is not recorded: a retry may succeed.
+/// A refusal because of the request itself is not recorded, so a retry may succeed.
 pub async fn a_refusal_of_the_request_is_not_recorded(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await.account.id;
     let gone = subject.add_category("Dogs").await;

@@ -28,7 +28,7 @@ pub fn run_case(case: impl Future<Output = ()>) {
     );
 }
 
-/// Runs a case as [`run_case`] does, on its own thread: a store that locks twice blocks its caller's thread for
+/// Runs a case as [`run_case`] does, but on a separate thread. A store that locks twice blocks its caller's thread for
 /// ever, and no deadline can drop a blocked task.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
     /// The time after the deadline within which a case must be dropped.
@@ -193,6 +193,8 @@ macro_rules! store_conformance {
             event_feed {
                 waiting_readers_wake_at_an_event
                 readers_wait_while_nothing_happens
+                a_reader_wakes_at_an_event_that_passes_its_filter
+                the_feed_skips_no_event_that_passes
             }
             retries {
                 a_retry_gets_the_first_answer_and_has_no_effect
@@ -251,8 +253,8 @@ macro_rules! store_conformance {
 
 /// Defines one test for each case about durability.
 ///
-/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`DurableSubject`](crate::DurableSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use petstore_tests::{DurableSubject, Subject};
@@ -289,8 +291,8 @@ macro_rules! durable_conformance {
 
 /// Defines one test for each case about resets.
 ///
-/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`ResetSubject`](crate::ResetSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use std::sync::Arc;

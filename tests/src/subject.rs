@@ -107,7 +107,8 @@ impl Subject {
         }
     }
 
-    /// Runs an operation, and retries it while the store is busy: a busy store has done nothing.
+    /// Runs an operation, and retries it while the store is busy. The retry is safe, because a busy store has changed
+    /// nothing.
     pub(crate) async fn try_run<O: Operation + Clone>(
         &self,
         operation: O,

@@ -25,7 +25,7 @@ pub async fn values_are_read_as_they_were_written(subject: &Subject) {
     check_names(subject, &written).await;
 }
 
-/// Compares one kind of record at a time: a message with all kinds would be too long to read.
+/// Compares one kind of record at a time, because a message with all kinds would be too long to read.
 pub(crate) fn check_lists(shown: &Snapshot, written: &Snapshot) {
     assert_eq!(shown.categories, written.categories, "categories are listed as they were written");
     assert_eq!(shown.pets, written.pets, "pets are listed as they were written");

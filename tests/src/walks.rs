@@ -1,4 +1,4 @@
-//! Walks during writes: a record that exists and is admitted throughout a walk is returned exactly once.
+//! Walks during writes: a record that exists and passes the filter throughout a walk is returned exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -18,7 +18,7 @@
 //! assert_eq!(body.events(), 1);
 //!
 //! let first = Position::new(7).unwrap();
-//! petstore_event_codec::read(body.as_bytes(), first, &EventFilter::ALL, &mut |position, at, happening| {
+//! petstore_event_codec::read(body.as_bytes(), first..=first, &EventFilter::ALL, &mut |position, at, happening| {
 //!     assert_eq!((position, at, &happening), (first, Timestamp::EPOCH, &change));
 //!     ControlFlow::Continue(())
 //! })

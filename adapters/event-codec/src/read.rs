@@ -1,6 +1,6 @@
 //! Reading a body.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{EventFilter, Happening, Position, Timestamp};
 use serde::Deserialize;
@@ -11,20 +11,31 @@ use crate::{BodyError, FORMAT};
 /// Receives the events that pass the filter, one by one, until it returns `Break`.
 pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
 
-/// Reads a body whose first event has the position `first`, and passes the events that the filter admits to `visit`.
-/// The other events are decoded without an allocation.
+/// Reads a body that is stored under these positions, and passes the events that the filter admits to `visit`. The other
+/// events are decoded without an allocation.
 ///
 /// # Errors
-/// [`BodyError::UnknownFormat`] and [`BodyError::Damaged`]. `visit` has already received the events before the damage.
-pub fn read(body: &[u8], first: Position, filter: &EventFilter, visit: Visit<'_>) -> Result<(), BodyError> {
+/// [`BodyError::UnknownFormat`], and [`BodyError::Damaged`], also if the numbers of events and positions differ. `visit`
+/// has already received the events before the damage.
+pub fn read(
+    body: &[u8],
+    positions: RangeInclusive<Position>,
+    filter: &EventFilter,
+    visit: Visit<'_>,
+) -> Result<(), BodyError> {
+    let expected = (positions.end().get() + 1).saturating_sub(positions.start().get());
     let (format, mut rest) = body.split_first().ok_or_else(|| damaged("it is empty"))?;
     if *format != FORMAT {
         return Err(BodyError::UnknownFormat(*format));
     }
-    let mut position = first;
+    let (mut position, mut found) = (*positions.start(), 0);
     while !rest.is_empty() {
         let (millis, count): (i64, u32) = take(&mut rest)?;
         let at = Timestamp::from_millis(millis).map_err(|error| damaged(&error.to_string()))?;
+        found += u64::from(count);
+        if found > expected {
+            return Err(damaged(&format!("it has more events than its {expected} positions")));
+        }
         for _ in 0..count {
             let event: Wire<'_> = take(&mut rest)?;
             if event.passes(filter) {
@@ -35,6 +46,9 @@ pub fn read(body: &[u8], first: Position, filter: &EventFilter, visit: Visit<'_>
             }
             position = position.next();
         }
+    }
+    if found < expected {
+        return Err(damaged(&format!("it has {found} events for {expected} positions")));
     }
     Ok(())
 }

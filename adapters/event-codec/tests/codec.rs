@@ -82,9 +82,11 @@ fn all() -> Vec<Happening> {
 
 type Seen = Vec<(u64, Timestamp, Happening)>;
 
-fn seen(body: &[u8], first: u64, filter: &EventFilter) -> Result<Seen, BodyError> {
+/// Reads a body of this many events, the first of which has the position `first`.
+fn seen(body: &[u8], first: u64, events: u64, filter: &EventFilter) -> Result<Seen, BodyError> {
     let mut seen = Vec::new();
-    read(body, Position::new(first).unwrap(), filter, &mut |position, at, happening| {
+    let position = |number| Position::new(number).unwrap();
+    read(body, position(first)..=position(first + events - 1), filter, &mut |position, at, happening| {
         seen.push((position.get(), at, happening));
         ControlFlow::Continue(())
     })?;
@@ -94,7 +96,7 @@ fn seen(body: &[u8], first: u64, filter: &EventFilter) -> Result<Seen, BodyError
 #[test]
 fn events_of_every_kind_come_back_with_their_positions_and_times() {
     let mut body = Body::new();
-    assert_eq!(seen(body.as_bytes(), 1, &EventFilter::ALL), Ok(Vec::new()));
+    assert_eq!(seen(body.as_bytes(), 1, 0, &EventFilter::ALL), Ok(Vec::new()));
     body.push(Timestamp::EPOCH, &[]);
     assert_eq!(body, Body::new(), "a decision without events leaves no trace");
     body.push(Timestamp::EPOCH, &all());
@@ -102,7 +104,7 @@ fn events_of_every_kind_come_back_with_their_positions_and_times() {
     let mut expected: Seen = (5..).zip(all()).map(|(n, event)| (n, Timestamp::EPOCH, event)).collect();
     expected.push((5 + all().len() as u64, Timestamp::MAX, all().remove(0)));
     assert_eq!(body.events() as usize, expected.len());
-    assert_eq!(seen(body.as_bytes(), 5, &EventFilter::ALL), Ok(expected));
+    assert_eq!(seen(body.as_bytes(), 5, expected.len() as u64, &EventFilter::ALL), Ok(expected));
     body.clear();
     assert_eq!(body, Body::new());
 }
@@ -116,9 +118,10 @@ fn only_the_events_that_pass_are_handed_over_and_keep_their_positions() {
             let mut kinds = EventKinds::default();
             kinds.add(kind);
             let filter = EventFilter { kinds, account };
-            let mut expected = seen(body.as_bytes(), 1, &EventFilter::ALL).unwrap();
+            let events = body.events().into();
+            let mut expected = seen(body.as_bytes(), 1, events, &EventFilter::ALL).unwrap();
             expected.retain(|(_, _, happening)| filter.admits(happening));
-            assert_eq!(seen(body.as_bytes(), 1, &filter), Ok(expected), "{kind} for {account:?}");
+            assert_eq!(seen(body.as_bytes(), 1, events, &filter), Ok(expected), "{kind} for {account:?}");
         }
     }
 }
@@ -128,7 +131,8 @@ fn a_reader_that_breaks_off_gets_no_further_event() {
     let mut body = Body::new();
     body.push(Timestamp::EPOCH, &all());
     let mut count = 0;
-    read(body.as_bytes(), Position::START, &EventFilter::ALL, &mut |_, _, _| {
+    let positions = Position::START..=Position::new(all().len() as u64 - 1).unwrap();
+    read(body.as_bytes(), positions, &EventFilter::ALL, &mut |_, _, _| {
         count += 1;
         if count == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
@@ -161,33 +165,51 @@ fn the_format_is_pinned() {
 
 #[test]
 fn a_body_in_another_format_or_with_a_kind_that_is_not_known_is_refused() {
-    assert_eq!(seen(&[FORMAT + 1, 0, 0], 1, &EventFilter::ALL), Err(BodyError::UnknownFormat(FORMAT + 1)));
-    assert!(matches!(seen(&[], 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
+    assert_eq!(seen(&[FORMAT + 1, 0, 0], 1, 1, &EventFilter::ALL), Err(BodyError::UnknownFormat(FORMAT + 1)));
+    assert!(matches!(seen(&[], 1, 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
     let kinds = u8::try_from(EventKind::ALL.len()).unwrap();
-    assert!(matches!(seen(&[FORMAT, 0, 1, kinds, 1, 1], 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
+    assert!(matches!(
+        seen(&[FORMAT, 0, 1, kinds, 1, 1], 1, 1, &EventFilter::ALL),
+        Err(BodyError::Damaged(_))
+    ));
+}
+
+#[test]
+fn a_body_with_another_number_of_events_than_positions_is_damaged() {
+    let mut body = Body::new();
+    body.push(Timestamp::EPOCH, &all());
+    body.push(Timestamp::MAX, &all());
+    let events = u64::from(body.events());
+    assert_eq!(seen(body.as_bytes(), 5, events, &EventFilter::ALL).unwrap().len() as u64, events);
+    for wrong in [0, 1, events / 2, events - 1, events + 1, 2 * events] {
+        let read = seen(body.as_bytes(), 5, wrong, &EventFilter::ALL);
+        let Err(BodyError::Damaged(text)) = read else { panic!("{wrong}: {read:?}") };
+        assert!(text.contains(&format!("{wrong} positions")), "{text}");
+    }
+    let count = [FORMAT, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F];
+    assert!(matches!(seen(&count, 1, 1, &EventFilter::ALL), Err(BodyError::Damaged(_))));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_events_or_damage_and_never_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_are_events_or_damage_and_never_a_panic(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..64),
+        events in 0_u64..4,
+    ) {
         bytes.insert(0, FORMAT);
-        _ = seen(&bytes, 1, &EventFilter::ALL);
+        _ = seen(&bytes, 1, events, &EventFilter::ALL);
     }
 
     #[test]
-    fn a_cut_body_is_damaged_or_ends_with_a_decision(cut in 1_usize..10_000) {
+    fn a_cut_body_is_damaged(cut in 1_usize..10_000) {
         let mut body = Body::new();
         for event in all() {
             body.push(Timestamp::EPOCH, &[event]);
         }
-        let bytes = &body.as_bytes()[..cut.min(body.as_bytes().len())];
-        let whole = seen(body.as_bytes(), 1, &EventFilter::ALL).unwrap();
-        match seen(bytes, 1, &EventFilter::ALL) {
-            Ok(events) => prop_assert_eq!(&events[..], &whole[..events.len()]),
-            Err(BodyError::Damaged(_)) => {}
-            Err(error) => prop_assert!(false, "{error}"),
-        }
+        let cut = cut.min(body.as_bytes().len() - 1);
+        let read = seen(&body.as_bytes()[..cut], 1, body.events().into(), &EventFilter::ALL);
+        prop_assert!(matches!(read, Err(BodyError::Damaged(_))), "{read:?}");
     }
 }

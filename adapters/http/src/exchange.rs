@@ -22,6 +22,8 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use hyper::body::Incoming;
+use hyper::header::CONNECTION;
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use petstore_ports::Cost;
 use tokio::time::Instant;
@@ -35,7 +37,7 @@ use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
 use crate::io::socket::BATCHED_WRITE_MAX;
 use crate::response::answer::Answer;
-use crate::response::body::Body;
+use crate::response::body::{Body, Framing};
 use crate::response::deprecation::is_deprecated;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::thread_state::ThreadState;
@@ -154,6 +156,9 @@ pub(crate) fn exchange<const SECURE: bool>(
             // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),
         };
+        if let Body::Stream(stream) = &mut answer.body {
+            stream.framing = framing(&parts, common.close);
+        }
         // hyper may send a 100 (Continue) before the final status line, and raw headers must follow the final one.
         let is_short = answer.body.whole().is_some_and(|body| body.len() <= RAW_HEADERS_BODY_MAX);
         let may_bypass = !SECURE && !head.expects_continue() && is_short;
@@ -170,6 +175,17 @@ pub(crate) fn exchange<const SECURE: bool>(
         drop(answering);
         Ok(response)
     }
+}
+
+/// Returns the framing of a streaming answer to this request.
+#[cold]
+fn framing(request: &Parts, closes: bool) -> Framing {
+    if request.version != Version::HTTP_11 {
+        return Framing::ByHyper;
+    }
+    let mut values = request.headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let wants_close = values.any(|list| list.split(',').any(|one| one.trim().eq_ignore_ascii_case("close")));
+    Framing::Chunked { closes: closes || wants_close }
 }
 
 /// Returns an empty map that reuses the allocation of the request's headers, unless it is large: hyper keeps the

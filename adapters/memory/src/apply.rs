@@ -3,7 +3,7 @@
 use petstore_domain::{Change, Changes};
 use petstore_ports::StoreError;
 
-use crate::event_log::{Encoded, EventLog};
+use crate::event_log::{Appended, Encoded, EventLog};
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
@@ -20,31 +20,33 @@ impl Tables {
     /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch,
     /// because a record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
-        self.publish_with(changes, EventLog::append, write);
+        let appended = self.publish_with(changes, EventLog::append, write);
+        self.events.wake(&appended);
     }
 
-    /// As [`Tables::publish`], with events that were encoded for the journal.
-    pub(crate) fn publish_encoded(&self, changes: Changes, events: Encoded<'_>, write: impl FnMut(Change)) {
-        self.publish_with(changes, |log, _| log.append_encoded(events), write);
+    /// As [`Tables::publish`], with events that were encoded for the journal. The caller wakes the readers that wait for
+    /// them.
+    pub(crate) fn publish_encoded(
+        &self,
+        changes: Changes,
+        events: Encoded<'_>,
+        write: impl FnMut(Change),
+    ) -> Appended {
+        self.publish_with(changes, |log, changes| log.append_encoded(events, changes.happenings()), write)
     }
 
+    /// The caller wakes the waiting readers after the write has ended. If woken earlier, they would wait for it.
     fn publish_with(
         &self,
         changes: Changes,
-        append: impl FnOnce(&EventLog, &Changes),
+        append: impl FnOnce(&EventLog, &Changes) -> Appended,
         write: impl FnMut(Change),
-    ) {
-        let has_events = !changes.happenings().is_empty();
-        {
-            let is_group = has_events || changes.as_slice().len() > 1;
-            let _active = is_group.then(|| self.write_epochs.begin_write());
-            append(&self.events, &changes);
-            changes.into_iter().for_each(write);
-        }
-        // Waiting readers are woken after the write has ended. If woken earlier, they would wait for it.
-        if has_events {
-            self.events.wake();
-        }
+    ) -> Appended {
+        let is_group = !changes.happenings().is_empty() || changes.as_slice().len() > 1;
+        let _active = is_group.then(|| self.write_epochs.begin_write());
+        let appended = append(&self.events, &changes);
+        changes.into_iter().for_each(write);
+        appended
     }
 
     /// Writes one change. The tables must have room for it.

@@ -13,7 +13,7 @@ use petstore_domain::{Changes, Timestamp};
 use petstore_ports::{Batch, BatchNumber, BulkLoad, EventsPruned, Journal, LastIds, StoreError};
 
 use crate::batch::OpenBatch;
-use crate::event_log::EncodedBatch;
+use crate::event_log::{Appended, EncodedBatch};
 use crate::new_shop::NewShop;
 use crate::queue::{HousekeepingPart, Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
@@ -256,9 +256,13 @@ impl Committer {
         self.last = self.last.next();
         match write {
             PendingWrite::Batch => {
+                let mut appended = Appended::default();
                 for (changes, events) in self.batch.take_decided().into_iter().zip(self.events.decisions()) {
-                    self.tables.publish_encoded(changes, events, |change| self.tables.apply_one(change));
+                    let write = |change| self.tables.apply_one(change);
+                    appended.extend(self.tables.publish_encoded(changes, events, write));
                 }
+                // Once for the batch: a reader wakes to all of its events.
+                self.tables.events.wake(&appended);
             }
             PendingWrite::Import { .. } => {
                 self.tables.events.restart_next();

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use petstore_domain::{Changes, Timestamp};
+use petstore_domain::{Changes, EventFilter, EventSummary, Happening, Position, Timestamp};
 use petstore_event_codec::Body;
 use petstore_ports::{EventBounds, EventLimits, EventQuery, EventRead, LogEnd, PageOrder, StoreError};
 
@@ -32,6 +32,21 @@ pub(crate) struct EventLog {
     ring: Mutex<Ring>,
     retention: Mutex<EventRetention>,
     waiters: Waiters,
+}
+
+/// Events that were added, of which the waiting readers have not been told yet.
+#[derive(Default)]
+pub(crate) struct Appended {
+    end: Option<LogEnd>,
+    summary: EventSummary,
+}
+
+impl Appended {
+    /// Adds events that were added later.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.end = later.end.or(self.end);
+        self.summary.extend(later.summary);
+    }
 }
 
 /// A page, as far as the ring has it.
@@ -54,7 +69,7 @@ impl EventLog {
     pub(crate) fn resume(&self, bounds: EventBounds) {
         *self.ring.lock() = Ring::journaled(bounds, CACHE_BYTES);
         *self.retention.lock() = EventRetention::IN_JOURNAL;
-        self.wake();
+        self.wake_all();
     }
 
     /// Sets how many events are kept.
@@ -74,32 +89,42 @@ impl EventLog {
     }
 
     /// Adds the events of a decision. The caller wakes the readers afterwards.
-    pub(crate) fn append(&self, changes: &Changes) {
+    pub(crate) fn append(&self, changes: &Changes) -> Appended {
         if changes.happenings().is_empty() {
-            return;
+            return Appended::default();
         }
         let mut body = Body::new();
         body.push(changes.at(), changes.happenings());
-        self.append_encoded(Encoded::of(&body, changes.at()));
+        self.append_encoded(Encoded::of(&body, changes.at()), changes.happenings())
     }
 
-    /// Adds events that are encoded already.
-    pub(crate) fn append_encoded(&self, events: Encoded<'_>) {
+    /// Adds the events of a decision, which are encoded already. The caller wakes the readers afterwards.
+    pub(crate) fn append_encoded(&self, events: Encoded<'_>, happenings: &[Happening]) -> Appended {
+        let mut appended = Appended::default();
         if events.count > 0 {
-            self.ring.lock().append(events);
+            appended.summary.add(happenings);
+            appended.end = Some(self.ring.lock().append(events, appended.summary.bits()));
+        }
+        appended
+    }
+
+    /// Wakes the readers that wait for one of these events.
+    pub(crate) fn wake(&self, appended: &Appended) {
+        if let Some(end) = appended.end {
+            self.waiters.wake(end, &appended.summary);
         }
     }
 
-    /// Tells the end of the log to the readers that wait.
-    pub(crate) fn wake(&self) {
+    /// Wakes all readers: the log is another one.
+    fn wake_all(&self) {
         let end = self.ring.lock().end();
-        self.waiters.wake(end);
+        self.waiters.wake_all(end);
     }
 
     /// Begins a new life of the log, without events.
     pub(crate) fn restart(&self, epoch: u64) {
         self.ring.lock().restart(epoch);
-        self.wake();
+        self.wake_all();
     }
 
     /// Begins the life that follows this one, without events.
@@ -133,9 +158,22 @@ impl EventLog {
         self.waiters.end()
     }
 
-    /// A future that is ready once the end of the log is another one than this.
-    pub(crate) fn changed(self: &Arc<Self>, known: LogEnd) -> Changed {
-        Changed::new(Arc::clone(self), known)
+    /// A future that is ready once an event after this end passes the filter, or the log has another epoch.
+    pub(crate) fn changed(self: &Arc<Self>, known: LogEnd, filter: EventFilter) -> Changed {
+        Changed::new(Arc::clone(self), known, filter)
+    }
+
+    /// The position up to which no event after `known` passes the filter, as far as that is known without reading.
+    pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
+        self.ring.lock().quiet_until(known, filter)
+    }
+
+    /// The end of the log, if an event after `known` may pass the filter or the log has another epoch.
+    fn end_beyond(&self, known: LogEnd, filter: &EventFilter) -> Option<LogEnd> {
+        let ring = self.ring.lock();
+        let end = ring.end();
+        let is_quiet = end.epoch == known.epoch && ring.quiet_until(known, filter) >= end.last;
+        (!is_quiet).then_some(end)
     }
 
     #[cfg(test)]
@@ -153,10 +191,10 @@ impl EventLog {
                 return Ok(FromRing::Read(EventRead::Expired(bounds)));
             };
             let Some(held) = ring.held(span, query.order) else { return Ok(FromRing::Older(bounds, span)) };
-            (bounds, span, held, ring.chunks(held))
+            (bounds, span, held, ring.chunks(held, &query.filter))
         };
         let mut page = PageBuilder::new(query, bounds, held);
-        let mut add = |chunk: &ring::Chunk| page.add(chunk.first(), chunk.body());
+        let mut add = |chunk: &ring::Chunk| page.add(chunk.positions(), chunk.body());
         let added = match query.order {
             PageOrder::Ascending => try_each(chunks.iter(), &mut add),
             PageOrder::Descending => try_each(chunks.iter().rev(), &mut add),

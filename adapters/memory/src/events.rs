@@ -1,7 +1,6 @@
 //! The ports that read the event log and wait for it.
 
-use std::sync::Arc;
-
+use petstore_domain::{EventFilter, Position};
 use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader, LogEnd, Reply, StoreError};
 
 use crate::event_log::FromRing;
@@ -33,7 +32,11 @@ impl EventFeed for MemoryStore {
         self.tables.events.end()
     }
 
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        Reply::later(Arc::clone(&self.tables.events).changed(known))
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd> {
+        Reply::later(self.tables.events.changed(known, filter))
+    }
+
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        self.tables.events.quiet_until(known, &filter)
     }
 }

@@ -129,7 +129,9 @@ pub(crate) fn check_newest(
     let range = EventRange { after: bounds.last.before(), last: bounds.last, order: PageOrder::Ascending };
     let mut checked = Ok(());
     reader.read(&range, &mut |batch| {
-        checked = read(batch.body, batch.first, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(()));
+        checked = read(batch.body, batch.first..=batch.last, &EventFilter::ALL, &mut |_, _, _| {
+            ControlFlow::Continue(())
+        });
         ControlFlow::Break(())
     })?;
     checked.map_err(|error| match error {
@@ -160,7 +162,7 @@ fn read_page(
         let mut page = PageBuilder::new(query, bounds, span);
         let mut damage = None;
         let found = reader.read(&range, &mut |batch| {
-            page.add(batch.first, batch.body).unwrap_or_else(|error| {
+            page.add(batch.first..=batch.last, batch.body).unwrap_or_else(|error| {
                 damage = Some(StoreError::corrupt(format!("events from {} on: {error}", batch.first)));
                 ControlFlow::Break(())
             })
@@ -178,4 +180,72 @@ fn read_page(
         }
     }
     Err(StoreError::busy("the oldest events are being dropped faster than they are read"))
+}
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Happening, InventoryItem, ItemBefore, PetId, PetStatus, Position, Timestamp};
+    use petstore_event_codec::Body;
+    use petstore_ports::EventBatch;
+
+    use super::*;
+    use crate::event_retention::EventRetention;
+
+    /// A journal of one batch with three positions, and so many events in its body.
+    struct OneBatch(usize);
+
+    const BOUNDS: EventBounds =
+        EventBounds { epoch: 7, pruned: Position::START, last: at(3), oldest_at: Some(Timestamp::EPOCH) };
+
+    const fn at(number: u64) -> Position {
+        match Position::new(number) {
+            Some(position) => position,
+            None => Position::MAX,
+        }
+    }
+
+    impl EventBatchReader for OneBatch {
+        fn read(
+            &mut self,
+            _range: &EventRange,
+            into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+        ) -> Result<EventBounds, StoreError> {
+            let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
+            let happening = Happening::InventoryUpdated { item, previous: ItemBefore::default() };
+            let mut body = Body::new();
+            body.push(Timestamp::EPOCH, &vec![happening; self.0]);
+            let _ = into(EventBatch {
+                first: at(1),
+                last: at(3),
+                latest: Timestamp::EPOCH,
+                body: body.as_bytes(),
+            });
+            Ok(BOUNDS)
+        }
+    }
+
+    #[test]
+    fn a_row_with_another_number_of_events_than_positions_is_corrupt() {
+        let log = EventLog::new(7, EventRetention::IN_JOURNAL);
+        log.resume(BOUNDS);
+        for order in [PageOrder::Ascending, PageOrder::Descending] {
+            let query = EventQuery {
+                epoch: None,
+                order,
+                after: None,
+                filter: EventFilter::ALL,
+                events_max: 100,
+                positions_max: 100,
+            };
+            let span = Span::of(&query, &BOUNDS).unwrap();
+            let page = |events| read_page(&log, &mut OneBatch(events), &query, BOUNDS, span);
+            let Ok(EventRead::Page(whole)) = page(3) else { panic!("a whole row is read") };
+            assert_eq!(whole.events.len(), 3);
+            for wrong in [0, 2, 4] {
+                let error = page(wrong).unwrap_err();
+                assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{wrong}");
+                assert!(error.to_string().contains("events from 1 on"), "{error}");
+            }
+        }
+    }
 }

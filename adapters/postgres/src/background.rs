@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use petstore_ports::StoreError;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
@@ -29,6 +30,19 @@ impl Background {
         let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(run)?;
         let handle = receiver.recv().map_err(|_| std::io::Error::other("the thread ended"))??;
         Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Runs a future on the thread, and blocks until it is done. Must not be called from the thread itself.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = mpsc::channel();
+        self.handle.spawn(async move {
+            // The caller waits for it.
+            let _: Result<(), _> = sender.send(future.await);
+        });
+        receiver.recv().map_err(|_| StoreError::unavailable("the thread of the store has ended"))
     }
 
     /// The runtime of the thread.

@@ -28,7 +28,7 @@ mod transactions;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use petstore_domain::Timestamp;
+use petstore_domain::{EventFilter, Timestamp};
 use petstore_ports::{EventBounds, EventFeed, EventQuery, EventRead, EventReader, LogEnd, Reply, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -127,7 +127,7 @@ impl EventFeed for PostgresStore {
         self.events.ends.end()
     }
 
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+    fn changed(&self, known: LogEnd, _filter: EventFilter) -> Reply<LogEnd> {
         self.events.ends.changed(known)
     }
 }

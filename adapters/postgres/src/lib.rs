@@ -13,6 +13,7 @@
 //! - Writes (`writes`): transitions in batches that share a commit.
 
 mod background;
+mod bulk;
 mod connection;
 mod directory;
 mod error;

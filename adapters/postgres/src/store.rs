@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_ports::StoreError;
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ pub struct PostgresStore {
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
     pub(crate) writes: Writes,
-    epoch: u64,
+    epoch: AtomicU64,
     is_sandbox: bool,
     // The last field: its tasks use the others.
     pub(crate) background: Background,
@@ -58,7 +59,7 @@ impl PostgresStore {
     /// # Errors
     /// The database cannot be reached, or does not suit.
     pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), &options, false)
+        Self::open_as(target.into(), options, false)
     }
 
     /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
@@ -66,17 +67,17 @@ impl PostgresStore {
     /// # Errors
     /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
     pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), &options, true)
+        Self::open_as(target.into(), options, true)
     }
 
-    fn open_as(target: Target, options: &Options, as_sandbox: bool) -> Result<Self, OpenError> {
+    fn open_as(target: Target, options: Options, as_sandbox: bool) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
-        let seed = options.seed;
-        let connector = Arc::new(Connector::new(target.with_schema(&options.schema), seed));
+        let Options { schema, seed } = options;
+        let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
         let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
         if as_sandbox && !is_sandbox {
-            return Err(OpenError::NotASandbox { schema: options.schema.clone() });
+            return Err(OpenError::NotASandbox { schema });
         }
         let handle = background.handle();
         let events = EventLog::start(handle, &connector);
@@ -97,7 +98,7 @@ impl PostgresStore {
             slot: slot(seed),
             events,
             writes,
-            epoch,
+            epoch: AtomicU64::new(epoch),
             is_sandbox,
             connector,
             background,
@@ -106,7 +107,12 @@ impl PostgresStore {
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of the epoch that began with a reset.
+    pub(crate) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     /// Returns whether only sandboxes had used the schema when the store was opened.

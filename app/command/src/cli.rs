@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
     let loaded = match line.load(Reading::First) {
         Ok(loaded) => loaded,
         Err(LoadError::Settings(failure)) => return Err(failure),
-        // Help and version are errors of clap too: clap prints them to standard output and exits with 0.
+        // Help and version are also errors of clap. In this case clap prints them to standard output and exits with 0.
         Err(LoadError::Usage(error)) => error.exit(),
     };
     let warnings = variables::unknown(&command());

@@ -57,7 +57,7 @@ pub(crate) struct ManArgs {
 impl ManArgs {
     /// Prints the page of `petstore`, or writes all pages.
     pub(crate) fn run(&self, command: Command) -> Result<(), Failure> {
-        // `petstore help` has no page: it prints what the pages contain.
+        // The command `petstore help` gets no page, because it only prints the same help as the pages.
         let mut command = with_all_settings(command).disable_help_subcommand(true);
         command.build();
         let Some(folder) = &self.into else {

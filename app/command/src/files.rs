@@ -7,7 +7,8 @@ use std::path::Path;
 pub(crate) const MOUNTED: &str =
     "it is a mount point, so no file can replace it: mount its folder instead, or name another file";
 
-/// Syncs the folder of a file, so that the file's name survives a power cut. Does nothing for a folder that may not be read.
+/// Syncs the folder of a file, so that the file's name survives a power cut. Does nothing for a folder that may not be
+/// read.
 pub(crate) fn sync_folder_of(file: &Path) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
     file.parent().and_then(|folder| File::open(folder).ok()).map_or(Ok(()), |folder| folder.sync_all())

@@ -66,7 +66,7 @@ impl<'a> FirstKey<'a> {
             .map_err(|_| Failure::usage(format!("{what} is not a key: `petstore keys generate` makes one")))
     }
 
-    /// Creates the first account of an empty store, with this key. Returns a key that must be printed.
+    /// Creates the first account of an empty store, with this key. Returns the key if it must be printed.
     pub(crate) async fn hand_out(
         self,
         administration: &dyn Administration,

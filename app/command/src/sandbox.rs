@@ -107,7 +107,7 @@ pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2
     Ok(())
 }
 
-/// Removes the marker: from now on the file or schema may hold data that must not be emptied. Blocks.
+/// Removes the marker, because from now on the file or schema may hold data that must not be emptied. Blocks.
 pub(crate) fn disclaim(db: &Db, backend: &Backend) -> Result<(), Failure> {
     backend.disclaim_schema().map_err(|error| Failure::because(error.report()))?;
     let (Db::File(file), Some(mark)) = (db, mark(db)) else { return Ok(()) };

@@ -139,7 +139,7 @@ impl Backend {
     pub(crate) fn bulk(&self) -> &dyn Bulk {
         match &self.kind {
             Kind::Local(store) => &**store,
-            Kind::Shared { store, .. } => &**store,
+            Kind::Shared { .. } => &postgres::NoBulk,
         }
     }
 
@@ -163,7 +163,7 @@ impl Backend {
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
-            Kind::Shared { store, meters } => postgres::resettable(store, meters),
+            Kind::Shared { .. } => Arc::new(postgres::NoBulk),
         }
     }
 
@@ -235,7 +235,7 @@ impl Backend {
         matches!(self.kind, Kind::Shared { .. })
     }
 
-    /// Closes the store: queued writes are committed, and usage and bans are stored. Blocks.
+    /// Closes the store. Queued writes are committed, and usage and bans are stored. Blocks until that is done.
     pub(crate) fn close(&self) {
         match &self.kind {
             Kind::Local(store) => store.close(),

@@ -43,8 +43,8 @@ pub(crate) fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
 }
 
-/// Prints the last line of a process to standard error, within a bounded time: a supervisor waits for the process to end, and a
-/// pipe that is not read would block it.
+/// Prints the last line of a process to standard error, within a bounded time. Otherwise a pipe that is not read would
+/// block the process, while a supervisor waits for its end.
 pub(crate) fn notify_before_exit(message: String) {
     const WAIT_MAX: Duration = Duration::from_secs(1);
     let (written, done) = std::sync::mpsc::sync_channel(1);

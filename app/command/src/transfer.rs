@@ -260,7 +260,7 @@ impl TransferArgs {
     }
 
     /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read or the schema
-    /// has tables: an import may create them, an export may not.
+    /// has tables. An export needs this, while an import may create them.
     fn data_at_rest(&self, must_exist: bool) -> Result<Db, Failure> {
         let db = self.target.located()?;
         match &db {

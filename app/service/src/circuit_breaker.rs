@@ -78,7 +78,7 @@ impl Circuit {
         }
     }
 
-    /// The state after a probe whose caller was dropped: the next caller probes.
+    /// The state after the caller of a probe was dropped. In this state the next caller probes.
     #[must_use]
     pub(crate) fn abandoned(self) -> Self {
         match self {

@@ -1,7 +1,7 @@
 //! Events: what an account may see of the log.
 
-use petstore_domain::{AccountId, EventFilter, EventId, EventKinds};
-use petstore_ports::api::{EventListing, EventLookup, Events};
+use petstore_domain::{AccountId, EventFilter, EventId, EventKinds, Position};
+use petstore_ports::api::{EventInterest, EventListing, EventLookup, Events};
 use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder, Reply, StoreError};
 
 use crate::service::Service;
@@ -42,8 +42,12 @@ impl Events for Service {
         self.feed.end()
     }
 
-    fn log_changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        self.feed.changed(known)
+    fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd> {
+        self.feed.changed(known, interest.into())
+    }
+
+    fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position {
+        self.feed.quiet_until(known, interest.into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests under an idempotency key that are still running.
 //!
-//! A record in the store shows that a first request was *answered*; a reservation in the process, that it is still *running*.
-//! There are at most as many reservations as requests in flight.
+//! A record in the store shows that a first request was *answered*; a reservation in the process shows that the request
+//! is still *running*. There are at most as many reservations as requests in flight.
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;

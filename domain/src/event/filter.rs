@@ -37,6 +37,16 @@ impl EventKinds {
         named.0 != 0
     }
 
+    /// The kinds of these events; any kind if there are none.
+    pub fn of(happenings: &[Happening]) -> Self {
+        happenings.iter().fold(Self::ANY, |kinds, happening| kinds.or(Self(Self::bit(happening.kind()))))
+    }
+
+    /// One bit for each kind in the set: all of them if it stands for any.
+    pub const fn bits(self) -> u32 {
+        if self.0 == 0 { ALL_BITS } else { self.0 }
+    }
+
     /// Returns whether this kind is in the set, or the set stands for any.
     pub const fn admits(self, kind: EventKind) -> bool {
         self.0 == 0 || self.0 & Self::bit(kind) != 0
@@ -46,6 +56,9 @@ impl EventKinds {
         1 << kind as u32
     }
 }
+
+/// The bits of all kinds.
+const ALL_BITS: u32 = (1 << EventKind::ALL.len()) - 1;
 
 /// The events that a reader asks for and may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +87,51 @@ impl EventFilter {
     }
 }
 
+/// The kinds of some events, and the accounts that the private ones belong to: it decides which filters let one of them
+/// pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventSummary {
+    /// The bits of the kinds of all of the events.
+    bits: u32,
+    /// The bits of the kinds of the events that every account sees.
+    public: u32,
+    private: Vec<(EventKind, AccountId)>,
+}
+
+impl EventSummary {
+    /// Adds events.
+    pub fn add(&mut self, happenings: &[Happening]) {
+        for happening in happenings {
+            let kind = happening.kind();
+            self.bits |= EventKinds::bit(kind);
+            match happening.private_to() {
+                None => self.public |= EventKinds::bit(kind),
+                Some(owner) => self.private.push((kind, owner)),
+            }
+        }
+    }
+
+    /// Adds the events of another summary.
+    pub fn extend(&mut self, other: Self) {
+        self.bits |= other.bits;
+        self.public |= other.public;
+        self.private.extend(other.private);
+    }
+
+    /// One bit for each kind of the events, as in [`EventKinds::bits`].
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Returns whether at least one of the events passes.
+    pub fn has_one_for(&self, filter: &EventFilter) -> bool {
+        let may_see = |(kind, owner): &(EventKind, AccountId)| {
+            filter.kinds.admits(*kind) && filter.may_see(Some(*owner))
+        };
+        self.public & filter.kinds.bits() != 0 || self.private.iter().any(may_see)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +152,56 @@ mod tests {
         assert_eq!(admitted(&["key.*", "order.placed"]), ["order.placed", "key.banned", "key.unbanned"]);
         for unknown in ["", "order", "order.", ".*", "orders.*", "order.lost", "Order.placed", "**"] {
             assert!(!EventKinds::default().add_pattern(unknown), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn bits_of_any_kind_are_those_of_all_kinds() {
+        let mut all = EventKinds::default();
+        for kind in EventKind::ALL {
+            all.add(kind);
+        }
+        assert_eq!(EventKinds::ANY.bits(), all.bits());
+        assert_eq!(all.bits().count_ones(), 14);
+    }
+
+    #[test]
+    fn a_summary_has_an_event_for_the_filters_that_let_one_pass() {
+        let account = |number| AccountId::new(number).unwrap();
+        let ban = |owner| {
+            let label = crate::KeyLabel::parse("").unwrap();
+            let until = crate::Timestamp::EPOCH;
+            Happening::KeyBanned(crate::KeyBan { key: crate::KeyId::FIRST, account: owner, label, until })
+        };
+        let item = crate::InventoryItem {
+            pet_id: crate::PetId::FIRST,
+            quantity: 1,
+            status: crate::PetStatus::Available,
+        };
+        let stock = Happening::InventoryUpdated { item, previous: crate::ItemBefore::default() };
+        let happenings = [stock, ban(account(1)), ban(account(3))];
+        let kinds = ["*", "inventory.*", "key.banned", "key.unbanned", "order.*"].map(|pattern| {
+            let mut kinds = EventKinds::ANY;
+            assert!(kinds.add_pattern(pattern));
+            kinds
+        });
+        for taken in 0..1 << happenings.len() {
+            let some = happenings.iter().enumerate().filter(|(index, _)| taken >> index & 1 == 1);
+            let some: Vec<Happening> = some.map(|(_, happening)| happening.clone()).collect();
+            let mut summary = EventSummary::default();
+            for one in some.chunks(1) {
+                let mut later = EventSummary::default();
+                later.add(one);
+                summary.extend(later);
+            }
+            assert_eq!(summary.bits(), if some.is_empty() { 0 } else { EventKinds::of(&some).bits() });
+            for kinds in kinds.into_iter().chain([EventKinds::ANY]) {
+                for account in [None, Some(account(1)), Some(account(2))] {
+                    let filter = EventFilter { kinds, account };
+                    let passes = some.iter().any(|happening| filter.admits(happening));
+                    assert_eq!(summary.has_one_for(&filter), passes, "{some:?} {filter:?}");
+                }
+            }
         }
     }
 }

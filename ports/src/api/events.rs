@@ -1,6 +1,6 @@
 //! The events of the shop.
 
-use petstore_domain::{AccountId, Event, EventId, EventKinds, Position};
+use petstore_domain::{AccountId, Event, EventFilter, EventId, EventKinds, Position};
 
 use crate::{EventBounds, EventRead, LogEnd, PageOrder, Reply, StoreError};
 
@@ -20,6 +20,21 @@ pub struct EventListing {
     pub after: Option<Position>,
     /// The maximum number of events, at least 1.
     pub limit: usize,
+}
+
+/// The events that a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventInterest {
+    /// The account that reads: private events of other accounts do not pass.
+    pub account: AccountId,
+    /// The kinds that pass.
+    pub kinds: EventKinds,
+}
+
+impl From<EventInterest> for EventFilter {
+    fn from(interest: EventInterest) -> Self {
+        Self { kinds: interest.kinds, account: Some(interest.account) }
+    }
 }
 
 /// The result of looking up one event.
@@ -48,6 +63,11 @@ pub trait Events: Send + Sync {
     /// The end of the log. The call does not wait.
     fn log_end(&self) -> LogEnd;
 
-    /// Completes once the end of the log differs from `known`. See [`EventFeed::changed`](crate::EventFeed::changed).
-    fn log_changed(&self, known: LogEnd) -> Reply<LogEnd>;
+    /// Completes once an event of interest follows `known`, or the log has another epoch. See
+    /// [`EventFeed::changed`](crate::EventFeed::changed).
+    fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd>;
+
+    /// The position up to which no event of interest follows `known`. See
+    /// [`EventFeed::quiet_until`](crate::EventFeed::quiet_until).
+    fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position;
 }

@@ -110,8 +110,8 @@ pub enum Bug {
     ResetKeepsAnswers,
     /// Keeps windows, strikes and bans through a reset.
     ResetKeepsUsage,
-    /// Decides without a lock, adds the events, and validates after that: the events of a discarded decision stay in
-    /// the log.
+    /// Decides without a lock, adds the events, and validates the decision only then. So the events of a discarded
+    /// decision stay in the log.
     EventsOfDiscarded,
     /// Keeps only the first event of a decision.
     FirstEventOnly,
@@ -143,6 +143,10 @@ pub enum Bug {
     ResetKeepsEvents,
     /// Never wakes a reader that waits for events.
     FeedNeverWakes,
+    /// Wakes a reader only at events that every account sees.
+    FeedMissesPrivateEvents,
+    /// Returns the end of the log as the position up to which no event passes.
+    FeedSkipsToTheEnd,
     /// Does not wake a reader that waits for events when a reset begins a new epoch.
     FeedSleepsThroughResets,
 }

@@ -1,6 +1,8 @@
 //! The event log: a list of all events, and a channel that holds its end.
 
-use petstore_domain::{Changes, Event, EventId, Happening, Position, Timestamp};
+use std::sync::{Arc, PoisonError};
+
+use petstore_domain::{Changes, Event, EventFilter, EventId, Happening, Position, Timestamp};
 use petstore_ports::{
     EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, Reply,
     StoreError,
@@ -54,8 +56,8 @@ impl EventLog {
         self.extend_to(Position::START);
     }
 
-    /// Begins a new epoch as [`restart`](Self::restart) does, but with a new channel that waiting readers do not use:
-    /// see [`Bug::FeedSleepsThroughResets`].
+    /// Begins a new epoch as [`restart`](Self::restart) does, but with a new channel that waiting readers do not use.
+    /// This is the bug [`Bug::FeedSleepsThroughResets`].
     pub(super) fn restart_on_a_new_channel(&mut self, epoch: u64) {
         self.end = watch::Sender::new(LogEnd { epoch, last: Position::START });
         self.restart(epoch);
@@ -63,6 +65,16 @@ impl EventLog {
 
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// The position before the first event after `known` that passes.
+    fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
+        if known.epoch != self.epoch {
+            return known.last;
+        }
+        let mut later = self.events.iter().filter(|event| event.id.position > known.last);
+        let passing = later.find(|event| filter.admits(&event.happening));
+        passing.map_or(self.last, |event| event.id.position.before())
     }
 
     fn bounds(&self) -> EventBounds {
@@ -121,16 +133,30 @@ impl EventFeed for ReferenceStore {
         *self.lock().log.end.borrow()
     }
 
-    fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
+    fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd> {
+        let filter = self.bug.map_or(filter, |bug| bug.distort_wait(filter));
         let never_wakes = self.has(Bug::FeedNeverWakes);
         let mut end = self.lock().log.end.subscribe();
+        let state = Arc::clone(&self.state);
         Reply::later(async move {
-            let found = end.wait_for(|end| *end != known && !never_wakes).await.map(|end| *end);
-            match found {
-                Ok(end) => end,
-                // The channel closes with the store, so no event can come any more.
-                Err(_) => std::future::pending().await,
+            loop {
+                let quiet =
+                    state.lock().unwrap_or_else(PoisonError::into_inner).log.quiet_until(known, &filter);
+                let found = *end.borrow_and_update();
+                let is_over = found.epoch != known.epoch || quiet < found.last;
+                if is_over && !never_wakes {
+                    return found;
+                }
+                if end.changed().await.is_err() {
+                    // The channel closes with the store, so no event can come any more.
+                    return std::future::pending().await;
+                }
             }
         })
+    }
+
+    fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
+        let state = self.lock();
+        if self.has(Bug::FeedSkipsToTheEnd) { state.log.last } else { state.log.quiet_until(known, &filter) }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use petstore_domain::{Changes, EventFilter, Happening, IdempotencyId, Position, RecordRef, View};
+use petstore_domain::{
+    AccountId, Changes, EventFilter, Happening, ID_MAX, IdempotencyId, Position, RecordRef, View,
+};
 use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
 
 use super::planted_writes::pause;
@@ -51,6 +53,14 @@ impl Bug {
             },
             _ => query,
         }
+    }
+
+    /// Returns the filter of a reader that waits. If this bug concerns waking, the filter is changed.
+    pub(super) fn distort_wait(self, filter: EventFilter) -> EventFilter {
+        // No key of a test belongs to the account with the largest id.
+        let stranger = AccountId::new(ID_MAX).ok();
+        let account = if self == Self::FeedMissesPrivateEvents { stranger } else { filter.account };
+        EventFilter { account, ..filter }
     }
 
     /// Returns a page. If this bug concerns reading pages, the page is changed.

@@ -1,4 +1,4 @@
-//! Resets.
+//! Resets of the reference store.
 
 use std::sync::Arc;
 

@@ -71,7 +71,7 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
         _ if ANNOTATIONS.contains(&keyword) => false,
         "items" => before.is_null() != after.is_null(),
         "type" => before != after && !(before == "integer" && after == "number"),
-        // Other formats are not comparable: each admits values that the other does not.
+        // Other formats are not comparable, because each of the two formats admits values that the other does not.
         "format" => !after.is_null() && before != after && !(before == "int32" && after == "int64"),
         "pattern" | "not" => !after.is_null() && before != after,
         "nullable" => before == true && after != true,

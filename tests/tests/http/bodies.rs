@@ -118,8 +118,8 @@ fn a_refused_body_of_two_mebibytes_still_gets_its_answer_and_the_next_request_is
             let bytes = request(client, "POST", path, &[], &large);
             let (half, rest) = bytes.split_at(bytes.len() / 2);
             connection.send(half);
-            // The answer has been sent, but the client reads it only after it has sent everything. The server
-            // must not reset the connection meanwhile: a reset could discard the answer.
+            // The answer has been sent, but the client reads it only after it has sent everything. The server must not
+            // reset the connection meanwhile, because a reset could discard the answer.
             connection.socket().peek(&mut [0]).unwrap();
             for piece in rest.chunks(64 * 1024) {
                 connection.socket().write_all(piece).unwrap();

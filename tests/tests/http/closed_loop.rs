@@ -20,7 +20,7 @@ pub(crate) struct Loops<'l> {
     pub(crate) request: Vec<u8>,
     pub(crate) few: usize,
     pub(crate) crowd: usize,
-    /// Tells the crowd to leave.
+    /// Returns true once the crowd must leave.
     pub(crate) crowd_leaves: &'l dyn Fn() -> bool,
     /// Returns true once the server has seen the crowd leave.
     pub(crate) has_left: &'l dyn Fn() -> bool,

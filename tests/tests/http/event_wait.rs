@@ -115,6 +115,22 @@ fn it_ends_at_its_time_with_an_empty_page() {
 }
 
 #[test]
+fn a_wait_that_no_event_ends_moves_the_place_over_those_that_did_not_pass() {
+    let shop = Shop::open_as(one_at_a_time());
+    let (reader, stall) = (shop.client(PLENTY), Stall::open_in(shop));
+    let begin = end_of_log(&reader);
+    let mut waiting = Connection::open(reader.address);
+    let path = format!("/v1/events?after={begin}&type=order.*&wait=1");
+    waiting.send(&request(&reader, "GET", &path, &[], b""));
+    stall.pet_of(2);
+    let answer = answer_of(waiting);
+    assert_eq!((answer.json(), answer.link("next")), (json!([]), None));
+    let end = end_of_log(&reader);
+    assert_ne!(end, begin, "the pet has an event");
+    assert_eq!(last_event_id(&answer), end);
+}
+
+#[test]
 fn a_client_that_goes_away_frees_its_place() {
     let shop = Shop::open_as(one_at_a_time());
     let client = shop.client(PLENTY);

@@ -50,7 +50,7 @@ fn a_list_is_the_same_compressed_and_uncompressed() {
         }
         let head = stall.client.send("HEAD", path, &GZIP, None);
         assert_eq!(head.header("content-encoding"), Some("gzip"));
-        // The tag is weak: a tag from one coding matches in the other.
+        // The tag is weak, so a tag that came with one coding matches a representation in the other coding.
         let tag = packed.header("etag").unwrap();
         for codings in ["gzip", "identity"] {
             let headers = [("accept-encoding", codings), ("if-none-match", tag)];

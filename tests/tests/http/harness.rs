@@ -280,7 +280,8 @@ impl Connection {
         Self { stream: BufReader::new(stream) }
     }
 
-    /// Sends bytes. A connection that the server has closed is no error: its answer may still be readable.
+    /// Sends bytes. A connection that the server has closed is no error, because the server's answer may still be
+    /// readable.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }

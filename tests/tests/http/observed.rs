@@ -162,8 +162,8 @@ fn malformed_input_is_a_line_and_counted() {
         assert_eq!(connection.read_answer(false).map(|answer| answer.status), status, "{bytes}");
         assert!(connection.is_closed());
     }
-    // This client behaves like curl that speaks TLS and gets a plaintext answer: it closes without reading the answer,
-    // which resets the connection.
+    // This client behaves like curl when it speaks TLS and gets an answer in plain text. It closes without reading the
+    // answer, which resets the connection.
     let mut connection = Connection::open(shop.address());
     connection.send(b"\x16\x03\x01\x02 TLS, in the clear");
     connection.socket().peek(&mut [0]).unwrap();

@@ -209,8 +209,8 @@ impl Client {
         generator::request(op, secret, &self.world.observations.borrow(), &mut self.random)
     }
 
-    /// The secret for a request: mostly that of the newest key of the client's own account; sometimes an old one, one
-    /// of another account, an invalid one, or none.
+    /// The secret for a request. Mostly this is the secret of the newest key of the client's own account. Sometimes it
+    /// is an old secret, a secret of another account, an invalid one, or none.
     fn secret(&mut self) -> String {
         let keys = self.world.keys.borrow();
         match self.random.below(60) {

@@ -70,7 +70,7 @@ impl Pipe {
 }
 
 impl Wire {
-    /// The arrival time of a write at this moment.
+    /// The arrival time of bytes that are written now.
     fn arrival(&mut self, side: usize) -> Instant {
         let LinkConditions { latency, jitter, stall_once_in, .. } = self.conditions;
         let jitter = u32::try_from(jitter.as_micros()).unwrap_or(u32::MAX);

@@ -89,7 +89,7 @@ fn new_seeds_keep_every_guarantee() {
     let begun = Instant::now();
     let (mut seeds, mut simulated, mut answers) = (0, Duration::ZERO, 0);
     while begun.elapsed() < budget {
-        // The only use of the machine's randomness: the choice of the seed.
+        // The machine's randomness is used only here, to choose the seed.
         let outcome = check(RandomState::new().hash_one(seeds));
         seeds += 1;
         simulated += outcome.simulated;

@@ -1,4 +1,4 @@
-//! The petstore's driven ports, wrapped to report every call to the oracle without a change.
+//! The petstore's driven ports, in wrappers that report every call to the oracle and pass it on unchanged.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -113,7 +113,7 @@ impl Transition for WatchedTransition {
     }
 }
 
-/// Quotas that report every verdict.
+/// A port for the quotas that reports every verdict.
 pub(crate) struct WatchedQuotas {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn Quotas>,
@@ -141,7 +141,7 @@ impl Quotas for WatchedQuotas {
     }
 }
 
-/// Limits of addresses that report every verdict.
+/// A port for the limits of addresses that reports every verdict.
 pub(crate) struct WatchedAddresses {
     pub(crate) recorder: Recorder,
     pub(crate) inner: Arc<dyn AddressLimits>,

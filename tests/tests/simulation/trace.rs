@@ -22,7 +22,7 @@ impl Trace {
 
     pub(crate) fn note(&mut self, at: Duration, what: &str) {
         let line = format!("{:>10}.{:03} {what}", at.as_secs(), at.subsec_millis());
-        // FNV-1a: the digest is only compared for equality.
+        // FNV-1a is sufficient, because digests are only compared for equality.
         for byte in line.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }

@@ -88,8 +88,12 @@ impl Events for WatchedShop {
         self.inner.log_end()
     }
 
-    fn log_changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        self.inner.log_changed(known)
+    fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd> {
+        self.inner.log_changed(known, interest)
+    }
+
+    fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position {
+        self.inner.log_quiet_until(known, interest)
     }
 }
 

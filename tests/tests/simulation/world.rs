@@ -93,7 +93,7 @@ impl World {
         *self.process.borrow_mut() = Some(process);
     }
 
-    /// Ends the process as a power cut does: everything that is not on disk is lost.
+    /// Ends the process as a power cut does, so everything that is not on disk is lost.
     pub(crate) fn crash(&self) {
         self.ends.set(self.ends.get() + 1);
         let left = self.disk.borrow().after_power_cut();

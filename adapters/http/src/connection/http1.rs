@@ -5,12 +5,14 @@
 //! clock is read once at the end of a poll that made progress, and the timer is reset only when it fires or when a
 //! deadline is earlier than the timer. A request thus costs one read of the clock and no timer operation.
 
+mod detached_stream;
+
 use std::cell::Cell;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use hyper::StatusCode;
 use hyper::body::Incoming;
@@ -30,8 +32,10 @@ use crate::exchange::exchange;
 use crate::exchange::finish_response::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
+use crate::io::offered_stream::TakenStream;
 use crate::io::socket::{SendNow, Socket, Stream};
 use crate::thread::thread_state::ThreadState;
+use detached_stream::DetachedStream;
 
 /// Serves a stream without TLS to its end.
 pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, context: ConnectionContext) {
@@ -49,18 +53,7 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     let (serving, noted) = (Rc::clone(&thread), Rc::clone(&activity));
     let service =
         service_fn(move |request| exchange::<SECURE>(Rc::clone(&serving), Rc::clone(&noted), peer, request));
-    let http = http1::Builder::new()
-        // hyper writes head and body into one flat buffer, which is sent in one call. That is faster than a vectored
-        // write.
-        .writev(false)
-        .max_buf_size(READ_BUFFER_MAX)
-        // A client that has shut down its writing side may still wait for its answer. [`ReceiveFilter`] ends the
-        // connection if the answer takes long.
-        .half_close(true)
-        // `Connection` enforces all deadlines.
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
-    match Connection::new(http, activity, deadlines, StopSignal::new(&drain)).serve().await {
+    match Connection::new(stream, service, activity, deadlines, StopSignal::new(&drain)).serve().await {
         Some((_, Ended::Unreadable(status))) => {
             note_unread(&thread, peer, status, &RequestId::Made(thread.next_request_id()));
         }
@@ -75,6 +68,25 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
     }
 }
 
+/// Starts hyper's state machine on a stream.
+fn hyper_on<T: Stream, S>(stream: FilteredStream<ReceiveFilter, T>, service: S) -> HyperConnection<T, S>
+where
+    S: HttpService<Incoming, ResBody = ResponseBody>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    http1::Builder::new()
+        // hyper writes head and body into one flat buffer, which is sent in one call. That is faster than a vectored
+        // write.
+        .writev(false)
+        .max_buf_size(READ_BUFFER_MAX)
+        // A client that has shut down its writing side may still wait for its answer. [`ReceiveFilter`] ends the
+        // connection if the answer takes long.
+        .half_close(true)
+        // `Connection` enforces all deadlines.
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
 /// Records that bytes of a request have arrived. The filter is above TLS, because TLS messages such as key updates and
 /// tickets do not begin a request.
 ///
@@ -82,30 +94,46 @@ pub(crate) async fn serve_http1<T: Stream, const SECURE: bool>(stream: T, contex
 /// half-closed connections, because it reads only between requests.
 struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first byte of the next request, if it was read by the check whether the client has closed its side.
-    ahead: Option<u8>,
+    /// The first bytes of the next request, if the check whether the client has closed its side read them, or hyper did
+    /// before a stream.
+    ahead: Vec<u8>,
 }
 
 impl ReceiveFilter {
     fn new(activity: &Rc<Activity>) -> Self {
-        Self { activity: Rc::clone(activity), ahead: None }
+        Self { activity: Rc::clone(activity), ahead: Vec::new() }
     }
 
     /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side.
     #[cold]
     fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        if self.ahead.is_some() {
+        if !self.ahead.is_empty() {
             return false;
         }
         let mut space = [0; 1];
         let mut buffer = ReadBuf::new(&mut space);
         match Pin::new(stream).poll_read(context, &mut buffer) {
             Poll::Ready(Ok(())) => {
-                self.ahead = buffer.filled().first().copied();
-                self.ahead.is_none()
+                self.ahead.extend_from_slice(buffer.filled());
+                self.ahead.is_empty()
             }
             Poll::Ready(Err(_)) => true,
             Poll::Pending => false,
+        }
+    }
+
+    /// Takes back bytes that hyper has read and not used.
+    fn unread(&mut self, bytes: &[u8]) {
+        self.ahead.splice(..0, bytes.iter().copied());
+    }
+
+    #[cold]
+    fn read_ahead(&mut self, buffer: &mut ReadBuf<'_>) {
+        let taken = buffer.remaining().min(self.ahead.len());
+        buffer.put_slice(&self.ahead[..taken]);
+        self.ahead.drain(..taken);
+        if self.ahead.is_empty() {
+            self.ahead = Vec::new();
         }
     }
 }
@@ -118,10 +146,8 @@ impl ReadFilter for ReceiveFilter {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if buffer.remaining() > 0
-            && let Some(byte) = self.ahead.take()
-        {
-            buffer.put_slice(&[byte]);
+        if buffer.remaining() > 0 && !self.ahead.is_empty() {
+            self.read_ahead(buffer);
             self.activity.received();
             return Poll::Ready(Ok(()));
         }
@@ -130,6 +156,12 @@ impl ReadFilter for ReceiveFilter {
             self.activity.received();
         }
         poll
+    }
+
+    #[inline]
+    fn wrote(&mut self, bytes: usize, poll: &Poll<io::Result<usize>>) {
+        // hyper's buffer is flat: each write offers all of it.
+        self.activity.set_drained(matches!(poll, Poll::Ready(Ok(written)) if *written == bytes));
     }
 
     #[inline]
@@ -218,9 +250,22 @@ impl Ended {
     }
 }
 
+type HyperConnection<T, S> = http1::Connection<TokioIo<FilteredStream<ReceiveFilter, T>>, S>;
+
+/// The code that writes to the connection.
+#[expect(clippy::large_enum_variant, reason = "nearly all connections have the large one")]
+enum Server<T: Stream, S: HttpService<Incoming>> {
+    /// hyper reads requests and writes answers.
+    Hyper(HyperConnection<T, S>),
+    /// A stream is being written. hyper goes on after it with this service.
+    Streaming(DetachedStream<FilteredStream<ReceiveFilter, T>>, S),
+    /// Between the two.
+    Changing,
+}
+
 /// A connection and its deadlines.
 struct Connection<T: Stream, S: HttpService<Incoming>> {
-    http: http1::Connection<TokioIo<T>, S>,
+    server: Server<T, S>,
     activity: Rc<Activity>,
     deadlines: Deadlines,
     timer: DeadlineTimer,
@@ -272,14 +317,15 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn new(
-        http: http1::Connection<TokioIo<T>, S>,
+        stream: FilteredStream<ReceiveFilter, T>,
+        service: S,
         activity: Rc<Activity>,
         deadlines: Deadlines,
         stop: StopSignal,
     ) -> Self {
         let now = Instant::now();
         Self {
-            http,
+            server: Server::Hyper(hyper_on(stream, service)),
             phase: TimedValue { value: activity.phase(), since: now },
             stall: TimedValue { value: activity.stall(), since: now },
             activity,
@@ -291,14 +337,68 @@ where
     }
 
     /// Serves the connection to its end. If it did not end normally, returns the stream and the reason.
-    async fn serve(mut self) -> Option<(T, Ended)> {
+    async fn serve(mut self) -> Option<(FilteredStream<ReceiveFilter, T>, Ended)> {
         let ended = std::future::poll_fn(|context| self.poll(context)).await;
         if matches!(ended, Ended::Orderly) {
             return None;
         }
         // Header lines that wait for an earlier answer must not be sent before the answer that is written now.
         self.activity.raw_headers.hand_over();
-        Some((self.http.into_parts().io.into_inner(), ended))
+        let stream = match self.server {
+            Server::Hyper(http) => http.into_parts().io.into_inner(),
+            Server::Streaming(detached, _) => detached.stream,
+            Server::Changing => return None,
+        };
+        Some((stream, ended))
+    }
+
+    /// Lets hyper, or the stream in its place, go on.
+    fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+        loop {
+            let is_last = self.draining != Draining::No;
+            match &mut self.server {
+                Server::Hyper(http) => {
+                    if let Poll::Ready(result) = Pin::new(http).poll(context) {
+                        return Poll::Ready(Ended::by_hyper(result));
+                    }
+                    if self.activity.phase().0 != Phase::Streaming {
+                        return Poll::Pending;
+                    }
+                    let Some(source) = self.activity.take_offered_stream() else { return Poll::Pending };
+                    self.detach(source);
+                }
+                Server::Streaming(detached, _) => {
+                    if ready!(detached.poll(context, is_last)).is_err() {
+                        // The client is gone, or the stream was cut.
+                        return Poll::Ready(Ended::Orderly);
+                    }
+                    if is_last || detached.closes() {
+                        return Poll::Ready(Ended::Orderly);
+                    }
+                    self.reattach();
+                }
+                Server::Changing => return Poll::Ready(Ended::Orderly),
+            }
+        }
+    }
+
+    /// Frees hyper for the time of a stream. It has written the head and the chunks so far.
+    #[cold]
+    fn detach(&mut self, source: TakenStream) {
+        if let Server::Hyper(http) = std::mem::replace(&mut self.server, Server::Changing) {
+            let parts = http.into_parts();
+            let mut stream = parts.io.into_inner();
+            stream.filter.unread(&parts.read_buf);
+            self.server = Server::Streaming(DetachedStream::new(stream, source), parts.service);
+        }
+    }
+
+    /// Lets hyper read the next request after a stream.
+    #[cold]
+    fn reattach(&mut self) {
+        if let Server::Streaming(detached, service) = std::mem::replace(&mut self.server, Server::Changing) {
+            self.server = Server::Hyper(hyper_on(detached.into_stream(), service));
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
@@ -306,8 +406,8 @@ where
             self.draining = Draining::Since(Instant::now());
             self.activity.stop_streams();
         }
-        if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
-            return Poll::Ready(Ended::by_hyper(result));
+        if let Poll::Ready(ended) = self.poll_server(context) {
+            return Poll::Ready(ended);
         }
         let now = LazyNow(Cell::new(self.activity.take_ended()));
         self.phase.update(self.activity.phase(), || now.get());
@@ -336,9 +436,12 @@ where
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
                 }
-                Pin::new(&mut self.http).graceful_shutdown();
-                if let Poll::Ready(result) = Pin::new(&mut self.http).poll(context) {
-                    return Poll::Ready(Ended::by_hyper(result));
+                // A stream is the last answer once the connection drains.
+                if let Server::Hyper(http) = &mut self.server {
+                    Pin::new(http).graceful_shutdown();
+                }
+                if let Poll::Ready(ended) = self.poll_server(context) {
+                    return Poll::Ready(ended);
                 }
             }
         }

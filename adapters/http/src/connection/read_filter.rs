@@ -18,6 +18,10 @@ pub(crate) trait ReadFilter: Unpin + 'static {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
 
+    /// Observes a write of this many bytes.
+    #[inline]
+    fn wrote(&mut self, _bytes: usize, _poll: &Poll<io::Result<usize>>) {}
+
     /// Returns `true` if the filter has found that the client is gone. A filter that does not check for this returns
     /// `false`.
     #[inline]
@@ -52,7 +56,9 @@ impl<R: ReadFilter, T: Stream> AsyncWrite for FilteredStream<R, T> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.filter.wrote(bytes.len(), &poll);
+        poll
     }
 
     #[inline]

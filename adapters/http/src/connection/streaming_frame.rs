@@ -18,7 +18,7 @@ use crate::base::drain::Drain;
 use crate::base::settings::Deadlines;
 use crate::exchange::response_body::STREAM_END_TIME;
 use crate::io::activity::{Activity, Phase};
-use crate::response::body::{Body, CHUNK_MAX, Source, StreamBody, StreamPlaces};
+use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPlaces};
 
 /// A source that sends the chunks of a test.
 #[derive(Clone, Default)]
@@ -52,9 +52,9 @@ impl ScriptedSource {
         state.task.take().into_iter().for_each(Waker::wake);
     }
 
-    pub(super) fn body(&self) -> Body {
+    pub(super) fn body(&self, framing: Framing) -> Body {
         let place = StreamPlaces::default().take(AccountId::FIRST, 1, 1).unwrap();
-        Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), place }))
+        Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), framing, place }))
     }
 
     /// The number of chunks that were not polled yet.

@@ -1,5 +1,7 @@
 //! The body that hyper sends: the bytes of a response, or its stream within the bounds of a streaming response.
 
+use std::cell::RefCell;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -9,7 +11,8 @@ use hyper::body::{Body as HyperBody, Frame, SizeHint};
 use tokio::time::{Duration, Sleep, sleep};
 
 use crate::io::activity::{Activity, Streaming};
-use crate::response::body::{Body, CHUNK_MAX, StreamBody};
+use crate::io::offered_stream::{ChunkStream, OfferedStream};
+use crate::response::body::{Body, CHUNK_MAX, Framing, StreamBody};
 
 /// Time for a source to produce its last chunk after the server begins to stop. It only has to write a few bytes.
 pub(crate) const STREAM_END_TIME: Duration = Duration::from_secs(1);
@@ -23,7 +26,7 @@ pub(crate) struct StreamCut;
 pub(crate) enum ResponseBody {
     /// The bytes; `None` after they were taken, or if the body is empty.
     Whole(Option<Bytes>),
-    Stream(Box<OpenStream>),
+    Stream(Rc<RefCell<OpenStream>>),
 }
 
 /// A stream that is being sent.
@@ -34,18 +37,20 @@ pub(crate) struct OpenStream {
     /// Starts when the server begins to stop.
     end_timer: Option<Pin<Box<Sleep>>>,
     is_over: bool,
+    is_offered: bool,
 }
 
 impl ResponseBody {
     pub(crate) fn new(body: Body, activity: &Rc<Activity>) -> Self {
         match body {
             Body::Whole(bytes) => Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
-            Body::Stream(body) => Self::Stream(Box::new(OpenStream {
+            Body::Stream(body) => Self::Stream(Rc::new(RefCell::new(OpenStream {
                 body: *body,
                 streaming: Streaming::begin(activity),
                 end_timer: None,
                 is_over: false,
-            })),
+                is_offered: false,
+            }))),
         }
     }
 }
@@ -80,6 +85,23 @@ impl OpenStream {
     }
 }
 
+impl ChunkStream for OpenStream {
+    fn poll_next_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        self.poll_chunk(context).map(|chunk| chunk.map(|chunk| chunk.map_err(io::Error::other)))
+    }
+}
+
+/// Offers a stream to its connection. hyper has written the head when it polls the body.
+#[cold]
+fn offer(stream: &Rc<RefCell<OpenStream>>) {
+    let mut open = stream.borrow_mut();
+    open.is_offered = true;
+    if let Framing::Chunked { closes } = open.body.framing {
+        let chunks = Rc::downgrade(stream);
+        open.streaming.activity().offer_stream(OfferedStream { chunks, closes });
+    }
+}
+
 impl HyperBody for ResponseBody {
     type Data = Bytes;
     type Error = StreamCut;
@@ -90,14 +112,24 @@ impl HyperBody for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, StreamCut>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(stream) => stream.poll_chunk(context).map(|chunk| Some(chunk?.map(Frame::data))),
+            Self::Stream(stream) => {
+                if !stream.borrow().is_offered {
+                    offer(stream);
+                }
+                let poll = stream.borrow_mut().poll_chunk(context);
+                if poll.is_ready() {
+                    // hyper buffers the chunk, and writes it later.
+                    stream.borrow().streaming.activity().set_drained(false);
+                }
+                poll.map(|chunk| Some(chunk?.map(Frame::data)))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Stream(stream) => stream.is_over,
+            Self::Stream(stream) => stream.borrow().is_over,
         }
     }
 

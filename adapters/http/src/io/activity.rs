@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::Instant;
 
+use crate::io::offered_stream::{OfferedStream, TakenStream};
 use crate::io::raw_headers::RawHeaders;
 
 /// The phase of a connection.
@@ -46,6 +47,10 @@ pub(crate) struct Activity {
     /// connection has several.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
+    /// The stream that the connection may take over from hyper. Used with HTTP/1.1 only.
+    offered: RefCell<Option<OfferedStream>>,
+    /// hyper has handed over all bytes that it had buffered. Kept with HTTP/1.1 only.
+    is_drained: Cell<bool>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
     /// The number of finished answers that were not passed to h2 yet, and their bytes. Used with HTTP/2 only.
@@ -66,6 +71,8 @@ impl Activity {
             waits: Cell::new(0),
             stopping: Cell::new(false),
             stream_tasks: RefCell::default(),
+            offered: RefCell::default(),
+            is_drained: Cell::new(false),
             stalled: Cell::new(false),
             writes: Cell::new(0),
             pending: Cell::default(),
@@ -113,6 +120,26 @@ impl Activity {
     /// Returns `true` while an answer takes long. Such an answer must end if the client is gone.
     pub(crate) fn needs_client(&self) -> bool {
         self.streams.get() > 0 || self.waits.get() > 0
+    }
+
+    /// Offers a streaming response, the head of which hyper has written to its buffer.
+    pub(crate) fn offer_stream(&self, stream: OfferedStream) {
+        *self.offered.borrow_mut() = Some(stream);
+        // The write that empties hyper's buffer follows.
+        self.is_drained.set(false);
+    }
+
+    /// Records whether hyper's last write has emptied its buffer.
+    pub(crate) fn set_drained(&self, is_drained: bool) {
+        self.is_drained.set(is_drained);
+    }
+
+    /// Takes over the offered stream, if hyper has nothing more to write than its next chunks.
+    pub(crate) fn take_offered_stream(&self) -> Option<TakenStream> {
+        if self.phase.get() != Phase::Streaming || !self.is_drained.get() {
+            return None;
+        }
+        self.offered.borrow_mut().take()?.take()
     }
 
     /// Tells the sources of all streams that the server is stopping.
@@ -188,6 +215,11 @@ impl Streaming {
         });
         tasks[place] = StreamTask::Taken;
         Self { activity: Rc::clone(activity), place }
+    }
+
+    /// The activity of its connection.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.

@@ -29,9 +29,19 @@ pub(crate) trait Source: 'static {
     fn poll_chunk(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<Option<Bytes>>;
 }
 
+/// The framing of a streaming body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// hyper frames it.
+    ByHyper,
+    /// HTTP/1.1's chunked coding: the connection may send the body without hyper. `closes`: the connection ends with it.
+    Chunked { closes: bool },
+}
+
 /// A streaming body with its permit.
 pub(crate) struct StreamBody {
     pub(crate) source: Box<dyn Source>,
+    pub(crate) framing: Framing,
     /// The permit, held until the stream ends.
     #[expect(dead_code, reason = "held until it is dropped")]
     pub(crate) place: StreamPlace,

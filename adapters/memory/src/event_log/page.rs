@@ -1,6 +1,6 @@
 //! A page of events: the positions that a query looks at, and the events that pass.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{Event, Position};
 use petstore_event_codec::{BodyError, read};
@@ -57,16 +57,20 @@ impl<'q> PageBuilder<'q> {
     }
 
     /// Adds the events of a body that pass and are in the span. Breaks off once the page is full.
-    pub(crate) fn add(&mut self, first: Position, body: &[u8]) -> Result<ControlFlow<()>, BodyError> {
+    pub(crate) fn add(
+        &mut self,
+        positions: RangeInclusive<Position>,
+        body: &[u8],
+    ) -> Result<ControlFlow<()>, BodyError> {
         match self.query.order {
-            PageOrder::Ascending => self.add_from_first(first, body)?,
-            PageOrder::Descending => self.add_from_last(first, body)?,
+            PageOrder::Ascending => self.add_from_first(positions, body)?,
+            PageOrder::Descending => self.add_from_last(positions, body)?,
         }
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn add_from_first(&mut self, first: Position, body: &[u8]) -> Result<(), BodyError> {
-        read(body, first, &self.query.filter, &mut |position, at, happening| {
+    fn add_from_first(&mut self, positions: RangeInclusive<Position>, body: &[u8]) -> Result<(), BodyError> {
+        read(body, positions, &self.query.filter, &mut |position, at, happening| {
             if position > self.span.last || self.is_full() {
                 return ControlFlow::Break(());
             }
@@ -77,9 +81,9 @@ impl<'q> PageBuilder<'q> {
         })
     }
 
-    fn add_from_last(&mut self, first: Position, body: &[u8]) -> Result<(), BodyError> {
+    fn add_from_last(&mut self, positions: RangeInclusive<Position>, body: &[u8]) -> Result<(), BodyError> {
         let mut of_body = Vec::new();
-        read(body, first, &self.query.filter, &mut |position, at, happening| {
+        read(body, positions, &self.query.filter, &mut |position, at, happening| {
             if position > self.span.last {
                 return ControlFlow::Break(());
             }

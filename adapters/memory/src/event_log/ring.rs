@@ -1,10 +1,10 @@
 //! The ring: chunks of events in the compact form, the oldest of which go first.
 
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use petstore_domain::{EventFilter, Position, Timestamp};
+use petstore_domain::{EventFilter, EventKind, Position, Timestamp};
 use petstore_event_codec::{FORMAT, read};
 use petstore_ports::{EventBounds, LogEnd, PageOrder};
 
@@ -23,12 +23,14 @@ pub(crate) struct Chunk {
     count: u32,
     oldest: Timestamp,
     latest: Timestamp,
+    /// The bits of the kinds of its events.
+    kinds: u32,
     bytes: Arc<[u8]>,
 }
 
 impl Chunk {
-    pub(crate) const fn first(&self) -> Position {
-        self.first
+    pub(crate) fn positions(&self) -> RangeInclusive<Position> {
+        self.first..=self.last()
     }
 
     /// The events as a body.
@@ -47,13 +49,14 @@ struct Open {
     count: u32,
     oldest: Timestamp,
     latest: Timestamp,
+    kinds: u32,
     bytes: Vec<u8>,
 }
 
 impl Open {
     fn to_chunk(&self) -> Chunk {
-        let Self { first, count, oldest, latest, ref bytes } = *self;
-        Chunk { first, count, oldest, latest, bytes: bytes.as_slice().into() }
+        let Self { first, count, oldest, latest, kinds, ref bytes } = *self;
+        Chunk { first, count, oldest, latest, kinds, bytes: bytes.as_slice().into() }
     }
 }
 
@@ -62,6 +65,8 @@ pub(crate) struct Ring {
     /// The position before the oldest event of the log.
     pruned: Position,
     last: Position,
+    /// For each kind, a position after which the log has no event of it.
+    last_of_kind: [Position; EventKind::ALL.len()],
     /// The position before the oldest event in the ring.
     held_after: Position,
     closed: VecDeque<Chunk>,
@@ -92,8 +97,19 @@ impl Ring {
 
     fn of(bounds: EventBounds, bytes_max: usize, journaled: Option<Journaled>) -> Self {
         let EventBounds { epoch, pruned, last, .. } = bounds;
-        let (closed, open) = (VecDeque::new(), None);
-        Self { epoch, pruned, last, held_after: last, closed, open, bytes: 0, bytes_max, journaled }
+        Self {
+            epoch,
+            pruned,
+            last,
+            // The kinds of earlier events are unknown.
+            last_of_kind: [last; _],
+            held_after: last,
+            closed: VecDeque::new(),
+            open: None,
+            bytes: 0,
+            bytes_max,
+            journaled,
+        }
     }
 
     pub(crate) fn restart(&mut self, epoch: u64) {
@@ -128,8 +144,8 @@ impl Ring {
         EventBounds { epoch: self.epoch, pruned: self.pruned, last: self.last, oldest_at }
     }
 
-    /// Adds events. They begin after the last one.
-    pub(crate) fn append(&mut self, events: Encoded<'_>) {
+    /// Adds events. They begin after the last one. `kinds`: the bits of their kinds. Returns the end of the log.
+    pub(crate) fn append(&mut self, events: Encoded<'_>, kinds: u32) -> LogEnd {
         let first = self.last.next();
         let Encoded { groups, count, latest } = events;
         let open = self.open.get_or_insert_with(|| Open {
@@ -137,13 +153,20 @@ impl Ring {
             count: 0,
             oldest: latest,
             latest,
+            kinds: 0,
             bytes: vec![FORMAT],
         });
         // The groups of one body follow those of another without a mark between them.
         open.bytes.extend_from_slice(groups);
         open.count += count;
         open.latest = open.latest.max(latest);
+        open.kinds |= kinds;
         self.last = behind(first, count).before();
+        for (index, last) in self.last_of_kind.iter_mut().enumerate() {
+            if kinds >> index & 1 == 1 {
+                *last = self.last;
+            }
+        }
         if let Some(journaled) = &mut self.journaled {
             journaled.oldest_at.get_or_insert(latest);
         }
@@ -154,6 +177,15 @@ impl Ring {
             self.closed.push_back(chunk);
             while self.bytes + CHUNK_BYTES > self.bytes_max && self.drop_oldest() {}
         }
+        self.end()
+    }
+
+    /// The position up to which no event after `known` passes the filter, as far as the ring knows that by the kinds.
+    pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
+        let bits = filter.kinds.bits();
+        let mut of_kinds = self.last_of_kind.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
+        let is_quiet = known.epoch == self.epoch && of_kinds.all(|(_, last)| *last <= known.last);
+        if is_quiet { self.last } else { known.last }
     }
 
     /// Drops events that are older, from the oldest on. Returns their number. For a log that no journal keeps.
@@ -173,12 +205,17 @@ impl Ring {
     /// Moves the begin of the log over the older events of the oldest chunk. Their memory is freed with the chunk.
     fn prune_oldest_chunk(&mut self, time: Timestamp) {
         let oldest = match self.closed.front_mut() {
-            Some(chunk) => Some((chunk.first, &*chunk.bytes, &mut chunk.oldest)),
-            None => self.open.as_mut().map(|open| (open.first, open.bytes.as_slice(), &mut open.oldest)),
+            Some(chunk) => Some((chunk.positions(), &*chunk.bytes, &mut chunk.oldest)),
+            None => self.open.as_mut().map(|open| {
+                let last = behind(open.first, open.count).before();
+                (open.first..=last, open.bytes.as_slice(), &mut open.oldest)
+            }),
         };
-        let Some((first, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else { return };
+        let Some((positions, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else {
+            return;
+        };
         // The ring wrote the bytes itself. What could not be read would stay.
-        let _ = read(bytes, first, &EventFilter::ALL, &mut |position, at, _| {
+        let _ = read(bytes, positions, &EventFilter::ALL, &mut |position, at, _| {
             if at >= time {
                 *oldest = at;
                 return ControlFlow::Break(());
@@ -208,15 +245,17 @@ impl Ring {
         is_begin_held.then_some(Span { after: self.held_after, ..span })
     }
 
-    /// The chunks with these positions, in order. The open one is copied.
-    pub(crate) fn chunks(&self, span: Span) -> Vec<Chunk> {
+    /// The chunks with these positions that have events of the filter's kinds, in order. The open one is copied.
+    pub(crate) fn chunks(&self, span: Span, filter: &EventFilter) -> Vec<Chunk> {
         if span.after >= span.last {
             return Vec::new();
         }
         let from = self.closed.partition_point(|chunk| chunk.last() <= span.after);
         let to = self.closed.partition_point(|chunk| chunk.first <= span.last);
-        let mut chunks: Vec<Chunk> = self.closed.range(from..to.max(from)).cloned().collect();
-        let open = self.open.as_ref().filter(|open| open.first <= span.last);
+        let kinds = filter.kinds.bits();
+        let closed = self.closed.range(from..to.max(from)).filter(|chunk| chunk.kinds & kinds != 0);
+        let mut chunks: Vec<Chunk> = closed.cloned().collect();
+        let open = self.open.as_ref().filter(|open| open.first <= span.last && open.kinds & kinds != 0);
         chunks.extend(open.map(Open::to_chunk));
         chunks
     }

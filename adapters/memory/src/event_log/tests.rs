@@ -3,8 +3,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use petstore_domain::{
-    EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, Pet, PetId, PetName, PetStatus,
-    Position,
+    AccountId, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, KeyBan, KeyId,
+    KeyLabel, Pet, PetId, PetName, PetStatus, Position,
 };
 use petstore_ports::EventPage;
 
@@ -33,11 +33,15 @@ fn at(number: u64) -> Timestamp {
 /// Adds events, each as a batch of its own; the content and the time of each is its position.
 fn append(log: &EventLog, positions: std::ops::RangeInclusive<u64>) {
     for number in positions {
-        let mut body = Body::new();
-        body.push(at(number), &[happening(number)]);
-        log.append_encoded(Encoded::of(&body, at(number)));
-        log.wake();
+        append_one(log, at(number), happening(number));
     }
+}
+
+fn append_one(log: &EventLog, at: Timestamp, happening: Happening) {
+    let mut body = Body::new();
+    body.push(at, std::slice::from_ref(&happening));
+    let appended = log.append_encoded(Encoded::of(&body, at), &[happening]);
+    log.wake(&appended);
 }
 
 fn position(number: u64) -> Position {
@@ -210,19 +214,30 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
     let mut batch = EncodedBatch::default();
     batch.encode(std::slice::from_ref(&without));
     assert_eq!(batch.as_batch(position(10)), None);
-    batch.encode(&[create(1), without, create(3)]);
+    let decided = [create(1), without, create(3)];
+    batch.encode(&decided);
     let kept = batch.as_batch(position(10)).unwrap();
     assert_eq!((kept.first, kept.last, kept.latest), (position(11), position(12), at(3)));
 
     let log = log_of(1 << 20);
     log.resume(EventBounds { last: position(10), ..EventBounds::new(7) });
-    batch.decisions().for_each(|decision| log.append_encoded(decision));
+    let mut appended = Appended::default();
+    for (decision, changes) in batch.decisions().zip(&decided) {
+        appended.extend(log.append_encoded(decision, changes.happenings()));
+    }
+    assert_eq!(appended.end, Some(LogEnd { epoch: 7, last: position(12) }));
+    assert!(appended.summary.has_one_for(&EventFilter::ALL));
     let of_ring = read(&log, &query(PageOrder::Ascending, Some(10), 10)).unwrap().events;
     let mut of_journal = Vec::new();
-    petstore_event_codec::read(kept.body, kept.first, &EventFilter::ALL, &mut |at, time, happening| {
-        of_journal.push((at, time, happening));
-        ControlFlow::Continue(())
-    })
+    petstore_event_codec::read(
+        kept.body,
+        kept.first..=kept.last,
+        &EventFilter::ALL,
+        &mut |at, time, happening| {
+            of_journal.push((at, time, happening));
+            ControlFlow::Continue(())
+        },
+    )
     .unwrap();
     let of_ring: Vec<_> =
         of_ring.into_iter().map(|event| (event.id.position, event.at, event.happening)).collect();
@@ -248,21 +263,131 @@ fn readers_that_wait_are_woken_by_an_event_and_by_a_new_life_and_leave_nothing_b
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
 
-    let mut gone = Box::pin(log.changed(log.end()));
+    let mut gone = Box::pin(log.changed(log.end(), EventFilter::ALL));
     assert!(gone.as_mut().poll(&mut context).is_pending());
     drop(gone);
     assert!(log.waiters_is_empty());
 
-    let mut waiting = Box::pin(log.changed(log.end()));
+    let mut waiting = Box::pin(log.changed(log.end(), EventFilter::ALL));
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     append(&log, 1..=1);
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     assert_eq!(waiting.as_mut().poll(&mut context), Poll::Ready(LogEnd { epoch: 7, last: position(1) }));
 
-    let mut waiting = Box::pin(log.changed(log.end()));
+    let mut waiting = Box::pin(log.changed(log.end(), EventFilter::ALL));
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     log.restart(8);
     assert_eq!(waiting.as_mut().poll(&mut context), Poll::Ready(LogEnd { epoch: 8, last: Position::START }));
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
+}
+
+fn filter_of(kind: EventKind, account: Option<u64>) -> EventFilter {
+    let mut kinds = EventKinds::ANY;
+    kinds.add(kind);
+    EventFilter { kinds, account: account.map(|number| AccountId::new(number).unwrap()) }
+}
+
+fn ban_of(account: u64) -> Happening {
+    let (label, until) = (KeyLabel::parse("").unwrap(), Timestamp::EPOCH);
+    Happening::KeyBanned(KeyBan {
+        key: KeyId::FIRST,
+        account: AccountId::new(account).unwrap(),
+        label,
+        until,
+    })
+}
+
+#[test]
+fn a_commit_wakes_only_the_readers_that_its_events_pass() {
+    let log = log_of(1 << 20);
+    let filters = [
+        filter_of(EventKind::PetDeleted, None),
+        filter_of(EventKind::KeyBanned, Some(1)),
+        filter_of(EventKind::KeyBanned, Some(2)),
+        EventFilter { account: AccountId::new(2).ok(), ..EventFilter::ALL },
+    ];
+    let mut readers: Vec<_> = filters
+        .map(|filter| {
+            let count = Arc::new(Count(AtomicUsize::new(0)));
+            let mut waiting = Box::pin(log.changed(log.end(), filter));
+            let waker = Waker::from(Arc::clone(&count));
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            (waiting, count)
+        })
+        .into();
+    let mut woken = || {
+        let poll = |(waiting, count): &mut (std::pin::Pin<Box<Changed>>, Arc<Count>)| {
+            let is_ready = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+            (count.0.load(Ordering::SeqCst), is_ready)
+        };
+        readers.iter_mut().map(poll).collect::<Vec<_>>()
+    };
+    append_one(&log, at(1), ban_of(1));
+    // A reader is polled with another waker afterwards, so that each is counted once.
+    assert_eq!(woken(), [(0, false), (1, true), (0, false), (0, false)]);
+    append(&log, 2..=9);
+    assert_eq!(woken(), [(0, false), (1, true), (0, false), (0, true)]);
+    append(&log, 10..=10);
+    assert_eq!(woken(), [(0, true), (1, true), (0, false), (0, true)]);
+    assert_eq!(log.end(), LogEnd { epoch: 7, last: position(10) });
+}
+
+#[test]
+fn a_reader_that_comes_late_does_not_wait_for_an_event_that_is_there() {
+    let log = log_of(1 << 20);
+    let begin = log.end();
+    append(&log, 1..=10);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut poll = |known, filter| Box::pin(log.changed(known, filter)).as_mut().poll(&mut context);
+    let deletions = filter_of(EventKind::PetDeleted, None);
+    assert_eq!(poll(begin, deletions), Poll::Ready(log.end()));
+    assert_eq!(poll(LogEnd { last: position(9), ..begin }, deletions), Poll::Ready(log.end()));
+    assert_eq!(poll(begin, filter_of(EventKind::OrderPlaced, None)), Poll::Pending);
+    let earlier_log = LogEnd { epoch: 6, last: position(10) };
+    assert_eq!(poll(earlier_log, filter_of(EventKind::OrderPlaced, None)), Poll::Ready(log.end()));
+    assert!(log.waiters_is_empty());
+}
+
+#[test]
+fn a_place_moves_over_kinds_that_do_not_pass_without_a_read() {
+    let log = log_of(1 << 20);
+    log.resume(EventBounds { last: position(5), ..EventBounds::new(7) });
+    let quiet = |after, filter: EventFilter| {
+        log.quiet_until(LogEnd { epoch: 7, last: position(after) }, &filter).get()
+    };
+    append(&log, 6..=29);
+    let (orders, deletions) =
+        (filter_of(EventKind::OrderPlaced, None), filter_of(EventKind::PetDeleted, None));
+    assert_eq!((quiet(5, orders), quiet(17, orders)), (29, 29));
+    // The kinds of the events before the start are unknown.
+    assert_eq!(quiet(4, orders), 4);
+    assert_eq!((quiet(5, deletions), quiet(19, deletions), quiet(20, deletions)), (5, 19, 29));
+    assert_eq!(quiet(20, EventFilter::ALL), 20);
+    let earlier_log = LogEnd { epoch: 6, last: position(7) };
+    assert_eq!(log.quiet_until(earlier_log, &orders), position(7));
+}
+
+#[test]
+fn a_page_decodes_only_chunks_with_kinds_that_pass() {
+    let log = log_of(1 << 20);
+    let stock = |number| {
+        let item = InventoryItem { pet_id: PetId::FIRST, quantity: number, status: PetStatus::Available };
+        Happening::InventoryUpdated { item, previous: ItemBefore::default() }
+    };
+    for number in 1..=5_000 {
+        append_one(&log, at(number), if number == 2_500 { ban_of(1) } else { stock(number) });
+    }
+    let ring = log.ring.lock();
+    let span = Span { after: Position::START, last: position(5_000) };
+    assert!(ring.chunks(span, &EventFilter::ALL).len() > 10);
+    assert_eq!(ring.chunks(span, &filter_of(EventKind::KeyBanned, Some(1))).len(), 1);
+    drop(ring);
+    let banned = EventQuery {
+        filter: filter_of(EventKind::KeyBanned, Some(1)),
+        ..query(PageOrder::Ascending, None, 10)
+    };
+    let page = read(&log, &banned).unwrap();
+    assert_eq!((page.events.len(), page.reached), (1, position(5_000)));
+    assert_eq!(page.events[0].id.position, position(2_500));
 }

@@ -2,23 +2,30 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use petstore_domain::Position;
+use petstore_domain::{EventFilter, EventSummary, Position};
 use petstore_ports::LogEnd;
+use slab::Slab;
 
 use super::EventLog;
 
-/// The end of the log and the wakers of those that wait for another one.
+/// The end of the log, and the readers that wait for another one.
 pub(super) struct Waiters {
     epoch: AtomicU64,
     last: AtomicU64,
-    /// `true` if there may be a waker: a writer looks at the list only then.
-    any: AtomicBool,
-    wakers: Mutex<Vec<(u64, Waker)>>,
-    next_ticket: AtomicU64,
+    /// The bits of the kinds that the waiting readers want: a writer of other kinds does not look at the list.
+    kinds: AtomicU32,
+    readers: Mutex<Slab<Reader>>,
+}
+
+/// A reader that waits, or has been woken and has not left yet.
+struct Reader {
+    filter: EventFilter,
+    /// `None` once it has been woken.
+    waker: Option<Waker>,
 }
 
 impl Waiters {
@@ -26,9 +33,8 @@ impl Waiters {
         Self {
             epoch: AtomicU64::new(end.epoch),
             last: AtomicU64::new(end.last.get()),
-            any: AtomicBool::new(false),
-            wakers: Mutex::new(Vec::new()),
-            next_ticket: AtomicU64::new(0),
+            kinds: AtomicU32::new(0),
+            readers: Mutex::new(Slab::new()),
         }
     }
 
@@ -40,53 +46,85 @@ impl Waiters {
         LogEnd { epoch, last }
     }
 
-    /// Sets the end of the log, and wakes all that wait. Of two writers that come here in another order than they wrote,
-    /// the later position wins.
-    pub(super) fn wake(&self, end: LogEnd) {
+    /// Sets the end of the log, and wakes the readers that wait for one of the events up to it.
+    pub(super) fn wake(&self, end: LogEnd, events: &EventSummary) {
+        self.set_end(end);
+        if self.kinds.load(Ordering::SeqCst) & events.bits() != 0 {
+            self.wake_if(|filter| events.has_one_for(filter));
+        }
+    }
+
+    /// Sets the end of the log, and wakes all readers.
+    pub(super) fn wake_all(&self, end: LogEnd) {
+        self.set_end(end);
+        self.wake_if(|_| true);
+    }
+
+    /// Of two writers that come here in another order than they wrote, the later position wins.
+    fn set_end(&self, end: LogEnd) {
         if self.epoch.swap(end.epoch, Ordering::SeqCst) == end.epoch {
             self.last.fetch_max(end.last.get(), Ordering::SeqCst);
         } else {
             self.last.store(end.last.get(), Ordering::SeqCst);
         }
-        if self.any.swap(false, Ordering::SeqCst) {
-            let wakers = std::mem::take(&mut *self.wakers.lock());
-            for (_, waker) in wakers {
-                waker.wake();
+    }
+
+    fn wake_if(&self, is_for: impl Fn(&EventFilter) -> bool) {
+        let mut woken = Vec::new();
+        let mut readers = self.readers.lock();
+        let mut kinds = 0;
+        for (_, reader) in readers.iter_mut().filter(|(_, reader)| reader.waker.is_some()) {
+            if is_for(&reader.filter) {
+                woken.extend(reader.waker.take());
+            } else {
+                kinds |= reader.filter.kinds.bits();
             }
+        }
+        self.kinds.store(kinds, Ordering::SeqCst);
+        drop(readers);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    fn register(&self, filter: EventFilter, waker: &Waker) -> usize {
+        let mut readers = self.readers.lock();
+        let place = readers.insert(Reader { filter, waker: Some(waker.clone()) });
+        self.kinds.fetch_or(filter.kinds.bits(), Ordering::SeqCst);
+        place
+    }
+
+    /// Returns `true` if the reader at this place has been woken. Otherwise this waker wakes it.
+    fn is_woken(&self, place: usize, waker: &Waker) -> bool {
+        match &mut self.readers.lock()[place].waker {
+            Some(known) => {
+                known.clone_from(waker);
+                false
+            }
+            None => true,
         }
     }
 
-    fn register(&self, ticket: u64, waker: &Waker) {
-        let mut wakers = self.wakers.lock();
-        match wakers.iter_mut().find(|(other, _)| *other == ticket) {
-            Some((_, known)) => known.clone_from(waker),
-            None => wakers.push((ticket, waker.clone())),
-        }
-        self.any.store(true, Ordering::SeqCst);
+    fn leave(&self, place: usize) {
+        self.readers.lock().remove(place);
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.wakers.lock().is_empty()
-    }
-
-    fn forget(&self, ticket: u64) {
-        self.wakers.lock().retain(|(other, _)| *other != ticket);
+        self.readers.lock().is_empty()
     }
 }
 
-/// Ready once the end of the log is another one than the one that is known.
+/// Ready once an event after the known end passes the filter, or the log has another epoch.
 pub(crate) struct Changed {
     log: Arc<EventLog>,
     known: LogEnd,
-    ticket: u64,
-    is_registered: bool,
+    filter: EventFilter,
+    /// The place in the list of readers.
+    place: Option<usize>,
 }
 
 impl Changed {
-    pub(super) fn new(log: Arc<EventLog>, known: LogEnd) -> Self {
-        let ticket = log.waiters.next_ticket.fetch_add(1, Ordering::Relaxed);
-        Self { log, known, ticket, is_registered: false }
+    pub(super) const fn new(log: Arc<EventLog>, known: LogEnd, filter: EventFilter) -> Self {
+        Self { log, known, filter, place: None }
     }
 }
 
@@ -94,22 +132,20 @@ impl Future for Changed {
     type Output = LogEnd;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LogEnd> {
-        let end = self.log.end();
-        if end != self.known {
-            return Poll::Ready(end);
+        if let Some(place) = self.place {
+            let is_woken = self.log.waiters.is_woken(place, context.waker());
+            return if is_woken { Poll::Ready(self.log.end()) } else { Poll::Pending };
         }
-        self.log.waiters.register(self.ticket, context.waker());
-        self.is_registered = true;
-        // The log may have grown between the look and the registration.
-        let end = self.log.end();
-        if end == self.known { Poll::Pending } else { Poll::Ready(end) }
+        self.place = Some(self.log.waiters.register(self.filter, context.waker()));
+        // The log may have grown before the registration.
+        self.log.end_beyond(self.known, &self.filter).map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 impl Drop for Changed {
     fn drop(&mut self) {
-        if self.is_registered {
-            self.log.waiters.forget(self.ticket);
+        if let Some(place) = self.place {
+            self.log.waiters.leave(place);
         }
     }
 }

@@ -43,7 +43,7 @@ impl Ends {
     pub(super) fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
         let mut receiver = self.known.subscribe();
         let end = receiver.borrow_and_update().end;
-        if end != known {
+        if goes_beyond(end, known) {
             return Reply::now(end);
         }
         self.nudged.notify_one();
@@ -54,7 +54,7 @@ impl Ends {
                     return known;
                 }
                 let end = receiver.borrow_and_update().end;
-                if end != known {
+                if goes_beyond(end, known) {
                     return end;
                 }
             }
@@ -75,4 +75,10 @@ impl Ends {
     pub(super) fn has_readers(&self) -> bool {
         self.known.receiver_count() > 0
     }
+}
+
+/// Returns whether a reader that knows one end has something to read. The end that this handle has seen may be older than one
+/// that the reader was given on another handle.
+fn goes_beyond(end: LogEnd, known: LogEnd) -> bool {
+    end.epoch != known.epoch || end.last > known.last
 }

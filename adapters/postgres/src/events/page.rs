@@ -141,7 +141,7 @@ impl<'q> Page<'q> {
         for batch in batches {
             let read = petstore_event_codec::read(
                 &batch.body,
-                batch.first,
+                batch.first..=batch.last,
                 &self.query.filter,
                 &mut |position, at, happening| {
                     if position > last || self.events.len() >= self.query.events_max {
@@ -171,7 +171,7 @@ impl<'q> Page<'q> {
         for batch in batches.iter().rev() {
             let read = petstore_event_codec::read(
                 &batch.body,
-                batch.first,
+                batch.first..=batch.last,
                 &self.query.filter,
                 &mut |position, at, happening| {
                     if position > last {

@@ -27,6 +27,10 @@ create table shop (
     is_sandbox boolean not null
 );
 
+-- Without rows: each transaction that changes the shop locks the table in row share mode before anything else, and an import or a
+-- reset locks it exclusively, so that it is alone.
+create table shop_lock ();
+
 create table categories (
     id          bigint primary key check (id between 1 and 9007199254740991),
     name        text   not null check (char_length(name) between 1 and 100),

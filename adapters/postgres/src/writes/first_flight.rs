@@ -22,7 +22,7 @@ pub(super) const FLIGHT_TIME: Duration = Duration::from_secs(2);
 
 type Statements<'s> = Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 's>>>;
 
-/// The start of a transaction, with its time limit for each lock.
+/// The start of a transaction, with its time limit for each lock. It waits while an import or a reset keeps writers out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begin {
     /// Of a batch.
@@ -34,8 +34,8 @@ pub(super) enum Begin {
 impl Begin {
     fn sql(self) -> &'static str {
         match self {
-            Self::Batch => "begin; set local lock_timeout = '500ms'",
-            Self::One => "begin; set local lock_timeout = '100ms'",
+            Self::Batch => "begin; set local lock_timeout = '500ms'; lock table shop_lock in row share mode",
+            Self::One => "begin; set local lock_timeout = '100ms'; lock table shop_lock in row share mode",
         }
     }
 }

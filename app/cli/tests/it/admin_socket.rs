@@ -110,9 +110,9 @@ fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
         return;
     }
     chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-    // The binary is copied, because other users may not read the build folder. A child process copies it: if this
-    // process did, a process that another test starts meanwhile could inherit the open descriptor, and a file that is
-    // open for writing cannot be run.
+    // The binary is copied, because other users may not read the build folder. A child process makes the copy, because
+    // a file that is open for writing cannot be run. If this process made the copy, a process that another test starts
+    // meanwhile could inherit the open descriptor.
     let program = site.folder.join("petstore");
     assert!(Command::new("cp").arg(BINARY).arg(&program).status().unwrap().success());
     fs::set_permissions(&site.folder, Permissions::from_mode(0o755)).unwrap();

@@ -314,7 +314,7 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-/// Returns the output of an ended process, to replace a pipe that is closed.
+/// Returns the output of an ended process. The test puts it in the place of the pipe that it closes.
 fn open_pipe() -> ChildStdout {
     let mut process = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     process.wait().unwrap();

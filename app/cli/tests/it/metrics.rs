@@ -70,8 +70,8 @@ fn log_lines_lost_on_a_full_disk_are_counted() {
     for _ in 0..10 {
         assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
     }
-    // The log is written asynchronously. All lines are lost: the ten lines of requests, the address of the reference
-    // page, and the line that the server serves.
+    // The log is written asynchronously. All lines are lost: the ten lines about requests, the line with the address of
+    // the reference page, and the line that reports that the server serves.
     let mut lost = || scrape(&mut client)["petstore_log_lines_dropped_total"];
     assert!((0..10_000).any(|_| lost() >= 12.0), "{}", lost());
 }

@@ -58,7 +58,7 @@ fn a_ready_server_knows_its_first_key() {
     }
     let mut site = Site::new("first-key");
     let key = site.new_key();
-    // Each sync is delayed. With `-D` the server is the child of this test, and strace attaches to it.
+    // Each sync is delayed. With `-D` the server is the child of this test, and strace attaches to the server.
     let server = Command::new("strace")
         .args(["-D", "-f", "-o", "/dev/null", "-e", "trace=fdatasync"])
         .args(["-e", "inject=fdatasync:delay_enter=300000"])
@@ -83,8 +83,8 @@ fn a_ready_server_knows_its_first_key() {
     assert_eq!((ready.status, found.status), (200, 200), "{} {}", ready.body, found.body);
 }
 
-/// Starts the server, and records these system calls of it from the beginning. With `-D` the server is the child of
-/// this test, and strace attaches to it.
+/// Starts the server, and records these system calls of the server from the beginning. With `-D` the server is the
+/// child of this test, and strace attaches to the server.
 fn start_watched(site: &mut Site, calls: &str) -> PathBuf {
     let log = site.folder.join("calls");
     let mut strace = Command::new("strace");

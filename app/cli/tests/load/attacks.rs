@@ -18,7 +18,7 @@ const P99_MAX: Duration = Duration::from_millis(100);
 const GROWTH_MAX_KIB: u64 = 64 * 1024;
 
 /// The number of requests in a round of probes, and the maximum number of rounds. One good round is enough, because a
-/// busy machine may spoil others: the test fails only if the server never serves well.
+/// busy machine may spoil other rounds. So the test fails only if no round is good.
 const PROBES: usize = 200;
 const ROUNDS: usize = 15;
 

@@ -129,7 +129,7 @@ pub(crate) fn connect(server: &ServerAddress) -> Result<Option<UnixStream>, Fail
             }
         }
         Err(error) => match error.kind() {
-            // InvalidInput: the path is too long for a socket, so no server listens there.
+            // The kind `InvalidInput` means that the path is too long for a socket, so no server listens there.
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::InvalidInput => {
                 Ok(None)
             }

@@ -179,7 +179,7 @@ impl AdminHandler {
         if let Ok(id) = KeyId::parse(&key.0) {
             return self.key_of(id).await?.ok_or_else(unknown);
         }
-        // An operator may paste the whole secret.
+        // An operator may paste the whole secret, so only the first characters are used.
         let prefix = key.0.get(..KeyPrefix::LEN).and_then(|text| KeyPrefix::parse(text).ok());
         let prefix = prefix.ok_or_else(unknown)?;
         let (mut after, mut found) = (None, None);
@@ -198,7 +198,7 @@ impl AdminHandler {
     }
 }
 
-/// The part of an unknown key that may be shown: the text may be a secret.
+/// The part of an unknown key that may be shown. The rest is left out, because the text may be a secret.
 fn shown(key: &str) -> String {
     key.chars().take(KeyPrefix::LEN).collect()
 }

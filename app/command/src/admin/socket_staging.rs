@@ -35,7 +35,7 @@ pub(super) fn clear(path: &Path) {
 }
 
 /// Returns whether an entry is a staging folder that a dead process of this user has left for the same socket. A
-/// symbolic link is not.
+/// symbolic link never counts as one.
 fn is_left(entry: &Path, path: &Path) -> bool {
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
     process_of(entry, path).is_some_and(|process| !Path::new("/proc").join(process).exists())

@@ -132,8 +132,8 @@ impl BulkTransfers {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
-        // The time limit for blocked writes applies to a store in memory only: a store with a lost file accepts no
-        // writes, so an export from memory delays none.
+        // The time limit for blocked writes applies only to a store without a file or database. A store whose file was
+        // lost accepts no writes, so an export from its memory delays none.
         let blocks = self.backend.file().is_none() && self.backend.export_blocks_writes();
         let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });

@@ -73,12 +73,13 @@ fn read(
     let mut found = Vec::new();
     let mut fault = None;
     let bounds = log.read(&range, &mut |batch| {
-        let decoded = codec::read(batch.body, batch.first, filter, &mut |position, at, happening| {
-            if position > after && position <= last {
-                found.push((position, at, happening));
-            }
-            ControlFlow::Continue(())
-        });
+        let decoded =
+            codec::read(batch.body, batch.first..=batch.last, filter, &mut |position, at, happening| {
+                if position > after && position <= last {
+                    found.push((position, at, happening));
+                }
+                ControlFlow::Continue(())
+            });
         match decoded {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

@@ -62,7 +62,7 @@ fn check(lines: &[u8]) {
         }
         Err(ImportFailure::InDoubt(why)) => panic!("memory is never in doubt: {why}"),
         Err(ImportFailure::Nothing(why)) => {
-            // The import is all or nothing, and its message contains no control character.
+            // The failed import has added nothing, and its message contains no control character.
             assert_eq!(exported(&store), b"");
             assert!(why.starts_with("line ") && !why.contains(char::is_control), "{why:?}");
             assert!(why.chars().count() < 300, "{why}");

@@ -29,8 +29,8 @@ pub(crate) const END_LINE: &[u8] = b"\n";
 pub(crate) enum End {
     /// The end of the input.
     OfInput,
-    /// [`END_LINE`]. A peer may disconnect at any time, so the end of the input does not prove that the shop is
-    /// complete.
+    /// The line [`END_LINE`]. A peer that sends lines may disconnect at any time, so the end of the input does not
+    /// prove that the shop is complete.
     EndLine,
 }
 

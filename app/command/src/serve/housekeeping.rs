@@ -56,7 +56,7 @@ fn intervals() -> tokio::time::Interval {
     ticks
 }
 
-/// Stores usage and drops expired records. After a failure it tries both again. `watch_store` logs the failure.
+/// Stores usage and drops expired records in intervals, also after a failure. `watch_store` logs the failure.
 pub(super) async fn run_housekeeping(backend: Arc<Backend>, clock: Arc<dyn Clock>) {
     let mut ticks = intervals();
     loop {

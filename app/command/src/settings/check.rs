@@ -38,8 +38,8 @@ impl ServeArgs {
         self.check_sandbox(named)
     }
 
-    /// Refuses a sandbox on an address that other machines reach, unless that is permitted: every client can empty the
-    /// store.
+    /// Refuses a sandbox on an address that other machines reach, unless that is permitted, because every client can
+    /// empty the store of a sandbox.
     fn check_sandbox(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
         let listeners = [("listen", Some(self.listen)), ("ops-listen", self.ops_listen)];
         let open = listeners.into_iter().find_map(|(key, address)| {

@@ -74,8 +74,8 @@ impl SettingsFile {
         Ok(Self { path: path.to_owned(), entries })
     }
 
-    /// Returns the entry of a setting; none if the file has none, or an entry with an empty text, which counts as not
-    /// set.
+    /// Returns the entry of a setting; none if the file has none, or has an entry with an empty text, which counts as
+    /// not set.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key && !entry.is_unset())
     }

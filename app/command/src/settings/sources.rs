@@ -202,8 +202,8 @@ fn config(matches: &ArgMatches) -> Option<PathBuf> {
     innermost(matches).get_one::<PathBuf>(CONFIG).cloned()
 }
 
-/// Returns the value of a variable. An empty one counts as not set: a compose file passes `NAME=` for each variable
-/// that the host does not define.
+/// Returns the value of a variable. An empty value counts as not set, because a compose file passes `NAME=` for each
+/// variable that the host does not define.
 pub(crate) fn value_of(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|value| !value.is_empty())
 }

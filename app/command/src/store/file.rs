@@ -79,22 +79,22 @@ pub(super) fn open_file(
 const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
     one, or rename them with the version that wrote the file";
 
-/// The advice for a damaged file: its log may belong to another file.
+/// The advice for a damaged file, whose log may belong to another file.
 const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
     file, and restore it again";
 
-/// The advice for a damaged log: all options but the first lose acknowledged changes.
+/// The advice for a damaged log. All its suggestions except the first lose acknowledged changes.
 pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
     a server once with --drop-damaged-wal, which drops those changes";
 
-/// The advice for a file that cannot be read now: the log may be sound, and removing it would lose changes.
+/// The advice for a file that cannot be read now. Its log may be sound, and removing that log would lose changes.
 const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
 
 /// The advice for a file or folder that is not writable.
 const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
     file with --db, or use --db memory, which stores nothing";
 
-/// The advice if the folder of a data file is missing: a start creates the file, but not its folder.
+/// The advice if the folder of a data file is missing, because a start creates the file but not its folder.
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
 /// The message if the path of a data file is a folder. It suggests the file in that folder.

@@ -61,9 +61,9 @@ pub(crate) fn connect(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway: that is issued
-/// for the public name and not for this address, and the file may already hold a renewed certificate that the server
-/// has not loaded.
+/// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway, because the
+/// certificate is issued for the public name and not for this address. The file may also hold a renewed certificate
+/// that the server has not loaded yet.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -92,7 +92,7 @@ impl EventFeed for HungStore {
         LogEnd { epoch: 0, last: Position::START }
     }
 
-    fn changed(&self, _known: LogEnd) -> Reply<LogEnd> {
+    fn changed(&self, _known: LogEnd, _filter: EventFilter) -> Reply<LogEnd> {
         Reply::later(std::future::pending())
     }
 }

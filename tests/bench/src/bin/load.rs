@@ -266,7 +266,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         asked: Cell::new(0),
         refused: Cell::new(0),
         bytes: Cell::new(0),
-        // A constant seed: the same requests in every run.
+        // The seed is constant, so that every run has the same requests.
         random: Cell::new(0x1234_5678_9ABC_DEF1),
         times: RefCell::default(),
     });

@@ -103,8 +103,8 @@ fn send_parameter(
 ) {
     let Parameter { name, place, schema, .. } = parameter;
     let text = if *place == "header" { written(value).replace(DELETE, QUOTE) } else { written(value) };
-    // A value of another type may be valid once it is written as text: every number is also a text. Null cannot be
-    // written.
+    // A value of another type may be valid once it is written as text, because every number is also a text. Null cannot
+    // be written as text.
     let is_list = schema["type"] == "array";
     let fits = !is_list && schema::faults_of_text(schema, &text).is_empty();
     if fits || value.is_null() {

@@ -22,7 +22,7 @@ pub(super) struct Parser {
     pub(super) last_id: String,
     /// The reconnection time, if the stream set it.
     pub(super) retry: Option<u64>,
-    /// Comments so far.
+    /// The number of comments so far.
     pub(super) comments: usize,
 }
 

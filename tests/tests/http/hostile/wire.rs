@@ -46,7 +46,7 @@ pub(super) fn send(case: &Case, delivery: Delivery, address: SocketAddr) -> Seen
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(HUNG)).unwrap();
     stream.set_write_timeout(Some(HUNG)).unwrap();
-    // A connection that the server has closed is no error: its answer can still be read.
+    // A connection that the server has closed is no error, because the server's answer can still be read.
     match delivery {
         Delivery::Whole | Delivery::HalfClosed => drop(stream.write_all(&case.bytes)),
         Delivery::ByteByByte => drop(case.bytes.iter().try_for_each(|byte| stream.write_all(&[*byte]))),

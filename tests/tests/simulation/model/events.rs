@@ -9,7 +9,7 @@ use super::accounts::{Accounts, Ban};
 use super::shop::{Given, Shop};
 use crate::request::{Of, Op, date};
 
-/// The resources by kind and id, each as a GET of it answers. An inventory item has the id of its pet.
+/// The resources by kind and id, in the form in which a GET answers them. An inventory item has the id of its pet.
 pub(crate) type Tables = BTreeMap<(Of, u64), Value>;
 
 /// The kinds of resources, in the order in which their events follow each other after one commit.

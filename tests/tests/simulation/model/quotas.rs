@@ -64,7 +64,7 @@ pub(crate) struct Quotas {
     pub(crate) settings: QuotaSettings,
     pub(crate) windows: BTreeMap<u64, Windows>,
     in_flight: BTreeMap<u64, u32>,
-    /// For each key: the end of the window that refused it, and the number of refusals by that window.
+    /// For each key, the end of the window that refused its requests, and the number of refusals by that window.
     strikes: BTreeMap<u64, (i64, u32)>,
     /// For each key: the last ban that was decided, recorded or not.
     bans: BTreeMap<u64, Ban>,

@@ -12,6 +12,7 @@ use super::*;
 use crate::base::drain::Drain;
 use crate::connection::streaming_frame::{self as frame, ScriptedSource, ServedConnection, StreamClient};
 use crate::exchange::response_body::ResponseBody;
+use crate::response::body::Framing;
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: pets\r\n\r\n";
 
@@ -31,29 +32,7 @@ impl Http1Client {
 
 impl StreamClient for Http1Client {
     async fn open(source: &ScriptedSource, buffer: usize) -> (Self, ServedConnection) {
-        let (mut near, far) = duplex(buffer);
-        let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
-        let (recorded, source) = (Rc::clone(&activity), source.clone());
-        let service = service_fn(move |_| {
-            let (recorded, source) = (Rc::clone(&recorded), source.clone());
-            async move {
-                let answering = recorded.answering();
-                let response = Response::new(ResponseBody::new(source.body(), &recorded));
-                drop(answering);
-                Ok::<_, Infallible>(response)
-            }
-        });
-        let stream = StallRecorder { stream: far, activity: Rc::clone(&activity) };
-        let http = http1::Builder::new()
-            .max_buf_size(READ_BUFFER_MAX)
-            .serve_connection(TokioIo::new(stream), service);
-        let stop = StopSignal::new(&drain);
-        let connection = Connection::new(http, Rc::clone(&activity), Deadlines::DEFAULT, stop);
-        let task = spawn_local(async move {
-            connection.serve().await;
-        });
-        near.write_all(GET).await.unwrap();
-        (Self(near), ServedConnection { activity, drain, task })
+        open(source, buffer, Framing::Chunked { closes: false }, GET).await
     }
 
     async fn expect_chunk(&mut self, text: &str) {
@@ -72,6 +51,47 @@ impl StreamClient for Http1Client {
         self.0.read_to_end(&mut rest).await.unwrap();
         assert!(!rest.ends_with(b"0\r\n\r\n"), "the client must see that the stream is incomplete");
     }
+}
+
+/// A connection whose answers are streams of `source`.
+fn connection(
+    source: &ScriptedSource,
+    framing: Framing,
+    stream: DuplexStream,
+    activity: &Rc<Activity>,
+    drain: &Arc<Drain>,
+) -> Connection<StallRecorder, impl HttpService<Incoming, ResBody = ResponseBody, Error = Infallible> + use<>>
+{
+    let (recorded, source) = (Rc::clone(activity), source.clone());
+    let service = service_fn(move |_| {
+        let (recorded, source) = (Rc::clone(&recorded), source.clone());
+        async move {
+            let answering = recorded.answering();
+            let response = Response::new(ResponseBody::new(source.body(framing), &recorded));
+            drop(answering);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let stream = StallRecorder { stream, activity: Rc::clone(activity) };
+    let stream = FilteredStream { filter: ReceiveFilter::new(activity), stream };
+    Connection::new(stream, service, Rc::clone(activity), Deadlines::DEFAULT, StopSignal::new(drain))
+}
+
+/// Serves a connection, and sends a request on it.
+async fn open(
+    source: &ScriptedSource,
+    buffer: usize,
+    framing: Framing,
+    request: &[u8],
+) -> (Http1Client, ServedConnection) {
+    let (mut near, far) = duplex(buffer);
+    let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
+    let connection = connection(source, framing, far, &activity, &drain);
+    let task = spawn_local(async move {
+        connection.serve().await;
+    });
+    near.write_all(request).await.unwrap();
+    (Http1Client(near), ServedConnection { activity, drain, task })
 }
 
 /// A stream that records stalled writes, as the socket does.
@@ -134,4 +154,84 @@ fn a_stalled_client_is_cut_after_the_stall_deadline_of_streams() {
 #[test]
 fn a_chunk_above_the_bound_cuts_its_stream() {
     frame::a_chunk_above_the_bound_cuts_its_stream::<Http1Client>();
+}
+
+#[test]
+fn hyper_is_freed_while_a_stream_lasts() {
+    frame::in_simulated_time(async {
+        let source = ScriptedSource::default();
+        let (near, far) = duplex(frame::BUFFER);
+        let (activity, drain) = (Rc::new(Activity::new()), Arc::new(Drain::default()));
+        let framing = Framing::Chunked { closes: false };
+        let mut connection = connection(&source, framing, far, &activity, &drain);
+        let mut client = Http1Client(near);
+        client.0.write_all(GET).await.unwrap();
+        let mut poll = async || {
+            std::future::poll_fn(|context| Poll::Ready(connection.poll(context).is_ready())).await;
+            matches!(connection.server, Server::Streaming(..))
+        };
+        // Before the first chunk, too.
+        assert!(poll().await);
+        source.send("one");
+        assert!(poll().await);
+        client.expect_chunk("one").await;
+        source.end();
+        assert!(!poll().await);
+        client.expect_end().await;
+    });
+}
+
+#[test]
+fn a_connection_answers_further_requests_after_a_stream() {
+    let pipelined = [GET, GET].concat();
+    // The second request comes with the first one, or while the stream lasts.
+    for (first, second) in [(&*pipelined, &b""[..]), (GET, GET), (&pipelined[..GET.len() + 7], &GET[7..])] {
+        frame::in_simulated_time(async {
+            let source = ScriptedSource::default();
+            let framing = Framing::Chunked { closes: false };
+            let (mut client, served) = open(&source, frame::BUFFER, framing, first).await;
+            source.send("one");
+            client.expect_chunk("one").await;
+            client.0.write_all(second).await.unwrap();
+            source.send("two");
+            client.expect_chunk("two").await;
+            source.end();
+            client.expect_end().await;
+            let answer = client.read_until("\r\n\r\n0\r\n\r\n").await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+            assert_eq!(served.activity.phase().0, Phase::Idle);
+        });
+    }
+}
+
+#[test]
+fn a_connection_that_the_client_wants_closed_ends_with_its_stream() {
+    frame::in_simulated_time(async {
+        let source = ScriptedSource::default();
+        let framing = Framing::Chunked { closes: true };
+        let (mut client, served) = open(&source, frame::BUFFER, framing, GET).await;
+        source.send("one");
+        client.expect_chunk("one").await;
+        source.end();
+        client.expect_end().await;
+        assert_eq!(client.0.read(&mut [0]).await.unwrap(), 0);
+        served.task.await.unwrap();
+    });
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_a_stream_without_chunks() {
+    frame::in_simulated_time(async {
+        let source = ScriptedSource::default();
+        let request = b"GET / HTTP/1.0\r\nhost: pets\r\n\r\n";
+        let (mut client, _served) = open(&source, frame::BUFFER, Framing::ByHyper, request).await;
+        source.send("one");
+        let head = client.read_until("\r\n\r\none").await;
+        assert!(!head.contains("chunked"), "{head}");
+        source.send("two");
+        source.end();
+        let mut rest = String::new();
+        client.0.read_to_string(&mut rest).await.unwrap();
+        assert_eq!(rest, "two");
+    });
 }

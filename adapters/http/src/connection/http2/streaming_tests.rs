@@ -17,7 +17,7 @@ use crate::connection::streaming_frame::{
     self as frame, BUFFER, ScriptedSource, ServedConnection, StreamClient, in_simulated_time,
 };
 use crate::exchange::response_body::ResponseBody;
-use crate::response::body::Body;
+use crate::response::body::{Body, Framing};
 use crate::thread::overload::LoadShedder;
 
 /// A client that has requested a stream. The server answers `/stream` with a stream, and every other path with a short
@@ -44,7 +44,7 @@ impl StreamClient for Http2Client {
             let request_guard = RequestGuard::begin(&accepted, load_shedder.opened());
             async move {
                 let is_stream = request.uri().path() == "/stream";
-                let body = if is_stream { source.body() } else { Body::from("short") };
+                let body = if is_stream { source.body(Framing::ByHyper) } else { Body::from("short") };
                 let response = Response::new(ResponseBody::new(body, &recorded));
                 Ok::<_, Dropped>(TrackedBody::response(response, false, request_guard))
             }

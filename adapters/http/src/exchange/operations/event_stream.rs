@@ -2,6 +2,7 @@
 
 mod follower;
 mod outlet;
+mod pace;
 
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ use tokio::time::Instant;
 use super::events::{KEY_CHECK_TIME, expired};
 use super::{Handled, OperationCall};
 use crate::response::answer::{Answer, Content};
-use crate::response::body::{Body, NoStreamPlace, StreamBody, StreamPlace};
+use crate::response::body::{Body, Framing, NoStreamPlace, StreamBody, StreamPlace};
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EventStreamQuery};
 use follower::Follower;
 use outlet::WrittenSource;
+use pace::Pace;
 
 /// Tells nginx to pass each frame on at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -37,7 +39,7 @@ pub(super) async fn open(call: &OperationCall<'_>) -> Handled {
         let place = take_place(call)?;
         let follower = follower(call, &query, begin);
         let source = Box::new(WrittenSource::new(|outlet| follower.write(outlet)));
-        Body::Stream(Box::new(StreamBody { source, place }))
+        Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, place }))
     };
     let answer = Answer { content: Content::EventStream, body, ..Answer::empty(StatusCode::OK) };
     Ok(answer.with_header(X_ACCEL_BUFFERING, const { HeaderValue::from_static("no") }))
@@ -95,5 +97,6 @@ fn follower(call: &OperationCall<'_>, query: &EventStreamQuery, begin: EventId) 
         lifetime_end: now + lifetime - lifetime / 1_000 * jitter,
         key_check: now + KEY_CHECK_TIME,
         sent: now,
+        pace: Pace::new(now),
     }
 }

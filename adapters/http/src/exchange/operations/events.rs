@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LINK};
 use petstore_domain::{EventId, EventIdError, Position, Version};
-use petstore_ports::api::{EventListing, EventLookup};
+use petstore_ports::api::{EventInterest, EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
 use tokio::time::{Instant, timeout_at};
 
@@ -38,12 +38,20 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         listing.epoch = None;
     }
     loop {
-        let page = match call.api().list_events(listing).await? {
+        let mut page = match call.api().list_events(listing).await? {
             EventRead::Page(page) => page,
             EventRead::Expired(bounds) => return Err(expired(&bounds).into()),
         };
         let may_wait = query.order == PageOrder::Ascending && page.reached >= page.bounds.last;
-        if !page.events.is_empty() || !may_wait || !wait(call, &page, deadline).await {
+        if !page.events.is_empty() || !may_wait {
+            return Ok(answer(call, &query, &listing, &page));
+        }
+        let interest = EventInterest { account: listing.account, kinds: listing.kinds };
+        let known = LogEnd { epoch: page.bounds.epoch, last: page.reached };
+        if !wait(call, known, interest, deadline).await {
+            // What the filter leaves out has not ended the wait.
+            page.reached = call.api().log_quiet_until(known, interest);
+            page.bounds.last = page.bounds.last.max(page.reached);
             return Ok(answer(call, &query, &listing, &page));
         }
         // The next read begins after the positions that have been read.
@@ -52,18 +60,22 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     }
 }
 
-/// Waits for an event after the page. Returns `false` if the request must be answered now: the time is up, the server
+/// Waits for an event of interest. Returns `false` if the request must be answered now: the time is up, the server
 /// stops, the log has begun a new epoch, the sandbox is about to change, or the key is no longer valid.
-async fn wait(call: &OperationCall<'_>, page: &EventPage, deadline: Instant) -> bool {
-    let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
+async fn wait(call: &OperationCall<'_>, known: LogEnd, interest: EventInterest, deadline: Instant) -> bool {
     let _waiting = call.activity.waiting();
     let begun = Instant::now();
-    let has_event = wait_until(call, known, deadline).await;
+    let has_event = wait_until(call, known, interest, deadline).await;
     call.waited.set(call.waited.get() + begun.elapsed());
     has_event
 }
 
-async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) -> bool {
+async fn wait_until(
+    call: &OperationCall<'_>,
+    known: LogEnd,
+    interest: EventInterest,
+    deadline: Instant,
+) -> bool {
     let app = &*call.thread.app;
     loop {
         let now = Instant::now();
@@ -73,7 +85,7 @@ async fn wait_until(call: &OperationCall<'_>, known: LogEnd, deadline: Instant) 
         let next_check = deadline.min(now + KEY_CHECK_TIME);
         let changed = async {
             tokio::select! {
-                end = call.api().log_changed(known) => Some(end),
+                end = call.api().log_changed(known, interest) => Some(end),
                 () = app.drain_begins() => None,
                 () = sandbox_changes(app) => None,
             }

@@ -14,7 +14,8 @@ use crate::common::{Client, Site};
 /// slow machine.
 const TRIES: usize = 100_000;
 
-/// The header of a request under an idempotency key. Its record would be stored in the index that the test damages.
+/// The idempotency key of a request. The idempotency record of the request would be stored in the index that the test
+/// damages.
 const KEYED: &str = "idempotency-key: once\r\n";
 
 fn data(site: &Site) -> PathBuf {
@@ -163,7 +164,7 @@ fn cut(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// The time within which the server must notice damage, with twice the usual time for a busy machine.
+/// The time within which the server must notice damage, It is twice the usual time, because the machine may be busy.
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
 #[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]

@@ -51,7 +51,8 @@ fn the_clock_takes_a_server_past_midnight_a_ban_an_expiry_and_the_sunset() {
     let used: Value = serde_json::from_str(&ask("/v1/rate-limit").body).unwrap();
     assert_eq!((&used["day"]["remaining"], &used["minute"]["remaining"]), (&99.into(), &59.into()));
 
-    // With later times the idempotency record is dropped, the key expires, and the deprecated operation ends.
+    // When the clock is set to later times, the idempotency record is dropped, the key expires, and the deprecated
+    // operation ends.
     let order = |sandbox: &Sandbox| {
         let order = r#"{"petId":1}"#;
         sandbox.authorized("POST", "/v1/store/orders", "idempotency-key: once\r\n", order).unwrap()

@@ -39,7 +39,8 @@ fn reads(trial: &Trial) {
 }
 
 pub(crate) fn levels() {
-    // A slow machine could make requests slow, which are logged at every level. This setting prevents that.
+    // On a slow machine the requests could be slow, and slow requests are logged at every level. This setting prevents
+    // that.
     let quick = ["--log-slow", "1h"];
     assert_eq!(told("errors", &[&quick[..], &["--log", "errors"]].concat(), reads).len(), 0);
     assert_eq!(told("off", &["--log", "off", "--log-slow", "10ms"], slowly).len(), 0);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use petstore_domain::{AccountId, EventId, EventKinds, KeyId, Position};
-use petstore_ports::api::EventListing;
+use petstore_ports::api::{EventInterest, EventListing};
 use petstore_ports::{EventPage, EventRead, LogEnd, PageOrder};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::super::events::KEY_CHECK_TIME;
 use super::outlet::Outlet;
+use super::pace::Pace;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::shared::App;
 use crate::wire::event_frames::{
@@ -79,6 +80,7 @@ pub(super) struct Follower {
     pub(super) key_check: Instant,
     /// The instant of the last frame.
     pub(super) sent: Instant,
+    pub(super) pace: Pace,
 }
 
 impl Follower {
@@ -98,28 +100,51 @@ impl Follower {
             if let Some(end) = self.due_end(outlet).await {
                 return end;
             }
-            let page = match self.next_page().await {
-                Ok(page) => page,
+            let has_caught_up = match self.advance(outlet).await {
+                Ok(has_caught_up) => has_caught_up,
                 Err(end) => return end,
             };
-            let frames = self.frames(&page);
-            let is_silent = frames.is_empty();
-            if !is_silent {
-                self.send(outlet, frames).await;
-            }
             if self.left == Some(0) {
                 return End::Limit;
             }
-            let known = LogEnd { epoch: page.bounds.epoch, last: page.bounds.last };
-            if is_silent
-                && self.read.position >= known.last
-                && let Some(end) = self.wait(outlet, known).await
-            {
+            if has_caught_up && let Some(end) = self.wait(outlet).await {
                 return end;
             }
             // A client that reads quickly must not keep the thread from its other connections.
             yield_now().await;
         }
+    }
+
+    /// Moves the position over events that do not pass, or reads and sends the next page. Returns `true` at the end of the log.
+    async fn advance(&mut self, outlet: &Outlet) -> Result<bool, End> {
+        let quiet = self.app.api.log_quiet_until(self.known(), self.interest());
+        let mut frames = Vec::new();
+        let has_caught_up = if quiet > self.read.position {
+            self.read.position = quiet;
+            self.push_due_bookmark(&mut frames);
+            true
+        } else {
+            // Only the frames are kept while the connection takes them.
+            let page = self.next_page().await?;
+            self.push_frames(&mut frames, &page);
+            self.read.position >= page.bounds.last
+        };
+        if has_caught_up {
+            self.pace.count(Instant::now(), self.app.streams.open());
+        }
+        if !frames.is_empty() {
+            self.send(outlet, frames).await;
+        }
+        Ok(has_caught_up)
+    }
+
+    /// The end of the log as far as it was read.
+    const fn known(&self) -> LogEnd {
+        LogEnd { epoch: self.read.epoch, last: self.read.position }
+    }
+
+    const fn interest(&self) -> EventInterest {
+        EventInterest { account: self.account, kinds: self.kinds }
     }
 
     /// The reason to end now, if there is one.
@@ -162,39 +187,53 @@ impl Follower {
         }
     }
 
-    /// Returns the frames of a page, as many as a chunk holds, and moves the position behind them.
-    fn frames(&mut self, page: &EventPage) -> Vec<u8> {
-        let mut frames = Vec::new();
+    /// Adds the frames of a page, as many as a chunk holds, and moves the position behind them.
+    fn push_frames(&mut self, frames: &mut Vec<u8>, page: &EventPage) {
         for event in &page.events {
             let len = frames.len();
-            push_event_frame(&mut frames, event);
+            push_event_frame(frames, event);
             if frames.len() > CHUNK_MAX && len > 0 {
                 // The next page begins with this event.
                 frames.truncate(len);
-                return frames;
+                return;
             }
             (self.read, self.told) = (event.id, event.id.position);
             self.left = self.left.map(|left| left - 1);
         }
         self.read.position = page.reached;
-        let is_far = page.reached.get().saturating_sub(self.told.get()) >= BOOKMARK_POSITIONS;
+        self.push_due_bookmark(frames);
+    }
+
+    /// Adds a bookmark if the client does not know of many positions.
+    fn push_due_bookmark(&mut self, frames: &mut Vec<u8>) {
+        let is_far = self.read.position.get().saturating_sub(self.told.get()) >= BOOKMARK_POSITIONS;
         if is_far && frames.len() + BOOKMARK_BYTES <= CHUNK_MAX {
-            push_bookmark(&mut frames, self.read);
+            push_bookmark(frames, self.read);
             self.told = self.read.position;
         }
-        frames
     }
 
     /// Waits for an event, the next check or the end of the silence. Returns the reason to end, if there is one.
-    async fn wait(&mut self, outlet: &Outlet, known: LogEnd) -> Option<End> {
+    async fn wait(&mut self, outlet: &Outlet) -> Option<End> {
         let silence_end = self.sent + self.app.settings.deadlines.stream_silence;
         let next = silence_end.min(self.key_check).min(self.lifetime_end);
         let next = self.wait_end.map_or(next, |end| end.min(next));
-        let app = Arc::clone(&self.app);
+        let (app, known) = (Arc::clone(&self.app), self.known());
+        let may_read_at = self.pace.wait_until(Instant::now());
+        let log_changed = async {
+            match may_read_at {
+                // What has come until then is read without a further wait.
+                Some(instant) => {
+                    sleep_until(instant).await;
+                    known
+                }
+                None => app.api.log_changed(known, self.interest()).await,
+            }
+        };
         tokio::select! {
             biased;
             () = outlet.stop() => {}
-            end = app.api.log_changed(known) => {
+            end = log_changed => {
                 if end.epoch != known.epoch {
                     return Some(End::Reset);
                 }
@@ -202,6 +241,8 @@ impl Follower {
             () = sleep_until(next) => {}
         }
         if silence_end <= Instant::now() {
+            // What the filter leaves out has not woken the stream.
+            self.read.position = self.app.api.log_quiet_until(self.known(), self.interest());
             let mut frame = COMMENT.to_vec();
             if self.told < self.read.position {
                 frame.clear();
