@@ -45,9 +45,9 @@ use tokio::sync::oneshot;
 
 use self::batch::Pending;
 use self::lane::Lane;
+use crate::PostgresStore;
 use crate::connection::Connector;
 use crate::random::Random;
-use crate::store::PostgresStore;
 
 pub(crate) use self::lane::AfterCommit;
 

@@ -31,9 +31,9 @@ pub(super) struct Commit {
 
 /// A batch that was committed, or that had nothing to commit.
 pub(super) struct Done {
-    /// Whether events were committed.
+    /// True if events were committed.
     pub(super) has_events: bool,
-    /// Whether accounts or keys were changed.
+    /// True if accounts or keys were changed.
     pub(super) changes_keys: bool,
     verdicts: Vec<Verdict>,
     /// The absent records that have appeared.

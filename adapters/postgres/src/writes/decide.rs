@@ -18,7 +18,7 @@ pub(super) struct Decisions {
     pub(super) events: Body,
     /// The times of the earliest and the latest event.
     pub(super) times: Option<(Timestamp, Timestamp)>,
-    /// Whether an account or a key was written.
+    /// True if an account or a key was written.
     pub(super) changes_keys: bool,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Decisions {
 pub(super) enum Verdict {
     /// It has decided.
     Decided {
-        /// Whether it makes changes.
+        /// True if it makes changes.
         writes: bool,
         /// Absent records that it read and that no lock and no unique index guards. See [`unguarded`].
         unguarded: Vec<RecordRef>,

@@ -96,8 +96,7 @@ impl Lane {
                 }
                 Next::Answer => {
                     let error = failure.error();
-                    batch.into_iter().for_each(|one| one.answer(Err(error.clone())));
-                    return;
+                    return answer_all(batch, &error);
                 }
             }
         }
@@ -116,7 +115,7 @@ impl Lane {
             let Err(failure) = self.attempt(&mut batch, Begin::One).await else { return };
             if attempts.next_of_one(&failure) == Next::Answer || Instant::now() >= end {
                 let error = failure.error();
-                return batch.into_iter().for_each(|one| one.answer(Err(error.clone())));
+                return answer_all(batch, &error);
             }
             self.pause(attempts.conflicts()).await;
         }
@@ -138,7 +137,9 @@ impl Lane {
                 done
             }
             End::Failed(failure, open) => {
-                open.into_iter().for_each(|open| self.connection.keep(open));
+                if let Some(open) = open {
+                    self.connection.keep(open);
+                }
                 return Err(failure);
             }
             End::Unknown(done) => match settle(&mut self.connection, token).await {
@@ -163,5 +164,11 @@ impl Lane {
             self.after.events_committed();
         }
         self.later.extend(done.conclude(batch));
+    }
+}
+
+fn answer_all(batch: Vec<Pending>, error: &StoreError) {
+    for one in batch {
+        one.answer(Err(error.clone()));
     }
 }

@@ -44,7 +44,7 @@ impl<'r, R: PartialEq> Rows<'r, R> {
 #[derive(Debug, Default)]
 pub(super) struct NetChanges<'r> {
     pub(super) pets: Rows<'r, PetRecord>,
-    /// Whether the name or the category of a pet changes: both are indexed.
+    /// True if the name or the category of a pet changes: both are indexed.
     pub(super) moves_pets: bool,
     pub(super) categories: Rows<'r, CategoryRecord>,
     pub(super) orders: Rows<'r, OrderRecord>,

@@ -12,7 +12,7 @@ use crate::records::Record;
 /// A parameter of a statement.
 pub(super) type Parameter<'p> = &'p (dyn ToSql + Sync);
 
-/// Whether the rows that are read are locked until the end of the transaction.
+/// The lock on rows that are read, until the end of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Locking {
     None,

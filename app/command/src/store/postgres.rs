@@ -128,12 +128,14 @@ struct Reset {
 
 impl Resettable for Reset {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        self.store.reset(shop, epoch)?;
-        self.meters.forget_usage()
+        self.store.reset_with_bans(shop, epoch, self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        self.store.forget_usage()?;
-        self.meters.forget_usage()
+        self.store.forget_usage_with_bans(self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, CategoryRecord, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan, Timestamp,
+    Account, CategoryRecord, Description, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan,
+    Timestamp,
 };
 use tokio_postgres::types::ToSql;
 
@@ -74,7 +75,7 @@ fn pets<'r>(rows: &Rows<'r, PetRecord>, moves: bool, parts: &mut Vec<Part<'r>>) 
         both(&rows.inserted),
     );
     // Most updates leave the name and the category: an order changes the stock only.
-    let (in_place, moved): (&[_], &[_]) = if moves { (&[], &rows.updated) } else { (&rows.updated, &[]) };
+    let (in_place, elsewhere): (&[_], &[_]) = if moves { (&[], &rows.updated) } else { (&rows.updated, &[]) };
     push(
         parts,
         1,
@@ -89,13 +90,13 @@ fn pets<'r>(rows: &Rows<'r, PetRecord>, moves: bool, parts: &mut Vec<Part<'r>>) 
     push(
         parts,
         2,
-        !moved.is_empty(),
+        !elsewhere.is_empty(),
         "update pets set status = i.status, version = i.version, stock = i.stock, item_version = i.item_version,
              open_orders = i.open_orders, name = i.name, folded_name = i.folded_name, category_id = i.category_id
          from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])
              as i (id, status, version, stock, item_version, open_orders, name, folded_name, category_id)
          where pets.id = i.id",
-        both(moved),
+        both(elsewhere),
     );
     let sql = "delete from pets where id = any(?::int8[])";
     push(parts, 3, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
@@ -107,7 +108,7 @@ fn categories<'r>(rows: &Rows<'r, CategoryRecord>, parts: &mut Vec<Part<'r>>) {
             column(rows, |one| signed(one.category.id.get())),
             column(rows, |one| one.category.name.as_str()),
             column(rows, |one| one.category.name.folded().as_str().to_owned()),
-            column(rows, |one| one.category.description.as_ref().map(|text| text.as_str())),
+            column(rows, |one| one.category.description.as_ref().map(Description::as_str)),
             column(rows, |one| signed(one.version.get())),
             column(rows, |one| signed(one.pets)),
         ]

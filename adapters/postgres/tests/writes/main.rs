@@ -1,0 +1,6 @@
+//! Writes against a server: batches of which a part fails, conflicts, and connections that are lost at any point.
+
+mod batches;
+mod commits;
+mod proxy;
+mod shop;
