@@ -75,7 +75,7 @@ fn the_certificate_is_verified_as_far_as_the_url_says() {
         "sslmode=verify-full&sslrootcert=ca.pem",
         "TLS, the certificate and its host verified",
     );
-    fails("127.0.0.1", "sslrootcert=ca.pem", "NotValidForName");
+    fails("127.0.0.1", "sslrootcert=ca.pem", "not valid for name");
     fails("localhost", "sslrootcert=other.pem", "UnknownIssuer");
     // The certificates of the system, which do not have the issuer.
     fails("localhost", "sslmode=verify-full", "UnknownIssuer");
