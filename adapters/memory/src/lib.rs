@@ -56,6 +56,7 @@ mod import;
 mod index_search;
 mod keys;
 mod load;
+mod meters;
 mod new_shop;
 mod older_events;
 mod oneshot;

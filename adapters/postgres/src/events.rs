@@ -36,7 +36,7 @@ use tokio::sync::mpsc;
 use crate::PostgresStore;
 use crate::connection::Connector;
 
-use feed::Ends;
+use feed::{Compared, Ends};
 use fetch::Fetcher;
 use reconnecting::{Reconnecting, Use};
 use retention::Pruned;
@@ -128,7 +128,26 @@ impl EventFeed for PostgresStore {
     }
 
     fn changed(&self, known: LogEnd, _filter: EventFilter) -> Reply<LogEnd> {
-        self.events.ends.changed(known)
+        let mut wait = self.events.ends.wait(known);
+        if let Compared::Later(end) = wait.compare() {
+            return Reply::now(end);
+        }
+        let log = Arc::clone(&self.events);
+        Reply::later(async move {
+            if wait.compare() == Compared::OtherEpoch {
+                // The log is read, so that this handle knows the current epoch. A wait may complete without a change.
+                let _: Result<_, _> = log.bounds().await;
+                return wait.end();
+            }
+            loop {
+                match wait.compare() {
+                    Compared::NotLater if wait.changed().await => {}
+                    Compared::Later(end) => return end,
+                    // A new epoch, or the end of the store.
+                    Compared::OtherEpoch | Compared::NotLater => return wait.end(),
+                }
+            }
+        })
     }
 }
 

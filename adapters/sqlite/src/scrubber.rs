@@ -26,12 +26,8 @@ use crate::{OpenError, connection};
 /// Number of bytes of the log that are read at once. The thread can be stopped between two pieces.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Maximum number of frames of a log that is scrubbed at each request: 8 MiB, which takes a few milliseconds of CPU
-/// time.
-const SHORT_LOG_FRAMES: u32 = 16_384;
-
-/// Number of requests for each scrub of a longer log. Requests come twice a second, and damage must be reported within
-/// two seconds.
+/// Number of requests for each scrub. Requests come twice a second, and damage must be reported within two seconds: at the
+/// request after the scrub that finds it. A scrub reads the whole log, so more scrubs would slow the writes of a busy server.
 const REQUESTS_PER_SCRUB: u32 = 2;
 
 /// Number of scrubs of files whose time stamps have not changed. More than one is needed, because a write shortly
@@ -107,7 +103,7 @@ impl Task {
         let mut requests = 0;
         while requested.recv().is_ok() && !self.is_stopping.load(Ordering::Relaxed) {
             requests += 1;
-            let is_due = requests % REQUESTS_PER_SCRUB == 0 || self.log.pages() <= SHORT_LOG_FRAMES;
+            let is_due = requests % REQUESTS_PER_SCRUB == 0;
             if is_due && let Err(loss) = self.scrub() {
                 self.log.halt();
                 self.files.set_damage(loss.into());

@@ -139,7 +139,7 @@ impl Backend {
     pub(crate) fn bulk(&self) -> &dyn Bulk {
         match &self.kind {
             Kind::Local(store) => &**store,
-            Kind::Shared { .. } => &postgres::NoBulk,
+            Kind::Shared { store, .. } => &**store,
         }
     }
 
@@ -163,7 +163,7 @@ impl Backend {
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
-            Kind::Shared { .. } => Arc::new(postgres::NoBulk),
+            Kind::Shared { store, meters } => postgres::resettable(store, meters),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Deadlines of the calls to driven ports, so that a port that hangs does not keep its callers waiting.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -44,10 +44,11 @@ impl CallDeadlines {
         self.bound(reply, self.quota, quota_store_is_late)
     }
 
-    /// Bounds a read of the store that is an ordinary future.
+    /// Bounds a read of the store that is an ordinary future. The caller pins the future, as for all of these methods: an
+    /// async function that takes and pins it holds room for it twice.
     pub(crate) async fn read<T>(
         &self,
-        call: impl Future<Output = Result<T, StoreError>>,
+        call: impl Future<Output = Result<T, StoreError>> + Unpin,
     ) -> Result<T, StoreError> {
         within(&*self.timer, self.store, call).await.unwrap_or_else(|| Err(store_is_late()))
     }
@@ -55,7 +56,7 @@ impl CallDeadlines {
     /// Bounds a write. When the deadline passes, the store may still commit the change.
     pub(crate) async fn write<T>(
         &self,
-        call: impl Future<Output = Result<T, StoreError>>,
+        call: impl Future<Output = Result<T, StoreError>> + Unpin,
     ) -> Result<T, StoreError> {
         let unanswered = || StoreError::indeterminate(LATE);
         within(&*self.timer, self.store, call).await.unwrap_or_else(|| Err(unanswered()))
@@ -87,11 +88,10 @@ fn quota_store_is_late() -> StoreError {
 }
 
 /// The output of a future; none if the future takes longer than the limit.
-async fn within<F: Future>(timer: &dyn Timer, limit: Duration, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
+async fn within<F: Future + Unpin>(timer: &dyn Timer, limit: Duration, mut future: F) -> Option<F::Output> {
     let mut sleep: Option<Reply<()>> = None;
     std::future::poll_fn(move |context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
+        if let Poll::Ready(output) = Pin::new(&mut future).poll(context) {
             return Poll::Ready(Some(output));
         }
         let sleep = sleep.get_or_insert_with(|| timer.sleep(limit));

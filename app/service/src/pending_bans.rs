@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -136,7 +136,7 @@ impl PendingBans {
     async fn record(&self, store: BanStore<'_>, key: KeyId, ban: Ban) -> Result<(), StoreError> {
         // The result is ignored, because a rejection means that the key no longer exists and needs no ban.
         let _: Result<KeyRecord, _> =
-            store.deadlines.write(run(store.transactor, BanKey { id: key, ban }, ban.since)).await?;
+            store.deadlines.write(pin!(run(store.transactor, BanKey { id: key, ban }, ban.since))).await?;
         let mut pending = self.lock();
         if pending.bans.get(&key) == Some(&ban) {
             pending.bans.remove(&key);

@@ -1,6 +1,7 @@
 //! The service, its ports, and the execution of operations.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -207,7 +208,7 @@ impl Service {
         operation: O,
         now: Timestamp,
     ) -> Result<O::Output, Failure<O::Rejection>> {
-        let outcome = self.deadlines.write(run(&*self.transactor, operation, now)).await;
+        let outcome = self.deadlines.write(pin!(run(&*self.transactor, operation, now))).await;
         self.outcomes.count(&outcome);
         outcome?.map_err(Failure::Rejected)
     }
@@ -231,7 +232,7 @@ impl Service {
             return Err(Failure::IdempotencyInProgress);
         };
         let now = self.clock.now();
-        let run_counted = async {
+        let run_counted = pin!(async {
             let records = self.deadlines.reply(self.idempotency.records_of(retry.account)).await?;
             let idempotent = Idempotent {
                 operation,
@@ -243,7 +244,7 @@ impl Service {
                 records_max: self.policy.idempotency_records_max,
             };
             run(&*self.transactor, idempotent, now).await
-        };
+        });
         let outcome = self.deadlines.write(run_counted).await;
         self.outcomes.count_once(&outcome);
         outcome?.map_err(|rejection| match rejection {

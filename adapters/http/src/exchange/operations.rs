@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LINK};
+use hyper::header::{HeaderName, HeaderValue, LINK};
 use hyper::http::request::Parts;
 use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, Versioned};
 use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
@@ -26,12 +26,11 @@ use crate::response::answer::{Answer, Location};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code, Detail};
-use crate::wire::request_head::RequestHead;
+use crate::wire::request_head::{Field, RequestHead};
 use crate::wire::route::{OperationId, Resource};
 use crate::wire::{self, EntityTag, FinishedPage, IfNoneMatch, Listing};
 use rejections::Refuse;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// A request that was admitted and whose body was read.
@@ -124,7 +123,8 @@ impl<'a> OperationCall<'a> {
         let absent =
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
         let headers = &self.parts.headers;
-        let stated = wire::if_match(headers, self.epoch())?.unwrap_or(absent);
+        let stated = if self.head.has_if_match() { wire::if_match(headers, self.epoch())? } else { None };
+        let stated = stated.unwrap_or(absent);
         if self.head.has_if_none_match() {
             wire::unless_known(headers, self.epoch(), stated)
         } else {
@@ -135,29 +135,26 @@ impl<'a> OperationCall<'a> {
     /// Refuses conditional headers on a POST. A POST compares them with no version, but a client that sends one relies
     /// on its protection.
     fn no_precondition(&self) -> Result<(), ApiError> {
-        let conditions = [
-            (IF_MATCH, "If-Match"),
-            (IF_NONE_MATCH, "If-None-Match"),
-            (IF_UNMODIFIED_SINCE, "If-Unmodified-Since"),
-        ];
-        for (name, title) in conditions {
-            if self.parts.headers.contains_key(name) {
-                let message =
-                    format!("This operation does not support {title}; send the request without it.");
-                return Err(ApiError::new(Code::InvalidHeader, message));
-            }
-        }
-        Ok(())
+        let title = if self.head.has_if_match() {
+            "If-Match"
+        } else if self.head.has_if_none_match() {
+            "If-None-Match"
+        } else if self.head.has_if_unmodified_since() {
+            "If-Unmodified-Since"
+        } else {
+            return Ok(());
+        };
+        let message = format!("This operation does not support {title}; send the request without it.");
+        Err(ApiError::new(Code::InvalidHeader, message))
     }
 
     /// Parses the idempotency key.
     fn idempotency_key(&self) -> Result<Option<IdempotencyKey>, ApiError> {
         let invalid = |message: String| ApiError::new(Code::InvalidHeader, message);
-        let mut values = self.parts.headers.get_all(IDEMPOTENCY_KEY).iter();
-        let text = match (values.next(), values.next()) {
-            (None, _) => return Ok(None),
-            (Some(value), None) => value.as_bytes(),
-            (Some(_), Some(_)) => {
+        let text = match self.head.idempotency_key {
+            Field::Absent => return Ok(None),
+            Field::Once(value) => value.as_bytes(),
+            Field::Twice => {
                 return Err(invalid("The request has more than one Idempotency-Key.".to_owned()));
             }
         };

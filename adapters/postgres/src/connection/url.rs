@@ -70,7 +70,7 @@ fn parse(url: &str) -> Result<Target, TargetError> {
     let authority = before_query.split('/').next().unwrap_or_default();
     let (in_authority, in_all) = (authority.matches('@').count(), rest.matches('@').count());
     // A raw @, / or ? in a password would make the rest of it a host, a database or a parameter, which errors may show.
-    if in_authority > 1 || (in_authority == 0 && in_all > 0) {
+    if in_all > 1 || in_all > in_authority {
         return refused(
             "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A",
         );

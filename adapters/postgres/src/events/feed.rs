@@ -1,12 +1,12 @@
 //! The end of the log as this handle knows it, and the readers that wait for another one.
 
 use petstore_domain::Position;
-use petstore_ports::{LogEnd, Reply};
+use petstore_ports::LogEnd;
 use tokio::sync::{Notify, watch};
 
 /// The end of the log, and the number of its epoch. Compared as a pair of numbers, a later one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct KnownEnd {
+pub(super) struct KnownEnd {
     epoch_number: u64,
     end: LogEnd,
 }
@@ -39,26 +39,11 @@ impl Ends {
         self.known.borrow().end
     }
 
-    /// Completes with the end of the log once it is another one than this.
-    pub(super) fn changed(&self, known: LogEnd) -> Reply<LogEnd> {
-        let mut receiver = self.known.subscribe();
-        let end = receiver.borrow_and_update().end;
-        if goes_beyond(end, known) {
-            return Reply::now(end);
-        }
+    /// Begins to wait for an end of the log other than this one.
+    pub(super) fn wait(&self, known: LogEnd) -> Wait {
+        let receiver = self.known.subscribe();
         self.nudged.notify_one();
-        Reply::later(async move {
-            loop {
-                if receiver.changed().await.is_err() {
-                    // The store is closed: there is nothing more to wait for.
-                    return known;
-                }
-                let end = receiver.borrow_and_update().end;
-                if goes_beyond(end, known) {
-                    return end;
-                }
-            }
-        })
+        Wait { receiver, known }
     }
 
     /// Ends the pause of the poll, because there may be more events or a reader.
@@ -77,8 +62,41 @@ impl Ends {
     }
 }
 
-/// Returns whether a reader that knows one end has something to read. The end that this handle has seen may be older than one
-/// that the reader was given on another handle.
-fn goes_beyond(end: LogEnd, known: LogEnd) -> bool {
-    end.epoch != known.epoch || end.last > known.last
+/// A reader that waits for an end of the log other than the one that it knows.
+pub(super) struct Wait {
+    receiver: watch::Receiver<KnownEnd>,
+    known: LogEnd,
+}
+
+impl Wait {
+    /// Compares the last end that this handle has seen with the one that the reader knows.
+    pub(super) fn compare(&self) -> Compared {
+        let end = self.receiver.borrow().end;
+        if end.epoch != self.known.epoch {
+            return Compared::OtherEpoch;
+        }
+        // The reader may know an end from another handle, which this one has not seen yet.
+        if end.last > self.known.last { Compared::Later(end) } else { Compared::NotLater }
+    }
+
+    /// The last end that this handle has seen.
+    pub(super) fn end(&self) -> LogEnd {
+        self.receiver.borrow().end
+    }
+
+    /// Completes when this handle sees another end. Returns false once the store is closed.
+    pub(super) async fn changed(&mut self) -> bool {
+        self.receiver.changed().await.is_ok()
+    }
+}
+
+/// The end that this handle has seen, compared with the one that a reader knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compared {
+    /// It is later.
+    Later(LogEnd),
+    /// It is the same, or this handle lags behind.
+    NotLater,
+    /// It belongs to another epoch, and either may be the current one.
+    OtherEpoch,
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -17,11 +18,13 @@ pub(crate) struct Link {
     connector: Arc<Connector>,
     role: Role,
     session: Mutex<Option<Arc<Session>>>,
+    /// One permit: statements that find no session wait for the one that opens it.
+    opening: Semaphore,
 }
 
 impl Link {
     pub(crate) fn new(connector: Arc<Connector>, role: Role) -> Self {
-        Self { connector, role, session: Mutex::default() }
+        Self { connector, role, session: Mutex::default(), opening: Semaphore::new(1) }
     }
 
     /// Executes a statement that may be repeated, and returns its rows. After a failure it is executed once more on a new
@@ -59,13 +62,21 @@ impl Link {
 
     /// The open session, or a new one.
     async fn session(&self) -> Result<Arc<Session>, StoreError> {
-        let open = self.session.lock().clone().filter(|session| !session.is_closed());
-        if let Some(session) = open {
+        if let Some(session) = self.open_session() {
+            return Ok(session);
+        }
+        // The semaphore is never closed.
+        let _opening = self.opening.acquire().await;
+        if let Some(session) = self.open_session() {
             return Ok(session);
         }
         let session = Arc::new(self.connector.connect(self.role).await?);
         *self.session.lock() = Some(Arc::clone(&session));
         Ok(session)
+    }
+
+    fn open_session(&self) -> Option<Arc<Session>> {
+        self.session.lock().clone().filter(|session| !session.is_closed())
     }
 
     /// Forgets a session that has failed, unless it has been replaced already.

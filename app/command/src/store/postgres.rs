@@ -1,12 +1,11 @@
 //! The store in a PostgreSQL database.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
-use petstore_ports::{Bulk, BulkImport, Clock, Entropy, ImportError, Resettable, Row, StoreError};
+use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
 use petstore_postgres::{
     EventRetention, Examined, OpenError, Options, PostgresStore, Roots, SchemaState, Target,
 };
@@ -117,27 +116,26 @@ pub(super) fn ports(
     }
 }
 
-/// Imports, exports and resets of a database, which this build refuses.
-pub(super) struct NoBulk;
-
-const REFUSED: &str = "this build cannot import, export or reset a database";
-
-impl Bulk for NoBulk {
-    fn import(&self) -> Result<Box<dyn BulkImport + '_>, ImportError> {
-        Err(ImportError::Store(StoreError::unavailable(REFUSED)))
-    }
-
-    fn export(&self, _: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        Err(StoreError::unavailable(REFUSED))
-    }
+/// The port for resets: the schema, and the counts of this node.
+pub(super) fn resettable(store: &Arc<PostgresStore>, meters: &Arc<MemoryStore>) -> Arc<dyn Resettable> {
+    Arc::new(Reset { store: Arc::clone(store), meters: Arc::clone(meters) })
 }
 
-impl Resettable for NoBulk {
-    fn reset(&self, _: Arc<[Row]>, _: u64) -> Result<(), StoreError> {
-        Err(StoreError::unavailable(REFUSED))
+struct Reset {
+    store: Arc<PostgresStore>,
+    meters: Arc<MemoryStore>,
+}
+
+impl Resettable for Reset {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+        self.store.reset_with_bans(shop, epoch, self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        Err(StoreError::unavailable(REFUSED))
+        self.store.forget_usage_with_bans(self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
     }
 }

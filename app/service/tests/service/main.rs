@@ -2,6 +2,7 @@
 
 mod bans;
 mod deadlines;
+mod future_sizes;
 mod orchestration;
 mod quota_outage;
 mod support;

@@ -25,6 +25,9 @@ const WORDS: &[&str] = &[
     "Origin: http://o\n",
     "Expect: 100-continue\n",
     "Accept: */*\n",
+    "If-Match: *\n",
+    "If-Unmodified-Since: now\n",
+    "Idempotency-Key: a\n",
     "If-None-Match: *\n",
     "Transfer-Encoding: chunked\n",
     "Transfer-Encoding: gzip, chunked\n",
@@ -62,6 +65,7 @@ fn check(lines: &[u8]) {
         ("x-api-key", head.api_key),
         ("x-request-id", head.request_id),
         ("origin", head.origin),
+        ("idempotency-key", head.idempotency_key),
     ] {
         let expected = match values(name)[..] {
             [] => Field::Absent,
@@ -72,6 +76,8 @@ fn check(lines: &[u8]) {
     }
     assert_eq!(head.expects_continue(), headers.contains_key("expect"));
     assert_eq!(head.has_accept(), headers.contains_key("accept"));
+    assert_eq!(head.has_if_match(), headers.contains_key("if-match"));
+    assert_eq!(head.has_if_unmodified_since(), headers.contains_key("if-unmodified-since"));
     assert_eq!(head.has_if_none_match(), headers.contains_key("if-none-match"));
     let chunked = |value: &&HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     let codings = values("transfer-encoding");

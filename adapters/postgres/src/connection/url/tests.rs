@@ -52,6 +52,7 @@ fn no_error_shows_a_password_that_is_not_encoded() {
         "postgres://pets:one/s3cr3t@db.example/shop",
         "postgres://pets:one?s3cr3t=x@db.example/shop",
         "postgres://pets:one?s3cr3t@db.example/shop",
+        "postgres://pets:one@s3cr3t/more?@db.example/shop",
     ] {
         let why = Target::parse(url).unwrap_err().to_string();
         assert!(why.contains("percent-encoded") && !why.contains("s3cr3t"), "{url}: {why}");
