@@ -115,7 +115,8 @@ fn failures_have_a_reason_and_an_exit_code() {
         (&["keys", "create", "--plan", "free", "--minute", "5", "--day", "5"], 2, "enterprise"),
         (&["keys", "create", "--plan", "enterprise"], 2, "--minute"),
         (&["--listen", "here"], 2, "--listen"),
-        (&["--db", "postgres://localhost/pets"], 2, "--db"),
+        (&["--db", "mysql://localhost/pets"], 2, "--db"),
+        (&["--db", "postgres://localhost:1/pets"], 1, "cannot connect to PostgreSQL"),
         (&["--nonsense"], 2, "--nonsense"),
     ];
     for (args, code, why) in cases {
