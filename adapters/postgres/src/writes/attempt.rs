@@ -63,7 +63,7 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
         Ok((done, true)) => End::Done(done, open),
         Ok((done, false)) => End::Unknown(done),
         Err(failure) => {
-            let open = if failure.leaves_connection() && first_flight::roll_back(&open).await {
+            let open = if !failure.concerns_database() && first_flight::roll_back(&open).await {
                 Some(open)
             } else {
                 None

@@ -151,3 +151,119 @@ fn learn(own: &View, loaded: &Loaded, footprint: &Footprint) -> Result<View, Sto
     }
     Ok(learnt)
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{
+        AccountId, CategoryId, CategoryName, CreateCategory, Fingerprint, IdempotencyId, IdempotencyKey,
+        IdempotencyScope, Idempotent, NewCategory, NewOrder, Operation, OrderId, OrderQuantity, PetId,
+        PlaceOrder, happenings,
+    };
+
+    use super::super::any_record::AnyRecord;
+    use super::super::samples;
+    use super::*;
+
+    struct Asked<O>(O);
+
+    impl<O: Operation> Transition for Asked<O> {
+        fn footprint(&self, seen: &View) -> Footprint {
+            self.0.footprint(seen)
+        }
+
+        fn decide(&self, view: &View) -> Option<Changes> {
+            let (changes, _) = self.0.decide(view).ok()?;
+            let found = happenings(view, changes.as_slice());
+            Some(changes.with_events(found, Timestamp::EPOCH))
+        }
+    }
+
+    fn order() -> PlaceOrder {
+        PlaceOrder { new: NewOrder { pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None } }
+    }
+
+    fn idempotent() -> Idempotent<PlaceOrder> {
+        let (now, fingerprint) = (Timestamp::EPOCH, Fingerprint([0; 32]));
+        Idempotent {
+            operation: order(),
+            id: id(),
+            fingerprint,
+            now,
+            expires_at: now,
+            records: 0,
+            records_max: 1,
+        }
+    }
+
+    fn id() -> IdempotencyId {
+        let (scope, key) = (IdempotencyScope::PlaceOrder, IdempotencyKey::parse(b"key").unwrap());
+        IdempotencyId { account: AccountId::FIRST, scope, key }
+    }
+
+    /// Records as they were read: a pet that can be ordered, or its absence, and the absence of the others.
+    fn loaded(has_pet: bool) -> Loaded {
+        let mut view = View::default();
+        samples::load(&mut view, &RecordRef::Pet(PetId::FIRST));
+        let pet = view.pet(PetId::FIRST).filter(|_| has_pet).cloned().map(AnyRecord::Pet);
+        let mut loaded = Loaded::default();
+        loaded.insert(RecordRef::Pet(PetId::FIRST), pet);
+        loaded.insert(RecordRef::Idempotency(id()), None);
+        loaded
+    }
+
+    #[track_caller]
+    fn assert_unguarded(operation: impl Operation, loaded: &Loaded, expected: (bool, &[RecordRef])) {
+        let (mut decisions, mut ids) = (Decisions::default(), NextIds::default());
+        ids.add(IdKind::Order, [1]);
+        ids.add(IdKind::Category, [1]);
+        match decisions.ask(&Asked(operation), &View::default(), loaded, &mut ids) {
+            Verdict::Decided { writes, unguarded } => assert_eq!((writes, &unguarded[..]), expected),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_decision_on_one_absent_record_or_on_one_that_it_inserts_needs_no_second_look() {
+        assert_unguarded(order(), &loaded(false), (false, &[]));
+        assert_unguarded(idempotent(), &loaded(true), (true, &[]));
+        let name = CategoryName::parse("Dogs").unwrap();
+        let mut free = Loaded::default();
+        free.insert(RecordRef::CategoryName(name.folded()), None);
+        let create = CreateCategory { new: NewCategory { name, description: None } };
+        assert_unguarded(create, &free, (true, &[]));
+    }
+
+    #[test]
+    fn a_rejection_on_several_records_looks_again_at_the_absent_ones() {
+        let pet = RecordRef::Pet(PetId::FIRST);
+        assert_unguarded(idempotent(), &loaded(false), (false, &[RecordRef::Idempotency(id()), pet]));
+        let full = Idempotent { records_max: 0, ..idempotent() };
+        assert_unguarded(full, &loaded(true), (false, &[RecordRef::Idempotency(id())]));
+    }
+
+    #[test]
+    fn a_record_that_was_not_read_puts_the_transition_off() {
+        let (mut decisions, mut ids) = (Decisions::default(), NextIds::default());
+        ids.add(IdKind::Order, [7]);
+        let verdict = decisions.ask(&Asked(order()), &View::default(), &Loaded::default(), &mut ids);
+        assert!(matches!(verdict, Verdict::Later(_)), "{verdict:?}");
+        assert_eq!(ids.take(IdKind::Order), Some(7), "the id is left to the others");
+    }
+
+    #[test]
+    fn decisions_of_a_batch_see_those_before_them_and_their_events_are_in_order() {
+        let (mut decisions, mut ids, loaded) = (Decisions::default(), NextIds::default(), loaded(true));
+        ids.add(IdKind::Order, [7, 8]);
+        let one = decisions.ask(&Asked(order()), &View::default(), &loaded, &mut ids);
+        assert!(matches!(one, Verdict::Decided { writes: true, .. }), "{one:?}");
+        // The sample has one unit.
+        let other = decisions.ask(&Asked(order()), &View::default(), &loaded, &mut ids);
+        assert!(matches!(other, Verdict::Decided { writes: false, .. }), "{other:?}");
+        assert_eq!(ids.take(IdKind::Order), Some(8));
+        assert!(decisions.overlay.latest().contains_key(&RecordRef::Order(OrderId::new(7).unwrap())));
+        assert_eq!(decisions.events.events(), 3, "an order, the status of its pet, and its stock");
+        assert_eq!(decisions.times, Some((Timestamp::EPOCH, Timestamp::EPOCH)));
+        let category = RecordRef::Category(CategoryId::FIRST);
+        assert!(!decisions.overlay.latest().contains_key(&category));
+    }
+}

@@ -15,8 +15,10 @@ pub(super) enum Failure {
     Duplicate(StoreError),
     /// The server refuses a statement, and would refuse it again.
     Refused(StoreError),
-    /// The connection was lost, or none could be opened.
+    /// The connection was lost.
     Lost(StoreError),
+    /// No connection could be opened.
+    Away(StoreError),
     /// The database did not answer in time.
     Late(StoreError),
     /// It is unknown whether the batch was committed.
@@ -41,9 +43,9 @@ impl Failure {
         }
     }
 
-    /// Returns whether the connection can be used again.
-    pub(super) fn leaves_connection(&self) -> bool {
-        !matches!(self, Self::Lost(_) | Self::Late(_) | Self::Unsettled(_))
+    /// Returns whether the database is away or does not answer, so that the connection is not used again.
+    pub(super) fn concerns_database(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Away(_) | Self::Late(_) | Self::Unsettled(_))
     }
 
     /// The answer to the callers if it is the last attempt.
@@ -54,6 +56,7 @@ impl Failure {
             | Self::Duplicate(error)
             | Self::Refused(error)
             | Self::Lost(error)
+            | Self::Away(error)
             | Self::Late(error)
             | Self::Unsettled(error) => error.clone(),
         }
@@ -94,7 +97,7 @@ impl Attempts {
             }
             Failure::Locked(_) | Failure::Duplicate(_) | Failure::Refused(_) => Next::Singly,
             Failure::Lost(_) => self.lost(),
-            Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+            Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
         }
     }
 
@@ -106,7 +109,7 @@ impl Attempts {
                 if self.conflicts < CONFLICTS_MAX { Next::Again } else { Next::Answer }
             }
             Failure::Lost(_) => self.lost(),
-            Failure::Refused(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+            Failure::Refused(_) | Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
         }
     }
 
@@ -152,6 +155,9 @@ mod tests {
         let mut attempts = Attempts::default();
         let steps: Vec<_> = (0..2).map(|_| attempts.next_of_batch(&Failure::Lost(error()))).collect();
         assert_eq!(steps, [Next::Again, Next::Answer]);
-        assert_eq!(attempts.next_of_batch(&Failure::Unsettled(error())), Next::Answer);
+        for failure in [Failure::Unsettled(error()), Failure::Away(error()), Failure::Late(error())] {
+            assert_eq!(Attempts::default().next_of_batch(&failure), Next::Answer, "{failure:?}");
+            assert_eq!(Attempts::default().next_of_one(&failure), Next::Answer, "{failure:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
 
@@ -64,9 +64,8 @@ impl Lane {
     pub(super) async fn run(mut self) {
         loop {
             let mut batch = std::mem::take(&mut self.later);
-            let room = BATCH_MAX.saturating_sub(batch.len());
             if batch.is_empty() {
-                if self.queue.recv_many(&mut batch, room).await == 0 {
+                if self.queue.recv_many(&mut batch, BATCH_MAX).await == 0 {
                     return;
                 }
             } else {
@@ -88,36 +87,58 @@ impl Lane {
             let Err(failure) = self.attempt(&mut batch, Begin::Batch).await else { return };
             match attempts.next_of_batch(&failure) {
                 Next::Again => {}
-                Next::Singly => {
-                    for one in batch {
-                        self.run_one(one, end, &failure).await;
-                    }
-                    return;
-                }
+                Next::Singly => return self.run_singly(batch, end, &failure).await,
                 Next::Answer => {
-                    let error = failure.error();
-                    return answer_all(batch, &error);
+                    answer_all(batch, &failure.error());
+                    return self.answer_waiting(&failure);
                 }
             }
         }
     }
 
-    /// Runs a transition on its own. `before`: the failure of its batch.
-    async fn run_one(&mut self, one: Pending, end: Instant, before: &Failure) {
-        if Instant::now() >= end {
-            return one.answer(Err(
-                StoreError::busy("other transactions hold its records").with_source(before.error())
-            ));
+    /// Runs each transition of a batch on its own. `before`: the failure of the batch.
+    async fn run_singly(&mut self, batch: Vec<Pending>, end: Instant, before: &Failure) {
+        let mut rest = batch.into_iter();
+        while let Some(one) = rest.next() {
+            if Instant::now() >= end {
+                let busy =
+                    StoreError::busy("other transactions hold its records").with_source(before.error());
+                one.answer(Err(busy));
+            } else if let Err(failure) = self.run_one(one, end).await
+                && failure.concerns_database()
+            {
+                answer_all(rest, &failure.error());
+                return self.answer_waiting(&failure);
+            }
         }
+    }
+
+    /// Runs a transition on its own, and answers it. Returns the failure it was answered with.
+    async fn run_one(&mut self, one: Pending, end: Instant) -> Result<(), Failure> {
         let mut attempts = Attempts::default();
         let mut batch = vec![one];
         while !batch.is_empty() {
-            let Err(failure) = self.attempt(&mut batch, Begin::One).await else { return };
+            let Err(failure) = self.attempt(&mut batch, Begin::One).await else { break };
             if attempts.next_of_one(&failure) == Next::Answer || Instant::now() >= end {
-                let error = failure.error();
-                return answer_all(batch, &error);
+                answer_all(batch, &failure.error());
+                return Err(failure);
             }
             self.pause(attempts.conflicts()).await;
+        }
+        Ok(())
+    }
+
+    /// Answers the transitions that wait, if the database is away: each would wait for a failure of its own.
+    fn answer_waiting(&mut self, failure: &Failure) {
+        if !failure.concerns_database() {
+            return;
+        }
+        let error = failure.error().with_kind(StoreErrorKind::Unavailable);
+        answer_all(std::mem::take(&mut self.later), &error);
+        // No more than waited at the start, so that it ends while others come.
+        for _ in 0..self.queue.len() {
+            let Ok(one) = self.queue.try_recv() else { return };
+            one.answer(Err(error.clone()));
         }
     }
 
@@ -129,7 +150,7 @@ impl Lane {
 
     /// Runs a batch once. After a success it is empty, and its callers are answered.
     async fn attempt(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<(), Failure> {
-        let open = self.connection.take().await.map_err(Failure::Lost)?;
+        let open = self.connection.take().await.map_err(Failure::Away)?;
         let token = self.tokens.next();
         let done = match attempt(open, batch, Commit { token, slot: self.slot, begin }).await {
             End::Done(done, open) => {
@@ -167,7 +188,7 @@ impl Lane {
     }
 }
 
-fn answer_all(batch: Vec<Pending>, error: &StoreError) {
+fn answer_all(batch: impl IntoIterator<Item = Pending>, error: &StoreError) {
     for one in batch {
         one.answer(Err(error.clone()));
     }

@@ -35,6 +35,12 @@ impl Loaded {
         }
     }
 
+    /// Adds a record, or its absence.
+    #[cfg(test)]
+    pub(super) fn insert(&mut self, reference: RecordRef, record: Option<AnyRecord>) {
+        self.0.insert(reference, record.map(Ok));
+    }
+
     /// Adds the rows of one table, as they were read.
     pub(super) fn add(&mut self, table: Table, rows: &[Row]) -> Result<(), StoreError> {
         for row in rows {

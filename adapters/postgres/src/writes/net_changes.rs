@@ -124,3 +124,61 @@ fn moves(before: Option<&AnyRecord>, after: Option<&AnyRecord>) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{CategoryId, Change, Changes, NewPet, PetId, PetName};
+
+    use super::*;
+
+    fn pet(id: u64, name: &str, stock: u64) -> PetRecord {
+        let new =
+            NewPet { name: PetName::parse(name).unwrap(), category_id: CategoryId::FIRST, status: None };
+        PetRecord { stock, ..PetRecord::new(PetId::new(id).unwrap(), new) }
+    }
+
+    /// The net change of decisions about pets, some of which are in the database: the ids of the inserted, updated and
+    /// deleted ones, and whether a name or category changes.
+    fn net(in_database: &[PetRecord], decisions: &[Change]) -> (Vec<u64>, Vec<u64>, Vec<i64>, bool) {
+        let mut loaded = Loaded::default();
+        for record in in_database {
+            loaded.insert(RecordRef::Pet(record.pet.id), Some(AnyRecord::Pet(record.clone())));
+        }
+        let mut overlay = Overlay::default();
+        for change in decisions {
+            overlay.add(&loaded, Changes::from([change.clone()]));
+        }
+        let NetChanges { pets, moves_pets, .. } = NetChanges::of(&loaded, &overlay).unwrap();
+        let ids = |records: &[&PetRecord]| records.iter().map(|record| record.pet.id.get()).collect();
+        (ids(&pets.inserted), ids(&pets.updated), pets.deleted, moves_pets)
+    }
+
+    #[test]
+    fn a_row_is_written_once_however_often_it_changes() {
+        let (one, two) = (pet(1, "Rex", 5), pet(2, "Tom", 5));
+        let change = |id, stock| Change::Pet(pet(id, if id == 1 { "Rex" } else { "Tom" }, stock));
+        let deleted = |id| Change::PetDeleted(PetId::new(id).unwrap());
+        let cases: [(&str, Vec<Change>, (Vec<u64>, Vec<u64>, Vec<i64>)); 6] = [
+            ("updated twice", vec![change(1, 4), change(1, 3)], (vec![], vec![1], vec![])),
+            ("changed and changed back", vec![change(1, 4), change(1, 5)], (vec![], vec![], vec![])),
+            ("updated and deleted", vec![change(2, 4), deleted(2)], (vec![], vec![], vec![2])),
+            ("inserted and updated", vec![change(7, 1), change(7, 2)], (vec![7], vec![], vec![])),
+            ("inserted and deleted", vec![change(7, 1), deleted(7)], (vec![], vec![], vec![])),
+            (
+                "in the order of the ids",
+                vec![change(9, 1), change(8, 1), change(2, 1)],
+                (vec![8, 9], vec![2], vec![]),
+            ),
+        ];
+        for (case, decisions, (inserted, updated, deleted)) in cases {
+            let expected = (inserted, updated, deleted, false);
+            assert_eq!(net(&[one.clone(), two.clone()], &decisions), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_new_name_writes_the_indexed_columns_too() {
+        let renamed = Change::Pet(pet(1, "Max", 5));
+        assert_eq!(net(&[pet(1, "Rex", 5)], &[renamed]), (vec![], vec![1], vec![], true));
+    }
+}

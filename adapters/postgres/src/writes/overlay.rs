@@ -142,3 +142,82 @@ fn rename<Id: Copy + Eq, N: Eq + Hash>(
         names.insert(after, Some(id));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petstore_domain::{Category, CategoryName, CategoryRecord, Change, Version};
+
+    use super::*;
+
+    fn category(id: u64, name: &str) -> CategoryRecord {
+        let (id, name) = (CategoryId::new(id).unwrap(), CategoryName::parse(name).unwrap());
+        CategoryRecord {
+            category: Category { id, name, description: None },
+            version: Version::FIRST,
+            pets: 0,
+        }
+    }
+
+    fn folded(name: &str) -> FoldedName {
+        CategoryName::parse(name).unwrap().folded()
+    }
+
+    /// Categories in the database, with the index entries of their names.
+    fn loaded(categories: &[CategoryRecord], other_names: &[&str]) -> Loaded {
+        let mut loaded = Loaded::default();
+        for record in categories {
+            let (id, name) = (record.category.id, record.category.name.folded());
+            loaded.insert(RecordRef::Category(id), Some(AnyRecord::Category(record.clone())));
+            loaded.insert(RecordRef::CategoryName(name), Some(AnyRecord::CategoryName(id)));
+        }
+        for name in other_names {
+            loaded.insert(RecordRef::CategoryName(folded(name)), None);
+        }
+        loaded
+    }
+
+    #[track_caller]
+    fn assert_owner(overlay: &Overlay, loaded: &Loaded, name: &str, owner: Option<u64>, source: Source) {
+        let mut view = View::default();
+        let reference = RecordRef::CategoryName(folded(name));
+        assert_eq!(overlay.load(loaded, &reference, &mut view), Ok(Some(source)), "{name}");
+        assert_eq!(view.category_named(&folded(name)).map(CategoryId::get), owner, "{name}");
+    }
+
+    #[test]
+    fn names_follow_the_changes_of_the_batch() {
+        let loaded = loaded(&[category(1, "Dogs"), category(2, "Cats")], &["Birds", "Fish"]);
+        let mut overlay = Overlay::default();
+        assert_owner(&overlay, &loaded, "dogs", Some(1), Source::Row);
+        assert_owner(&overlay, &loaded, "birds", None, Source::Absence);
+
+        overlay.add(&loaded, Changes::from([Change::Category(category(1, "Birds"))]));
+        assert_owner(&overlay, &loaded, "dogs", None, Source::Batch);
+        assert_owner(&overlay, &loaded, "birds", Some(1), Source::Batch);
+        assert_owner(&overlay, &loaded, "cats", Some(2), Source::Row);
+
+        overlay.add(&loaded, Changes::from([Change::Category(category(3, "Dogs"))]));
+        overlay.add(&loaded, Changes::from([Change::CategoryDeleted(CategoryId::new(2).unwrap())]));
+        assert_owner(&overlay, &loaded, "dogs", Some(3), Source::Batch);
+        assert_owner(&overlay, &loaded, "cats", None, Source::Batch);
+        assert_owner(&overlay, &loaded, "fish", None, Source::Absence);
+    }
+
+    #[test]
+    fn two_categories_may_exchange_their_names_in_one_decision() {
+        let loaded = loaded(&[category(1, "Dogs"), category(2, "Cats")], &[]);
+        let mut overlay = Overlay::default();
+        let exchange = [Change::Category(category(2, "Dogs")), Change::Category(category(1, "Cats"))];
+        overlay.add(&loaded, Changes::from(exchange));
+        assert_owner(&overlay, &loaded, "dogs", Some(2), Source::Batch);
+        assert_owner(&overlay, &loaded, "cats", Some(1), Source::Batch);
+    }
+
+    #[test]
+    fn a_record_that_was_not_read_is_not_taken_as_absent() {
+        let reference = RecordRef::Category(CategoryId::FIRST);
+        let mut view = View::default();
+        assert_eq!(Overlay::default().load(&Loaded::default(), &reference, &mut view), Ok(None));
+        assert!(!view.holds(&reference));
+    }
+}
