@@ -30,7 +30,7 @@ impl Bulk for PostgresStore {
 
 impl Resettable for PostgresStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        self.reset_with_bans(shop, epoch, Vec::new())
+        self.reset_with_bans(&shop, epoch, Vec::new())
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
@@ -46,11 +46,11 @@ impl PostgresStore {
     /// Those of [`Resettable::reset`].
     pub fn reset_with_bans(
         &self,
-        shop: Arc<[Row]>,
+        shop: &[Row],
         epoch: u64,
         begun: Vec<(KeyId, Timestamp)>,
     ) -> Result<(), StoreError> {
-        reset::reset(self, &shop, epoch, begun)
+        reset::reset(self, shop, epoch, begun)
     }
 
     /// Forgets bans like [`Resettable::forget_usage`]. `begun`: as for [`PostgresStore::reset_with_bans`].

@@ -14,6 +14,7 @@
 //! sequencer runs before the page is read. Thus a page has every change that was answered before.
 
 mod backlog;
+mod batches;
 mod columns;
 mod feed;
 mod fetch;
@@ -37,12 +38,14 @@ use crate::PostgresStore;
 use crate::connection::Connector;
 
 use feed::{Compared, Ends};
-use fetch::Fetcher;
+use fetch::{Fetcher, Shared};
 use reconnecting::{Reconnecting, Use};
-use retention::Pruned;
 use sequencer::Sequencer;
 
 pub use retention::EventRetention;
+
+/// Steps of one call that drops old events. Positions are given between two of them.
+const PRUNES_MAX: usize = 10;
 
 /// The event log as one handle of the store uses it.
 pub(crate) struct EventLog {
@@ -62,9 +65,11 @@ impl EventLog {
         let sequencer = Sequencer::new(runs);
 
         let (sender, jobs) = mpsc::channel(fetch::JOBS_MAX);
-        let connections = Reconnecting::new(Arc::clone(connector), Use::Pages);
-        runtime.spawn(fetch::serve(connections, jobs, sequencer.clone(), Arc::clone(&ends)));
         let fetcher = Fetcher::new(sender);
+        let connections = Reconnecting::new(Arc::clone(connector), Use::Pages);
+        let shared =
+            Shared { fetcher: fetcher.clone(), sequencer: sequencer.clone(), ends: Arc::clone(&ends) };
+        runtime.spawn(fetch::serve(connections, jobs, shared));
 
         runtime.spawn(poll::poll(Arc::clone(&ends), fetcher.clone()));
         Arc::new(Self { fetcher, sequencer, ends, retention: Mutex::new(EventRetention::DEFAULT) })
@@ -91,9 +96,17 @@ impl EventLog {
     }
 
     /// Drops old events, a bounded number of batches. Several nodes may do so at once.
-    pub(crate) async fn prune(&self, now: Timestamp) -> Result<Pruned, StoreError> {
+    pub(crate) async fn prune(&self, now: Timestamp) -> Result<u64, StoreError> {
         let retention = *self.retention.lock();
-        self.sequencer.prune(retention, now).await
+        let mut events = 0;
+        for _ in 0..PRUNES_MAX {
+            let pruned = self.sequencer.prune(retention, now).await?;
+            events += pruned.events;
+            if !pruned.has_more {
+                break;
+            }
+        }
+        Ok(events)
     }
 
     /// Gives positions to the batches that have none, so that readers who come late do not wait for many.

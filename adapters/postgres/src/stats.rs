@@ -1,9 +1,9 @@
-//! The number of records, for monitoring.
+//! The number of records, for monitoring. The counts of tables are read now and then, the others are known to this handle.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use petstore_ports::{StoreCounts, StoreError, StoreStats};
+use petstore_ports::{EventFeed, StoreCounts, StoreError, StoreStats};
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -41,7 +41,8 @@ impl Stats {
 
 impl StoreStats for PostgresStore {
     fn counts(&self) -> StoreCounts {
-        StoreCounts { waiting: self.writes.waiting(), ..self.stats.0.lock().counts }
+        let counts = self.stats.0.lock().counts;
+        StoreCounts { waiting: self.writes.waiting(), last_event: EventFeed::end(self).last.get(), ..counts }
     }
 }
 
@@ -61,7 +62,7 @@ impl PostgresStore {
 fn text() -> String {
     let tables = ["pets", "categories", "orders", "accounts", "keys"].map(count);
     format!(
-        "select {}, (select last_position from event_log where one), (select first_at from event_batches \
+        "select {}, (select first_at from event_batches \
          where last_position > (select pruned_position from event_log where one) order by last_position limit 1)",
         tables.join(", ")
     )
@@ -86,7 +87,7 @@ fn parse(row: &Row) -> Result<StoreCounts, StoreError> {
         orders: number()?,
         accounts: number()?,
         keys: number()?,
-        last_event: number()?,
+        last_event: 0,
         oldest_event_at: fields.optional_time()?,
         waiting: 0,
         bans: 0,

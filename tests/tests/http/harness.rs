@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server, TokioTimer};
-use petstore_memory::MemoryStore;
+use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_ports::api::{Administration, NewKey, Petstore};
-use petstore_ports::{Clock, Entropy, StoreError};
+use petstore_ports::{Clock, Entropy, Resettable, StoreError};
 use petstore_service::{Policy, Ports, Service};
 use serde_json::Value;
+
+use crate::alternating::AlternatingProxy;
+use crate::stores::Nodes;
 
 /// The published contract.
 pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
@@ -70,8 +72,12 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
-    pub(crate) store: Arc<MemoryStore>,
+    nodes: Nodes,
+    entropy: Arc<CountedEntropy>,
     server: Option<Server>,
+    /// The further nodes on the same store, and the proxy before all of them.
+    others: Vec<Server>,
+    proxy: Option<AlternatingProxy>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -103,36 +109,72 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
+/// Serves a node.
+fn serve(ports: Ports, settings: HttpSettings, policy: Policy) -> (Arc<Service>, Http, Server) {
+    let service = Arc::new(Service::new(ports, policy));
+    let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
+    let threads = NonZeroUsize::new(2).unwrap();
+    let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
+    (service, http, server)
+}
+
 impl Shop {
     pub(crate) fn open() -> Self {
         Self::open_as(ShopOptions::default())
     }
 
+    /// Opens a shop on each node of the chosen store.
     pub(crate) fn open_as(options: ShopOptions) -> Self {
-        Self::open_over(options, |ports| ports)
+        let mut shop =
+            Self::start(options.http.clone(), options.policy, Nodes::open(EVENT_EPOCH), |ports| ports);
+        shop.add_nodes(&options);
+        shop
     }
 
-    /// Opens a shop over ports, some of which the test may replace.
+    /// Opens a shop over ports, some of which the test may replace. It has one node.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
+        Self::start(options.http, options.policy, Nodes::open(EVENT_EPOCH), change)
+    }
+
+    fn start(http: HttpSettings, policy: Policy, nodes: Nodes, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
-        let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
-        let ports = Ports::of_one_store(
-            Arc::clone(&store),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-            entropy,
-            Arc::new(TokioTimer::new()),
-        );
-        let service = Arc::new(Service::new(change(ports), options.policy));
-        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, options.http, false);
-        let threads = NonZeroUsize::new(2).unwrap();
-        let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
+        let ports = nodes.stores[0].ports(Arc::clone(&clock) as _, Arc::clone(&entropy) as _);
+        let (service, http, server) = serve(change(ports), http, policy);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, http, store, server: Some(server), runtime }
+        Self {
+            clock,
+            service,
+            http,
+            nodes,
+            entropy,
+            server: Some(server),
+            others: vec![],
+            proxy: None,
+            runtime,
+        }
+    }
+
+    /// Serves the further nodes of the chosen store, and starts a proxy before all nodes.
+    fn add_nodes(&mut self, options: &ShopOptions) {
+        for store in &self.nodes.stores[1..] {
+            let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
+            self.others.push(serve(ports, options.http.clone(), options.policy).2);
+        }
+        if !self.others.is_empty() {
+            let addresses = self.server.iter().chain(&self.others).map(Server::local_addr).collect();
+            self.proxy = Some(AlternatingProxy::before(addresses));
+        }
+    }
+
+    /// The port that resets the store.
+    pub(crate) fn resettable(&self) -> &dyn Resettable {
+        &*self.nodes.resettable
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.server.as_ref().unwrap().local_addr()
+        let own = || self.server.as_ref().unwrap().local_addr();
+        self.proxy.as_ref().map_or_else(own, |proxy| proxy.address)
     }
 
     /// Stops the server, and waits until everything about its connections has been reported to the observer.
@@ -177,7 +219,7 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        if let Some(server) = &self.server {
+        for server in self.server.iter().chain(&self.others) {
             server.drain();
         }
     }

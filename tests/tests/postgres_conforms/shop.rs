@@ -67,7 +67,7 @@ struct StoreAndMeters {
 
 impl Resettable for StoreAndMeters {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        self.store.reset_with_bans(shop, epoch, self.meters.begun_bans())?;
+        self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
         self.meters.forget_meters();
         Ok(())
     }

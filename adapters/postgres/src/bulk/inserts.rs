@@ -1,6 +1,6 @@
 //! Inserting many records: a chunk in one statement.
 
-use petstore_domain::{CategoryRecord, FoldedName, OrderRecord, PetRecord};
+use petstore_domain::{CategoryRecord, Description, FoldedName, OrderRecord, PetRecord};
 use petstore_ports::StoreError;
 use tokio_postgres::types::ToSql;
 
@@ -32,7 +32,7 @@ pub(super) async fn categories(session: &Session, records: &[CategoryRecord]) ->
         let names = list(chunk, |record| record.category.name.as_str());
         let folded: Vec<&str> = folded.iter().map(FoldedName::as_str).collect();
         let descriptions =
-            list(chunk, |record| record.category.description.as_ref().map(|text| text.as_str()));
+            list(chunk, |record| record.category.description.as_ref().map(Description::as_str));
         let versions = numbers(chunk, |record| record.version.get());
         let pets = numbers(chunk, |record| record.pets);
         insert(session, CATEGORIES, &[&ids, &names, &folded, &descriptions, &versions, &pets]).await?;

@@ -1,65 +1,42 @@
-//! Fetching batches: one statement reads them, the extent of the log, and whether there are batches without a position.
+//! Fetching batches. Equal fetches that wait at the same time share a statement: many readers follow the end of the log.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::{Position, Timestamp};
-use petstore_ports::{EventBounds, LogEnd, PageOrder, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use petstore_ports::{EventBounds, LogEnd, PageOrder, StoreError, StoreErrorKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 
-use super::columns::{epoch, position};
+use super::batches::{Fetched, Wanted};
 use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
 use crate::error::failed;
-use crate::records::Fields;
 
-/// Fetches that wait for a connection at most.
+/// Fetches that wait for a statement at most.
 pub(super) const JOBS_MAX: usize = 4_096;
 
-/// The time limit of a statement.
-const STATEMENT_TIME: Duration = Duration::from_secs(2);
+/// Statements at work at the same time at most. Further fetches wait, and may become equal ones.
+const STATEMENTS_MAX: usize = 4;
 
 /// The time limit of a fetch, including the wait for positions.
-const FETCH_TIME: Duration = Duration::from_secs(4);
+const FETCH_TIME: Duration = Duration::from_secs(2);
 
-/// The batches to be fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// The epoch of the log, if only one will do.
-    pub(super) epoch: Option<u64>,
-    pub(super) order: PageOrder,
-    /// The position to begin at, exclusive; none for the oldest or the newest event.
-    pub(super) after: Option<Position>,
-    /// The number of positions.
-    pub(super) positions: u32,
-    /// True if every change that was answered must have its position first.
-    pub(super) is_current: bool,
-}
+/// Attempts of a fetch: a connection that was lost is replaced once.
+const ATTEMPTS_MAX: u32 = 2;
 
-/// A batch with its positions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Batch {
-    pub(super) first: Position,
-    pub(super) last: Position,
-    pub(super) body: Vec<u8>,
-}
+/// A caller that waits for batches.
+type Caller = oneshot::Sender<Result<Arc<Fetched>, StoreError>>;
 
-/// The batches that overlap the positions, and the extent of the log at the same moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fetched {
-    pub(super) bounds: EventBounds,
-    /// In the order of their positions, without a gap.
-    pub(super) batches: Vec<Batch>,
-}
-
-/// A fetch that waits for its rows.
+/// A fetch that waits for its turn.
 pub(super) struct Job {
     wanted: Wanted,
-    done: oneshot::Sender<Result<Vec<Row>, StoreError>>,
+    caller: Caller,
+    /// The number of attempts so far.
+    attempts: u32,
 }
 
 /// The callers' side of the task.
@@ -73,13 +50,18 @@ impl Fetcher {
         Self { jobs }
     }
 
-    /// Fetches batches. Rows are parsed on the caller's thread.
-    pub(super) async fn fetch(&self, wanted: Wanted) -> Result<Fetched, StoreError> {
-        let (done, rows) = oneshot::channel();
-        let sent = self.jobs.try_send(Job { wanted, done });
-        sent.map_err(|_| StoreError::busy("too many reads of the event log are waiting"))?;
-        let rows = rows.await.map_err(|_| StoreError::unavailable("the store is closed"))??;
-        parse(&rows)
+    /// Fetches batches.
+    pub(super) async fn fetch(&self, wanted: Wanted) -> Result<Arc<Fetched>, StoreError> {
+        let (caller, answer) = oneshot::channel();
+        self.send(Job { wanted, caller, attempts: 0 });
+        answer.await.map_err(|_| StoreError::unavailable("the store is closed"))?
+    }
+
+    fn send(&self, job: Job) {
+        if let Err(unsent) = self.jobs.try_send(job) {
+            let error = StoreError::busy("too many reads of the event log are waiting");
+            answer([unsent.into_inner().caller], &Err(error));
+        }
     }
 
     /// The extent of the log, with every change that was answered before the call.
@@ -90,61 +72,107 @@ impl Fetcher {
     }
 }
 
+/// Callers that are gone need no answer.
+fn answer(callers: impl IntoIterator<Item = Caller>, outcome: &Result<Arc<Fetched>, StoreError>) {
+    for caller in callers {
+        let _: Result<(), _> = caller.send(outcome.clone());
+    }
+}
+
+/// The parts that all statements share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    /// For fetches whose connection was lost.
+    pub(super) fetcher: Fetcher,
+    pub(super) sequencer: Sequencer,
+    pub(super) ends: Arc<Ends>,
+}
+
 /// Serves jobs, all on one connection, until the store is closed.
-pub(super) async fn serve(
-    mut connections: Reconnecting,
-    mut jobs: mpsc::Receiver<Job>,
-    sequencer: Sequencer,
-    ends: Arc<Ends>,
-) {
-    while let Some(Job { wanted, done }) = jobs.recv().await {
-        if done.is_closed() {
-            continue;
-        }
-        match connections.connection().await {
-            Ok(connection) => {
-                let (sequencer, ends) = (sequencer.clone(), Arc::clone(&ends));
-                tokio::spawn(async move {
-                    let fetching = timeout(FETCH_TIME, fetch(&connection, wanted, &sequencer, &ends)).await;
-                    let late = || StoreError::unavailable("the event log was not read in time");
-                    // A caller that is gone needs no answer.
-                    let _ = done.send(fetching.unwrap_or_else(|_| Err(late())));
-                });
-            }
-            Err(error) => drop(done.send(Err(error))),
+pub(super) async fn serve(mut connections: Reconnecting, mut jobs: mpsc::Receiver<Job>, shared: Shared) {
+    let turns = Arc::new(Semaphore::new(STATEMENTS_MAX));
+    while let Some(first) = jobs.recv().await {
+        // The semaphore is never closed.
+        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
+        let mut turn = Some(turn);
+        for (wanted, equal) in equal_jobs(first, &mut jobs) {
+            let connection = match connections.connection().await {
+                Ok(connection) => connection,
+                Err(error) => {
+                    answer(equal.into_iter().map(|job| job.caller), &Err(error));
+                    continue;
+                }
+            };
+            let turn = match turn.take() {
+                Some(turn) => turn,
+                None => match Arc::clone(&turns).acquire_owned().await {
+                    Ok(turn) => turn,
+                    Err(_) => return,
+                },
+            };
+            tokio::spawn(run(connection, wanted, equal, turn, shared.clone()));
         }
     }
 }
 
-/// Reads the rows. If batches have no position, it lets the sequencer run and reads again.
+/// The jobs that wait now, with equal ones together. Those whose callers have gone are left out.
+fn equal_jobs(first: Job, jobs: &mut mpsc::Receiver<Job>) -> HashMap<Wanted, Vec<Job>> {
+    let mut equal: HashMap<Wanted, Vec<Job>> = HashMap::new();
+    let rest = std::iter::from_fn(|| jobs.try_recv().ok());
+    for job in std::iter::once(first).chain(rest).filter(|job| !job.caller.is_closed()) {
+        equal.entry(job.wanted).or_default().push(job);
+    }
+    equal
+}
+
+/// Runs equal jobs.
+async fn run(
+    connection: Arc<Connection>,
+    wanted: Wanted,
+    equal: Vec<Job>,
+    turn: OwnedSemaphorePermit,
+    shared: Shared,
+) {
+    let fetched = timeout(FETCH_TIME, fetch(&connection, wanted, turn, &shared)).await;
+    let is_lost = matches!(&fetched, Ok(Err(error)) if error.kind() == StoreErrorKind::Unavailable);
+    let outcome = fetched.unwrap_or_else(|_| {
+        connection.discard();
+        Err(StoreError::unavailable("the event log was not read in time"))
+    });
+    let (again, ended): (Vec<_>, Vec<_>) =
+        equal.into_iter().partition(|job| is_lost && job.attempts + 1 < ATTEMPTS_MAX);
+    answer(ended.into_iter().map(|job| job.caller), &outcome);
+    for job in again {
+        shared.fetcher.send(Job { attempts: job.attempts + 1, ..job });
+    }
+}
+
+/// Reads batches. If some have no position, it lets the sequencer run and reads again.
 async fn fetch(
     connection: &Connection,
     wanted: Wanted,
-    sequencer: &Sequencer,
-    ends: &Ends,
-) -> Result<Vec<Row>, StoreError> {
-    let mut rows = statement(connection, wanted).await?;
-    if has_backlog(&rows)? {
-        sequencer.run().await?;
+    turn: OwnedSemaphorePermit,
+    shared: &Shared,
+) -> Result<Arc<Fetched>, StoreError> {
+    let mut fetched = statement(connection, wanted).await?;
+    if fetched.has_backlog {
+        // Others have their turn while this one waits.
+        drop(turn);
+        shared.sequencer.run().await?;
         // What is committed after the call need not be in the page.
-        rows = statement(connection, Wanted { is_current: false, ..wanted }).await?;
+        fetched = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
-    if let Some(row) = rows.first() {
-        let (bounds, epoch_number) = bounds(&mut Fields::of("event_log", row))?;
-        ends.learn(epoch_number, LogEnd { epoch: bounds.epoch, last: bounds.last });
-    }
-    Ok(rows)
+    let EventBounds { epoch, last, .. } = fetched.bounds;
+    shared.ends.learn(fetched.epoch_number, LogEnd { epoch, last });
+    Ok(Arc::new(fetched))
 }
 
-async fn statement(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, StoreError> {
-    let outcome = match timeout(STATEMENT_TIME, query(connection, wanted)).await {
-        Ok(outcome) => outcome.map_err(|error| failed("read the event log", error)),
-        Err(_) => Err(StoreError::unavailable("the event log was not read in time")),
-    };
-    if outcome.is_err() {
+async fn statement(connection: &Connection, wanted: Wanted) -> Result<Fetched, StoreError> {
+    let rows = query(connection, wanted).await.map_err(|error| {
         connection.discard();
-    }
-    outcome
+        failed("read the event log", error)
+    })?;
+    Fetched::parse(&rows)
 }
 
 async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, tokio_postgres::Error> {
@@ -159,50 +187,30 @@ async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, toki
     connection.session.client().query(&statement, &[&after, &positions, &wanted.is_current, &epoch]).await
 }
 
-/// The column `has_backlog`.
-const HAS_BACKLOG: usize = 5;
+#[cfg(test)]
+mod tests {
+    use petstore_domain::Position;
 
-fn has_backlog(rows: &[Row]) -> Result<bool, StoreError> {
-    let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log has no row"))?;
-    row.try_get(HAS_BACKLOG).map_err(|error| failed("read the event log", error))
-}
+    use super::*;
 
-/// Reads the extent of the log and the number of its epoch.
-fn bounds(fields: &mut Fields<'_>) -> Result<(EventBounds, u64), StoreError> {
-    let (epoch, epoch_number) = (epoch(fields)?, fields.number(Ok::<_, &str>)?);
-    let (last, pruned) = (position(fields)?, position(fields)?);
-    let oldest_at: Option<Timestamp> = fields.optional_time()?;
-    Ok((EventBounds { epoch, pruned, last, oldest_at }, epoch_number))
-}
-
-fn parse(rows: &[Row]) -> Result<Fetched, StoreError> {
-    let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log has no row"))?;
-    let (bounds, _) = bounds(&mut Fields::of("event_log", row))?;
-    let mut batches = Vec::with_capacity(rows.len());
-    for row in rows {
-        batches.extend(batch(row)?);
+    #[test]
+    fn equal_fetches_that_wait_share_a_statement() {
+        let wanted = |after| {
+            let after = Some(Position::new(after).unwrap());
+            Wanted { epoch: None, order: PageOrder::Ascending, after, positions: 10, is_current: true }
+        };
+        let (sender, mut jobs) = mpsc::channel(10);
+        let mut callers = Vec::new();
+        for after in [7, 8, 7, 7, 9] {
+            let (caller, answer) = oneshot::channel();
+            sender.try_send(Job { wanted: wanted(after), caller, attempts: 0 }).ok().unwrap();
+            callers.push(answer);
+        }
+        // The reader after position 9 has gone.
+        callers.pop();
+        let first = jobs.try_recv().unwrap();
+        let equal = equal_jobs(first, &mut jobs);
+        let counted = |after| equal.get(&wanted(after)).map(Vec::len);
+        assert_eq!((counted(7), counted(8), counted(9)), (Some(3), Some(1), None));
     }
-    batches.sort_unstable_by_key(|batch| batch.first);
-    if let Some(pair) = batches.windows(2).find(|pair| pair[1].first != pair[0].last.next()) {
-        let after = pair[0].last;
-        return Err(StoreError::corrupt(format!(
-            "event_batches: the events after position {after} are missing"
-        )));
-    }
-    Ok(Fetched { bounds, batches })
-}
-
-/// Reads the batch of a row, if it has one.
-fn batch(row: &Row) -> Result<Option<Batch>, StoreError> {
-    let read = |column| row.try_get(column).map_err(|error| failed("read the event log", error));
-    let last: Option<i64> = read(HAS_BACKLOG + 1)?;
-    let Some(last) = last else { return Ok(None) };
-    let events: i32 = row.try_get(HAS_BACKLOG + 2).map_err(|error| failed("read the event log", error))?;
-    let body = row.try_get(HAS_BACKLOG + 3).map_err(|error| failed("read the event log", error))?;
-    let position = |number: i64| u64::try_from(number).ok().and_then(Position::new);
-    let positions = position(last - i64::from(events) + 1).zip(position(last));
-    let (first, last) = positions.ok_or_else(|| {
-        StoreError::corrupt("event_batches: the columns last_position and events do not fit")
-    })?;
-    Ok(Some(Batch { first, last, body }))
 }

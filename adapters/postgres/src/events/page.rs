@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use petstore_domain::{Event, EventKinds, Position};
 use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, PageOrder, StoreError};
 
-use super::fetch::{Batch, Fetched, Fetcher, Wanted};
+use super::batches::{Batch, Fetched, Wanted};
+use super::fetch::Fetcher;
 
 /// Positions that a slice has at most. Bounds the memory of a page.
 const SLICE_MAX: u64 = 10_000;

@@ -34,9 +34,9 @@ pub(super) struct Limits {
 
 /// The result of one step of dropping old batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pruned {
+pub(super) struct Pruned {
     /// The number of dropped events.
-    pub(crate) events: u64,
+    pub(super) events: u64,
     /// Further batches are to be dropped.
-    pub(crate) has_more: bool,
+    pub(super) has_more: bool,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -12,13 +12,16 @@ use super::backlog::Backlog;
 use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::retention::{EventRetention, Limits, Pruned};
-use super::transactions::{number, prune};
+use super::transactions::{TRANSACTION_TIME, number, prune};
 
 /// Requests that wait for a run at most.
 pub(super) const REQUESTS_MAX: usize = 4_096;
 
 /// The time from the start of a run to the next one, so that its durable commit serves many readers.
 const RUN_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Attempts of a run: a connection that was lost is replaced once.
+const ATTEMPTS_MAX: u32 = 2;
 
 /// A request to the task.
 pub(super) enum Request {
@@ -111,15 +114,28 @@ struct Worker {
 }
 
 impl Worker {
-    /// Gives positions to all batches that are visible after the call.
+    /// Gives positions to all batches that are visible after the call. A connection that was lost is replaced once: positions
+    /// that were given stay.
     async fn number_all(&mut self, connections: &mut Reconnecting) -> Result<(), StoreError> {
+        let deadline = Instant::now() + TRANSACTION_TIME;
+        let mut attempts = 1;
         loop {
             let connection = self.connect(connections).await?;
-            let numbered = number(&connection, self.backlog.settled()).await?;
-            self.backlog.ran(numbered.seen);
-            self.ends.learn(numbered.epoch_number, numbered.end);
-            if numbered.seen.is_complete {
-                return Ok(());
+            match number(&connection, self.backlog.settled()).await {
+                Ok(numbered) => {
+                    self.backlog.ran(numbered.seen);
+                    self.ends.learn(numbered.epoch_number, numbered.end);
+                    if numbered.seen.is_complete {
+                        return Ok(());
+                    }
+                }
+                Err(error) => {
+                    let is_lost = error.kind() == StoreErrorKind::Unavailable;
+                    if !is_lost || attempts == ATTEMPTS_MAX || Instant::now() >= deadline {
+                        return Err(error);
+                    }
+                    attempts += 1;
+                }
             }
         }
     }

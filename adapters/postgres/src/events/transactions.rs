@@ -17,7 +17,7 @@ use crate::error::failed;
 use crate::records::{Fields, stored};
 
 /// The time limit of a transaction.
-const TRANSACTION_TIME: Duration = Duration::from_secs(2);
+pub(super) const TRANSACTION_TIME: Duration = Duration::from_secs(2);
 
 /// Batches that one transaction numbers at most.
 const NUMBERED_MAX: i64 = 4_096;

@@ -18,8 +18,9 @@ const BATCH_MAX: usize = 256;
 /// The maximum number of reads that wait for their statement.
 const WAITING_MAX: usize = 16_384;
 
-/// The time limit of a statement, with the connection that it may have to wait for.
-const FLIGHT_TIME: Duration = Duration::from_secs(2);
+/// The time limit of a statement, with the connection that it may have to wait for. It ends before the service stops waiting,
+/// so that the caller learns the reason.
+const FLIGHT_TIME: Duration = Duration::from_millis(1_900);
 
 type Answer<L> = Result<Option<<L as Lookup>::Found>, StoreError>;
 

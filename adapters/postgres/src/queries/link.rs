@@ -12,6 +12,10 @@ use tokio_postgres::types::ToSql;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
 
+/// Ends a read whose caller has given up, so that reads that hang do not occupy a connection of the server each. Not for
+/// writers: a commit that is ended while it waits for a standby is not undone.
+const READ_TIME: &str = "set statement_timeout = '2s'";
+
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
 /// on the runtime that first used it.
 pub(crate) struct Link {
@@ -71,6 +75,10 @@ impl Link {
             return Ok(session);
         }
         let session = Arc::new(self.connector.connect(self.role).await?);
+        if self.role == Role::Reader {
+            let limited = session.batch(READ_TIME).await;
+            limited.map_err(|error| failed("set up the connection", error))?;
+        }
         *self.session.lock() = Some(Arc::clone(&session));
         Ok(session)
     }

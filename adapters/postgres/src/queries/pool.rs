@@ -18,8 +18,8 @@ use crate::connection::{Connector, Role};
 /// The maximum number of statements that wait for a connection.
 const WAITING_MAX: usize = 1_024;
 
-/// The time limit of a statement, with its wait for a connection.
-const STATEMENT_TIME: Duration = Duration::from_secs(2);
+/// The time limit of a statement, with its wait for a connection. It ends before the service stops waiting.
+const STATEMENT_TIME: Duration = Duration::from_millis(1_900);
 
 /// The parameters of a statement.
 pub(crate) type Parameters = Vec<Box<dyn ToSql + Sync + Send>>;

@@ -1,7 +1,7 @@
 //! The binary on a PostgreSQL database: nodes that start at once, commands without a node, sandboxes, and unfit databases.
 
 mod encryption;
-mod passwords;
+pub(crate) mod passwords;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
@@ -132,6 +132,37 @@ fn a_command_without_a_node_creates_no_tables_under_a_wrong_name() {
         );
     }
     assert_eq!(server.sql(&format!("select to_regnamespace('{schema}')")), "");
+}
+
+#[test]
+fn the_events_of_all_nodes_are_read_from_the_database() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.url_of(&server.new_schema());
+    let nodes = [Site::served("events-a", &["--db", &url]), Site::served("events-b", &["--db", &url])];
+    let key = told(&nodes[0].run(&["keys", "create", "--quiet", "--plan", "business", "--db", &url]));
+    let make = |number: usize| {
+        let mut client = Client::connect(nodes[number % 2].port, &key).unwrap();
+        let body = format!("{{\"name\": \"Category {number}\"}}");
+        assert_eq!(client.ask("POST", "/v1/categories", "", &body).unwrap().status, 201);
+    };
+    make(1);
+    let mut client = Client::connect(nodes[1].port, &key).unwrap();
+    let first: serde_json::Value =
+        serde_json::from_str(&client.ask("GET", "/v1/events", "", "").unwrap().body).unwrap();
+    let first = first[0]["id"].as_str().unwrap().to_owned();
+    (2..=5).for_each(make);
+    let site = Site::new("tail");
+    let tail = ["events", "tail", "--db", &url, "--after", &first, "--limit", "6"];
+    let mut tail = site.command(&tail).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let names = |line: String| line.split("name=").nth(1).unwrap().split(" id").next().unwrap().to_owned();
+    let old: Vec<_> = lines.by_ref().take(4).map(names).collect();
+    assert_eq!(old, (2..=5).map(|number| format!("\"Category {number}\"")).collect::<Vec<_>>());
+    // The command waits for further events.
+    (6..=7).for_each(make);
+    let new: Vec<_> = lines.map(names).collect();
+    assert_eq!(new, ["\"Category 6\"", "\"Category 7\""]);
+    assert!(tail.wait().unwrap().success());
 }
 
 #[test]

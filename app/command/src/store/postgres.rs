@@ -128,7 +128,7 @@ struct Reset {
 
 impl Resettable for Reset {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        self.store.reset_with_bans(shop, epoch, self.meters.begun_bans())?;
+        self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
         self.meters.forget_meters();
         Ok(())
     }

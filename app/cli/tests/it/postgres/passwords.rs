@@ -9,13 +9,13 @@ use super::printed;
 use crate::common::{Client, Site};
 
 /// A password with characters that a URL must encode.
-const PASSWORD: &str = "s3cr3t of@the/role?";
+pub(crate) const PASSWORD: &str = "s3cr3t of@the/role?";
 
 /// The password as it stands in a URL.
 const ENCODED: &str = "s3cr3t%20of%40the%2Frole%3F";
 
 /// A cluster whose role `guarded` needs its password.
-fn guarded() -> Option<Postgres> {
+pub(crate) fn guarded() -> Option<Postgres> {
     let cluster = Postgres::builder().access("host all all 127.0.0.1/32 scram-sha-256").start()?;
     cluster.sql(&format!("create role guarded login superuser password '{PASSWORD}'"));
     Some(cluster)
