@@ -1,7 +1,10 @@
 //! Commits whose answer is lost.
 
+use std::time::Duration;
+
 use petstore_ports::StoreErrorKind;
 use petstore_test_servers::Postgres;
+use tokio::time::Instant;
 
 use crate::proxy::{Fault, Proxy};
 use crate::shop::{Shop, block_on, open, order};
@@ -92,4 +95,24 @@ fn a_connection_that_died_between_two_writes_is_replaced() {
         }
     });
     assert_eq!(shop.orders_and_stock(), (5, 5));
+}
+
+#[test]
+fn while_the_database_is_away_all_callers_are_told_soon_and_afterwards_writes_go_on() {
+    let Some((shop, proxy)) = behind_proxy() else { return };
+    block_on(async {
+        let pet = shop.add_pet(1_000).await;
+        proxy.set_away(true);
+        let began = Instant::now();
+        // More than one batch.
+        for answer in shop.together((0..600).map(|_| order(pet, 1))).await {
+            let error = answer.expect_err("there is no database");
+            assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", error.report());
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        proxy.set_away(false);
+        while shop.run(order(pet, 1)).await.is_err() {}
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    });
+    assert_eq!(shop.orders_and_stock(), (1, 999));
 }

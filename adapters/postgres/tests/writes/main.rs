@@ -2,5 +2,6 @@
 
 mod batches;
 mod commits;
+mod consistency;
 mod proxy;
 mod shop;

@@ -67,6 +67,12 @@ impl Proxy {
         }
     }
 
+    /// Refuses new connections and cuts the others, or accepts them again.
+    pub(crate) fn set_away(&self, is_away: bool) {
+        self.shared.is_closed.store(is_away, Ordering::SeqCst);
+        self.cut_all();
+    }
+
     /// Interferes with the next commit.
     pub(crate) fn plant(&self, fault: Fault) {
         self.shared.fault.store(fault as u8, Ordering::SeqCst);

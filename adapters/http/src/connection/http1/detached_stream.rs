@@ -53,7 +53,7 @@ impl<T: Stream> DetachedStream<T> {
             }
             let next = self.source.chunks.borrow_mut().poll_next_chunk(context);
             match next {
-                Poll::Ready(Some(content)) => self.chunk = framed(&content?)?,
+                Poll::Ready(Some(bytes)) => self.chunk = framed(&bytes?)?,
                 Poll::Ready(None) => {
                     self.chunk = LAST_CHUNK.to_vec();
                     self.is_over = true;

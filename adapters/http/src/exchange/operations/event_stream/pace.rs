@@ -44,12 +44,11 @@ mod tests {
         let begin = Instant::now();
         let (mut pace, mut now, mut reads) = (Pace::new(begin), begin, 0);
         while now < begin + Duration::from_secs(10) {
-            match pace.wait_until(now) {
-                Some(later) => now = later,
-                None => {
-                    pace.count(now, streams);
-                    reads += 1;
-                }
+            if let Some(later) = pace.wait_until(now) {
+                now = later;
+            } else {
+                pace.count(now, streams);
+                reads += 1;
             }
         }
         reads
