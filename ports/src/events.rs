@@ -206,16 +206,17 @@ pub trait EventFeed: Send + Sync {
     /// The end of the log. The call does not wait; on a store of several nodes the end may lag behind a little.
     fn end(&self) -> LogEnd;
 
-    /// Completes with the end of the log once an event after `known` passes the filter, or the log has another epoch.
+    /// Completes with the end of the log once the filter admits an event after `known`, or the log has another epoch.
     /// Dropping the reply ends the wait.
     ///
-    /// It may complete up to 100 ms late, and without such an event: a store that polls may ignore the filter. A store
-    /// in this process should wake only the readers that have something to read.
+    /// The reply may complete up to 100 ms late. It may also complete without such an event, because a store that polls
+    /// may ignore the filter. A store in this process should wake only the readers that have something to read.
     fn changed(&self, known: LogEnd, filter: EventFilter) -> Reply<LogEnd>;
 
-    /// Returns a position up to which the store knows that no event after `known` passes the filter, at least that of
-    /// `known`: a reader may continue there without reading. The call does not wait. A store that keeps no account of
-    /// kinds returns the position of `known`, and so does every store if the log has another epoch.
+    /// Returns a position, not before `known`, up to which the store knows that the filter admits no event after
+    /// `known`. A reader may continue after this position without reading the events before it. The call does not wait.
+    /// A store that does not record the kinds of events returns the position of `known`. Every store does so if the log
+    /// has another epoch.
     fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
         let _ = filter;
         known.last

@@ -20,7 +20,8 @@
 //! A durable store has further cases, defined by [`durable_conformance!`] on a [`DurableSubject`]. [`Disk`] is
 //! a journal in memory for them, with power cuts, faults and a [`DiskBug`] on demand.
 //!
-//! A store that a tester can reset has further cases, defined by [`reset_conformance!`] on a [`ResetSubject`].
+//! A store that a tester can reset has further cases, defined by [`reset_conformance!`] on a [`ResetSubject`], and a
+//! store that can import a shop those of [`import_conformance!`] on an [`ImportSubject`].
 //!
 //! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its
 //! queue or of its table of addresses; and [`StoreHealth`](petstore_ports::StoreHealth), which is about a
@@ -42,6 +43,7 @@ pub mod handles;
 pub mod hot_pet;
 pub mod idempotency_limits;
 pub mod ids;
+pub mod imports;
 pub mod keys;
 pub mod operations;
 pub mod pages;
@@ -71,6 +73,7 @@ mod subject;
 mod together;
 
 pub use disk::{Disk, DiskBug, Fault};
+pub use imports::ImportSubject;
 pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;

@@ -8,6 +8,7 @@ mod addresses;
 mod bug;
 mod counters;
 mod event_log;
+mod imports;
 mod planted_counts;
 mod planted_events;
 mod planted_handles;

@@ -327,8 +327,36 @@ macro_rules! reset_conformance {
     };
 }
 
-/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`] and
-/// [`reset_conformance!`].
+/// Defines one test for each case about imports.
+///
+/// The expression makes a fresh, empty [`ImportSubject`](crate::ImportSubject); it is evaluated once a case, inside the
+/// case's runtime, and may await.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ImportSubject, ReferenceStore};
+/// petstore_tests::import_conformance!(ImportSubject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! import_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn import_conformance_subject() -> $crate::ImportSubject {
+            $subject
+        }
+
+        $crate::store_conformance_cases! {
+            (&import_conformance_subject().await);
+            imports {
+                an_import_begins_an_empty_log
+                an_import_that_fails_leaves_the_log
+            }
+        }
+    };
+}
+
+/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`],
+/// [`reset_conformance!`] and [`import_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {

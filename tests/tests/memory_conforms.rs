@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use petstore_memory::MemoryStore;
-use petstore_tests::{ResetSubject, Subject, reset_conformance, store_conformance};
+use petstore_tests::{
+    ImportSubject, ResetSubject, Subject, import_conformance, reset_conformance, store_conformance,
+};
 
 store_conformance!(Subject::of(&Arc::new(MemoryStore::new())));
 reset_conformance!(ResetSubject::of(&Arc::new(MemoryStore::new())));
+import_conformance!(ImportSubject::of(&Arc::new(MemoryStore::new())));

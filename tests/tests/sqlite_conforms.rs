@@ -10,7 +10,8 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Housekeeping, StoreError};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::{
-    DurableSubject, ResetSubject, Subject, durable_conformance, reset_conformance, store_conformance,
+    DurableSubject, ImportSubject, ResetSubject, Subject, durable_conformance, import_conformance,
+    reset_conformance, store_conformance,
 };
 
 store_conformance!(open(&Folder::new()));
@@ -18,6 +19,11 @@ reset_conformance!({
     let folder = Folder::new();
     let store = open_store(&folder);
     ResetSubject { subject: subject_of(&store, &folder), store }
+});
+import_conformance!({
+    let folder = Folder::new();
+    let store = open_store(&folder);
+    ImportSubject { subject: subject_of(&store, &folder), bulk: store }
 });
 durable_conformance!(Box::new(DurableStore(Folder::new())));
 

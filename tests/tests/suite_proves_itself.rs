@@ -3,16 +3,44 @@
 
 use std::sync::Arc;
 
-use petstore_tests::{Bug, ReferenceStore, ResetSubject, reset_conformance, run_case, store_conformance};
+use petstore_tests::{
+    Bug, ImportSubject, ReferenceStore, ResetSubject, Subject, import_conformance, reset_conformance,
+    run_case, store_conformance,
+};
 
 store_conformance!(Arc::new(ReferenceStore::new()).subject());
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
+import_conformance!(ImportSubject::of(&Arc::new(ReferenceStore::new())));
 
 /// Attempts of a case on a store with a planted bug. A case may miss a race once, but hardly ten times.
 const TRIES: usize = 10;
 
+/// A store as each case takes it.
+struct AnySubject {
+    resets: ResetSubject,
+    imports: ImportSubject,
+}
+
+impl AsRef<Subject> for AnySubject {
+    fn as_ref(&self) -> &Subject {
+        &self.resets.subject
+    }
+}
+
+impl AsRef<ResetSubject> for AnySubject {
+    fn as_ref(&self) -> &ResetSubject {
+        &self.resets
+    }
+}
+
+impl AsRef<ImportSubject> for AnySubject {
+    fn as_ref(&self) -> &ImportSubject {
+        &self.imports
+    }
+}
+
 /// Returns whether a case fails on a store with this bug.
-fn fails<F>(bug: Bug, case: impl Fn(ResetSubject) -> F) -> bool
+fn fails<F>(bug: Bug, case: impl Fn(AnySubject) -> F) -> bool
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -20,7 +48,9 @@ where
         let mut failed = false;
         run_case(async {
             let store = Arc::new(ReferenceStore::with_bug(bug));
-            let subject = ResetSubject { subject: store.subject(), store };
+            let imports = ImportSubject { subject: store.subject(), bulk: Arc::clone(&store) as _ };
+            let resets = ResetSubject { subject: store.subject(), store };
+            let subject = AnySubject { resets, imports };
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });
         failed
@@ -35,7 +65,7 @@ macro_rules! caught {
             $(
                 #[test]
                 fn $name() {$(
-                    let case = |subject: ResetSubject| async move {
+                    let case = |subject: AnySubject| async move {
                         petstore_tests::$group::$case(subject.as_ref()).await;
                     };
                     assert!(fails(Bug::$bug, case), "{} passes with {:?}", stringify!($case), Bug::$bug);
@@ -132,6 +162,9 @@ caught! {
         event_lives::a_waiting_reader_wakes_at_a_reset;
     a_log_that_survives_a_reset: ResetKeepsEvents by event_lives::a_reset_begins_a_new_life,
         event_lives::a_reset_cuts_the_log_where_it_cuts_the_shop;
+    a_log_that_survives_an_import: ImportKeepsTheLog by imports::an_import_begins_an_empty_log;
+    an_import_with_events: ImportHasEvents by imports::an_import_begins_an_empty_log;
+    a_log_emptied_by_an_import_that_fails: ImportEmptiesTheLogEarly by imports::an_import_that_fails_leaves_the_log;
     a_feed_that_never_wakes: FeedNeverWakes by event_feed::waiting_readers_wake_at_an_event,
         event_feed::readers_wait_while_nothing_happens;
     a_feed_that_misses_private_events: FeedMissesPrivateEvents by event_feed::a_reader_wakes_at_an_event_that_passes_its_filter;

@@ -82,7 +82,7 @@ fn all() -> Vec<Happening> {
 
 type Seen = Vec<(u64, Timestamp, Happening)>;
 
-/// Reads a body of this many events, the first of which has the position `first`.
+/// Reads a body of this many events. The first event has the position `first`.
 fn seen(body: &[u8], first: u64, events: u64, filter: &EventFilter) -> Result<Seen, BodyError> {
     let mut seen = Vec::new();
     let position = |number| Position::new(number).unwrap();

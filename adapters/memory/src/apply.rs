@@ -24,8 +24,8 @@ impl Tables {
         self.events.wake(&appended);
     }
 
-    /// As [`Tables::publish`], with events that were encoded for the journal. The caller wakes the readers that wait for
-    /// them.
+    /// Makes changes and events visible like [`Tables::publish`], with events that were encoded for the journal. The
+    /// caller wakes the readers that wait for these events.
     pub(crate) fn publish_encoded(
         &self,
         changes: Changes,
@@ -35,7 +35,8 @@ impl Tables {
         self.publish_with(changes, |log, changes| log.append_encoded(events, changes.happenings()), write)
     }
 
-    /// The caller wakes the waiting readers after the write has ended. If woken earlier, they would wait for it.
+    /// Makes the changes and events visible. The caller wakes waiting readers after this, because readers that are
+    /// woken earlier would wait for the write.
     fn publish_with(
         &self,
         changes: Changes,

@@ -261,7 +261,7 @@ impl Committer {
                     let write = |change| self.tables.apply_one(change);
                     appended.extend(self.tables.publish_encoded(changes, events, write));
                 }
-                // Once for the batch: a reader wakes to all of its events.
+                // Readers are woken once for the whole batch, so that they find all of its events.
                 self.tables.events.wake(&appended);
             }
             PendingWrite::Import { .. } => {

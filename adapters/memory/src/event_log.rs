@@ -1,7 +1,7 @@
 //! The event log in memory: the latest events, in the compact form, and the readers that wait for more.
 //!
-//! A store without a journal keeps all of its events here. One with a journal keeps a cache of the latest: what is older is
-//! read from the journal.
+//! A store without a journal keeps all of its events here. A store with a journal keeps only the latest events here,
+//! and reads older ones from the journal.
 
 mod encoded;
 mod page;
@@ -24,7 +24,7 @@ pub(crate) use encoded::{Encoded, EncodedBatch};
 pub(crate) use page::{PageBuilder, Span};
 pub(crate) use waiters::Changed;
 
-/// The size of the ring before a journal.
+/// The maximum number of bytes of the ring in a store with a journal.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The events of one store, shared by its writers and readers.
@@ -34,7 +34,7 @@ pub(crate) struct EventLog {
     waiters: Waiters,
 }
 
-/// Events that were added, of which the waiting readers have not been told yet.
+/// Events that were added, but for which the waiting readers have not been woken yet.
 #[derive(Default)]
 pub(crate) struct Appended {
     end: Option<LogEnd>,
@@ -42,14 +42,14 @@ pub(crate) struct Appended {
 }
 
 impl Appended {
-    /// Adds events that were added later.
+    /// Includes events that were added later.
     pub(crate) fn extend(&mut self, later: Self) {
         self.end = later.end.or(self.end);
         self.summary.extend(later.summary);
     }
 }
 
-/// A page, as far as the ring has it.
+/// The part of a page that the ring has.
 pub(crate) enum FromRing {
     /// The answer.
     Read(EventRead),
@@ -58,14 +58,14 @@ pub(crate) enum FromRing {
 }
 
 impl EventLog {
-    /// Returns an empty log of this life, which keeps at most so many bytes.
+    /// Returns an empty log with this epoch, which keeps at most the bytes that `retention` allows.
     pub(crate) fn new(epoch: u64, retention: EventRetention) -> Arc<Self> {
         let ring = Ring::new(epoch, retention.bytes_in_memory());
         let waiters = Waiters::new(ring.end());
         Arc::new(Self { ring: Mutex::new(ring), retention: Mutex::new(retention), waiters })
     }
 
-    /// Goes on with the log of this extent, which a journal keeps.
+    /// Continues the log of a journal, which has this extent.
     pub(crate) fn resume(&self, bounds: EventBounds) {
         *self.ring.lock() = Ring::journaled(bounds, CACHE_BYTES);
         *self.retention.lock() = EventRetention::IN_JOURNAL;
@@ -82,13 +82,13 @@ impl EventLog {
         *self.retention.lock() = retention;
     }
 
-    /// The limits of what the journal keeps.
+    /// The limits of the events that the journal keeps.
     pub(crate) fn limits(&self, now: Timestamp) -> EventLimits {
         let EventRetention { age, bytes } = *self.retention.lock();
         EventLimits { not_before: now.minus(age), bytes_max: bytes }
     }
 
-    /// Adds the events of a decision. The caller wakes the readers afterwards.
+    /// Adds the events of a decision. The caller wakes the readers after the decision has become visible.
     pub(crate) fn append(&self, changes: &Changes) -> Appended {
         if changes.happenings().is_empty() {
             return Appended::default();
@@ -98,7 +98,8 @@ impl EventLog {
         self.append_encoded(Encoded::of(&body, changes.at()), changes.happenings())
     }
 
-    /// Adds the events of a decision, which are encoded already. The caller wakes the readers afterwards.
+    /// Adds the events of a decision, which are already encoded. The caller wakes the readers after the decision has
+    /// become visible.
     pub(crate) fn append_encoded(&self, events: Encoded<'_>, happenings: &[Happening]) -> Appended {
         let mut appended = Appended::default();
         if events.count > 0 {
@@ -115,24 +116,24 @@ impl EventLog {
         }
     }
 
-    /// Wakes all readers: the log is another one.
+    /// Wakes all readers, because the log was replaced.
     fn wake_all(&self) {
         let end = self.ring.lock().end();
         self.waiters.wake_all(end);
     }
 
-    /// Begins a new life of the log, without events.
+    /// Begins a new epoch of the log, without events.
     pub(crate) fn restart(&self, epoch: u64) {
         self.ring.lock().restart(epoch);
         self.wake_all();
     }
 
-    /// Begins the life that follows this one, without events.
+    /// Begins the next epoch of the log, without events.
     pub(crate) fn restart_next(&self) {
         self.restart(self.next_epoch());
     }
 
-    /// The epoch of the life that follows this one. The epochs that follow each other so are all different.
+    /// The next epoch of the log. Repeated calls lead to epochs that are all different.
     pub(crate) fn next_epoch(&self) -> u64 {
         next_epoch(self.bounds().epoch)
     }
@@ -143,7 +144,7 @@ impl EventLog {
         self.ring.lock().drop_older_than(not_before)
     }
 
-    /// Takes over the extent of the journal's log after old events were dropped.
+    /// Sets the extent to that of the journal's log, after the journal has dropped old events.
     pub(crate) fn set_pruned(&self, bounds: &EventBounds) {
         self.ring.lock().set_pruned(bounds);
     }
@@ -158,17 +159,18 @@ impl EventLog {
         self.waiters.end()
     }
 
-    /// A future that is ready once an event after this end passes the filter, or the log has another epoch.
+    /// Returns a future that is ready once the filter admits an event after `known`, or the log has another epoch.
     pub(crate) fn changed(self: &Arc<Self>, known: LogEnd, filter: EventFilter) -> Changed {
         Changed::new(Arc::clone(self), known, filter)
     }
 
-    /// The position up to which no event after `known` passes the filter, as far as that is known without reading.
+    /// Returns a position up to which the filter admits no event after `known`, as far as this is known without reading
+    /// events.
     pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         self.ring.lock().quiet_until(known, filter)
     }
 
-    /// The end of the log, if an event after `known` may pass the filter or the log has another epoch.
+    /// Returns the end of the log if the filter may admit an event after `known`, or if the log has another epoch.
     fn end_beyond(&self, known: LogEnd, filter: &EventFilter) -> Option<LogEnd> {
         let ring = self.ring.lock();
         let end = ring.end();
@@ -207,7 +209,7 @@ impl EventLog {
     }
 }
 
-/// Calls `add` until it breaks off.
+/// Calls `add` for each item until it returns `Break`.
 fn try_each<T, E>(
     items: impl Iterator<Item = T>,
     add: &mut impl FnMut(T) -> Result<ControlFlow<()>, E>,
@@ -220,7 +222,8 @@ fn try_each<T, E>(
     Ok(())
 }
 
-/// The epoch of the log that begins with an import. An odd step visits each number once before one comes again.
+/// Returns the epoch of the log after an import. The step is odd, so each number is visited once before any number is
+/// repeated.
 const fn next_epoch(epoch: u64) -> u64 {
     epoch.wrapping_add(0x9E37_79B9_7F4A_7C15)
 }

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::event_retention::EventRetention;
 
-    /// A journal of one batch with three positions, and so many events in its body.
+    /// A journal of one batch with three positions, and this many events in its body.
     struct OneBatch(usize);
 
     const BOUNDS: EventBounds =

@@ -267,6 +267,6 @@ fn events_in_an_unknown_format_or_of_an_unknown_kind_are_refused_at_the_start() 
     let fewer = refused(&[1]);
     assert_eq!(fewer.kind(), StoreErrorKind::Corrupt);
     assert!(fewer.to_string().contains("0 events for 1 positions"), "{fewer}");
-    // Format 1, the time 0, one change of the stock of pet 1.
+    // This body has format 1, the time 0, and one change of the stock of pet 1.
     assert!(MemoryStore::open(Box::new(Newest(&[1, 0, 1, 11, 1, 1, 0, 0, 0]))).is_ok());
 }

@@ -125,6 +125,17 @@ impl PostgresStore {
         self.pulse.check(Instant::now()).err()
     }
 
+    /// Fails if another node without a sandbox has removed the mark since the store was opened. Blocks.
+    ///
+    /// # Errors
+    /// The mark is missing, or the database cannot be reached.
+    pub fn check_sandbox(&self) -> Result<(), StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect(Role::Reader).await?;
+            schema::check_sandbox(&session).await
+        })
+    }
+
     /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
     ///
     /// # Errors

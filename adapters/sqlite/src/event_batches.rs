@@ -14,6 +14,9 @@ pub(crate) const TABLE: &str = "event_batches";
 /// Maximum number of rows that one step drops. It bounds the step to a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
 
+/// Bytes of rows after which a step ends, for rows of large batches: the writer's time grows with the pages that are freed.
+const PRUNE_BYTES_MAX: u64 = 512 * 1024;
+
 /// Writes the events of a batch. They must follow the last event in the table, because a gap would mean that events
 /// are lost.
 pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlite::Result<()> {
@@ -37,7 +40,8 @@ pub(crate) fn restart(connection: &Connection, epoch: u64) -> rusqlite::Result<(
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them. Returns true if more rows exceed the
+/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them and about
+/// [`PRUNE_BYTES_MAX`] bytes. Returns true if more rows exceed the
 /// limits. The caller has begun a transaction.
 pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::Result<bool> {
     let sql = "SELECT event_bytes FROM meta";
@@ -46,17 +50,17 @@ pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::
     let sql = "SELECT first, at, length(body) FROM event_batches ORDER BY first";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
-    let (mut last, mut count, mut has_more) = (None, 0, false);
+    let (mut last, mut count, mut dropped, mut has_more) = (None, 0, 0, false);
     while let Some(row) = rows.next()? {
         let (first, at, bytes): (i64, i64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         if at >= limits.not_before.as_millis() && left <= limits.bytes_max {
             break;
         }
-        has_more = count == PRUNE_MAX;
+        has_more = count == PRUNE_MAX || dropped >= PRUNE_BYTES_MAX;
         if has_more {
             break;
         }
-        (last, count, left) = (Some(first), count + 1, left.saturating_sub(bytes));
+        (last, count, dropped, left) = (Some(first), count + 1, dropped + bytes, left.saturating_sub(bytes));
     }
     drop(rows);
     if let Some(last) = last {

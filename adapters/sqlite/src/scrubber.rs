@@ -26,8 +26,9 @@ use crate::{OpenError, connection};
 /// Number of bytes of the log that are read at once. The thread can be stopped between two pieces.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Number of requests for each scrub. Requests come twice a second, and damage must be reported within two seconds: at the
-/// request after the scrub that finds it. A scrub reads the whole log, so more scrubs would slow the writes of a busy server.
+/// Number of requests for each scrub. Requests come twice a second. The request after a scrub reports the damage that
+/// the scrub has found, so damage is reported within two seconds. A scrub reads the whole log, so more scrubs would
+/// slow the writes of a busy server.
 const REQUESTS_PER_SCRUB: u32 = 2;
 
 /// Number of scrubs of files whose time stamps have not changed. More than one is needed, because a write shortly

@@ -111,6 +111,32 @@ fn events_that_do_not_follow_the_last_one_are_refused_with_their_batch() {
 }
 
 #[test]
+fn a_portion_of_dropped_events_is_bounded_by_their_bytes_too() {
+    const BATCHES: u64 = 20;
+    let room = Room::new();
+    let mut journal = room.open();
+    let body = vec![1; 100 * 1024];
+    for number in 1..=BATCHES {
+        let changes = [Changes::from([Change::Category(category(1, "cats"))])];
+        let events =
+            EventBatch { first: position(number), last: position(number), latest: at(0), body: &body };
+        let number = BatchNumber(number);
+        journal.append(&Batch { number, changes: &changes, last_ids: IDS, events: Some(events) }).unwrap();
+    }
+    let nothing = EventLimits { not_before: Timestamp::MAX, bytes_max: u64::MAX };
+    let mut steps = Vec::new();
+    loop {
+        let EventsPruned { bounds, has_more } = journal.prune_events(&nothing).unwrap();
+        steps.push(bounds.pruned.get());
+        if !has_more {
+            break;
+        }
+    }
+    // Half a MiB each.
+    assert_eq!(steps, [6, 12, 18, 20]);
+}
+
+#[test]
 fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
     let room = Room::new();
     let mut journal = room.open();

@@ -37,12 +37,12 @@ impl EventKinds {
         named.0 != 0
     }
 
-    /// The kinds of these events; any kind if there are none.
+    /// Returns the kinds of these events. Without events, returns the set that stands for any kind.
     pub fn of(happenings: &[Happening]) -> Self {
         happenings.iter().fold(Self::ANY, |kinds, happening| kinds.or(Self(Self::bit(happening.kind()))))
     }
 
-    /// One bit for each kind in the set: all of them if it stands for any.
+    /// One bit for each kind in the set. If the set stands for any kind, the bits of all kinds.
     pub const fn bits(self) -> u32 {
         if self.0 == 0 { ALL_BITS } else { self.0 }
     }
@@ -87,8 +87,8 @@ impl EventFilter {
     }
 }
 
-/// The kinds of some events, and the accounts that the private ones belong to: it decides which filters let one of them
-/// pass.
+/// A summary of some events: their kinds, and the accounts to which private events belong. It is enough to decide if a
+/// filter admits one of the events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventSummary {
     /// The bits of the kinds of all of the events.

@@ -22,10 +22,10 @@ pub struct EventListing {
     pub limit: usize,
 }
 
-/// The events that a client waits for.
+/// The events for which a client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventInterest {
-    /// The account that reads: private events of other accounts do not pass.
+    /// The account of the reader. Private events of other accounts are left out.
     pub account: AccountId,
     /// The kinds that pass.
     pub kinds: EventKinds,
@@ -67,7 +67,7 @@ pub trait Events: Send + Sync {
     /// [`EventFeed::changed`](crate::EventFeed::changed).
     fn log_changed(&self, known: LogEnd, interest: EventInterest) -> Reply<LogEnd>;
 
-    /// The position up to which no event of interest follows `known`. See
+    /// Returns a position up to which no event of interest follows `known`. See
     /// [`EventFeed::quiet_until`](crate::EventFeed::quiet_until).
     fn log_quiet_until(&self, known: LogEnd, interest: EventInterest) -> Position;
 }

@@ -141,6 +141,12 @@ pub enum Bug {
     ResetKeepsEventEpoch,
     /// Keeps the log through a reset.
     ResetKeepsEvents,
+    /// Keeps the log through an import.
+    ImportKeepsTheLog,
+    /// Adds events for the rows of an import.
+    ImportHasEvents,
+    /// Begins a new epoch of the log when an import begins, and not when it succeeds.
+    ImportEmptiesTheLogEarly,
     /// Never wakes a reader that waits for events.
     FeedNeverWakes,
     /// Wakes a reader only at events that every account sees.

@@ -9,7 +9,7 @@ use petstore_ports::{
 };
 use tokio::sync::watch;
 
-use super::{Bug, ReferenceStore};
+use super::{Bug, ReferenceStore, State};
 
 /// All events of one epoch, by their positions. No event is dropped.
 #[derive(Debug)]
@@ -113,6 +113,14 @@ impl EventLog {
             }
         }
         EventRead::Page(EventPage { events, reached, bounds })
+    }
+}
+
+impl State {
+    /// Begins a new log, whose epoch no earlier one had.
+    pub(super) fn begin_next_epoch(&mut self) {
+        let next = self.log.epoch().wrapping_add(1);
+        self.log.restart(next);
     }
 }
 

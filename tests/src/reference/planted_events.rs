@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use petstore_domain::{
-    AccountId, Changes, EventFilter, Happening, ID_MAX, IdempotencyId, Position, RecordRef, View,
+    AccountId, Changes, EventFilter, Happening, ID_MAX, IdempotencyId, Position, RecordRef, Timestamp, View,
 };
 use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
 
@@ -135,6 +135,14 @@ impl ReferenceStore {
 }
 
 impl State {
+    /// Adds an event for each pet, as [`Bug::ImportHasEvents`] does.
+    pub(super) fn emit_created(&mut self) {
+        let pets: Vec<_> = self.tables.pets.values().map(|record| record.pet.clone()).collect();
+        for pet in pets {
+            self.log.insert(self.log.last.next(), Timestamp::EPOCH, Happening::PetCreated(pet));
+        }
+    }
+
     /// Draws the positions for one decision, and returns the first.
     fn draw_positions(&mut self) -> Position {
         let first = self.drawn_positions + 1;

@@ -119,6 +119,11 @@ impl Tables {
         }
     }
 
+    /// The last assigned ids.
+    pub(super) const fn last_ids(&self) -> LastIds {
+        self.given
+    }
+
     /// Advances the last assigned ids to the highest ids of the records.
     pub(super) fn skip_given(&mut self) {
         let LastIds { pet, category, order, .. } = &mut self.given;

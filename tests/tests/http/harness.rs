@@ -85,11 +85,14 @@ pub(crate) struct Shop {
 pub(crate) struct ShopOptions {
     pub(crate) policy: Policy,
     pub(crate) http: HttpSettings,
+    /// Serves one node, even if the chosen store has more: for limits and counters that each node has for itself.
+    pub(crate) has_one_node: bool,
 }
 
 impl Default for ShopOptions {
     fn default() -> Self {
         Self {
+            has_one_node: false,
             policy: PATIENT,
             http: HttpSettings {
                 enforce_sunset: true,
@@ -125,9 +128,11 @@ impl Shop {
 
     /// Opens a shop on each node of the chosen store.
     pub(crate) fn open_as(options: ShopOptions) -> Self {
-        let mut shop =
-            Self::start(options.http.clone(), options.policy, Nodes::open(EVENT_EPOCH), |ports| ports);
-        shop.add_nodes(&options);
+        let ShopOptions { policy, http, has_one_node } = options;
+        let mut shop = Self::start(http.clone(), policy, Nodes::open(EVENT_EPOCH), |ports| ports);
+        if !has_one_node {
+            shop.add_nodes(&http, policy);
+        }
         shop
     }
 
@@ -156,10 +161,10 @@ impl Shop {
     }
 
     /// Serves the further nodes of the chosen store, and starts a proxy before all nodes.
-    fn add_nodes(&mut self, options: &ShopOptions) {
+    fn add_nodes(&mut self, http: &HttpSettings, policy: Policy) {
         for store in &self.nodes.stores[1..] {
             let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
-            self.others.push(serve(ports, options.http.clone(), options.policy).2);
+            self.others.push(serve(ports, http.clone(), policy).2);
         }
         if !self.others.is_empty() {
             let addresses = self.server.iter().chain(&self.others).map(Server::local_addr).collect();

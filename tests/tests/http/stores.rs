@@ -26,7 +26,7 @@ pub(crate) struct Nodes {
 /// The store of one node.
 pub(crate) enum NodeStore {
     Memory(Arc<MemoryStore>),
-    /// A handle on the shared schema. The node counts quotas in its memory.
+    /// A handle on the shared schema, and the meters that count quotas.
     Postgres {
         store: Arc<PostgresStore>,
         meters: Arc<MemoryStore>,
@@ -60,7 +60,9 @@ impl Nodes {
         };
         let stores: Vec<_> = (0..count).map(open).collect();
         let resettable = Arc::clone(&stores[0]) as _;
-        let node = |store| NodeStore::Postgres { store, meters: Arc::default() };
+        // One count for all nodes, so that the tests of quotas hold for two nodes, too.
+        let meters = Arc::<MemoryStore>::default();
+        let node = |store| NodeStore::Postgres { store, meters: Arc::clone(&meters) };
         Self { stores: stores.into_iter().map(node).collect(), resettable }
     }
 }

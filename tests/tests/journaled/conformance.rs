@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use petstore_memory::MemoryStore;
 use petstore_tests::{
-    Disk, DiskBug, DurableSubject, ResetSubject, Subject, durable_conformance, reset_conformance, run_case,
-    store_conformance,
+    Disk, DiskBug, DurableSubject, ImportSubject, ResetSubject, Subject, durable_conformance,
+    import_conformance, reset_conformance, run_case, store_conformance,
 };
 
 store_conformance!(open(&Disk::new()));
 reset_conformance!(ResetSubject::of(&open_store(&Disk::new())));
+import_conformance!(ImportSubject::of(&open_store(&Disk::new())));
 durable_conformance!(Box::new(DurableStore(Disk::new())));
 
 /// Opens a store in which every other batch waits for more requests. No guarantee may depend on how batches are formed.

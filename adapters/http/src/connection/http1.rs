@@ -94,8 +94,8 @@ where
 /// half-closed connections, because it reads only between requests.
 struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first bytes of the next request, if the check whether the client has closed its side read them, or hyper did
-    /// before a stream.
+    /// The first bytes of the next request. The check whether the client has closed its side has read them, or hyper
+    /// has read them before a stream began.
     ahead: Vec<u8>,
 }
 
@@ -160,7 +160,7 @@ impl ReadFilter for ReceiveFilter {
 
     #[inline]
     fn wrote(&mut self, bytes: usize, poll: &Poll<io::Result<usize>>) {
-        // hyper's buffer is flat: each write offers all of it.
+        // hyper's buffer is flat, so each write of hyper passes the whole content of the buffer.
         self.activity.set_drained(matches!(poll, Poll::Ready(Ok(written)) if *written == bytes));
     }
 
@@ -257,9 +257,9 @@ type HyperConnection<T, S> = http1::Connection<TokioIo<FilteredStream<ReceiveFil
 enum Server<T: Stream, S: HttpService<Incoming>> {
     /// hyper reads requests and writes answers.
     Hyper(HyperConnection<T, S>),
-    /// A stream is being written. hyper goes on after it with this service.
+    /// A stream is being written. After it, hyper goes on with this service.
     Streaming(DetachedStream<FilteredStream<ReceiveFilter, T>>, S),
-    /// Between the two.
+    /// The state during a change from one of the two to the other.
     Changing,
 }
 
@@ -352,7 +352,7 @@ where
         Some((stream, ended))
     }
 
-    /// Lets hyper, or the stream in its place, go on.
+    /// Polls hyper, or the stream that is written in its place.
     fn poll_server(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
         loop {
             let is_last = self.draining != Draining::No;
@@ -382,7 +382,7 @@ where
         }
     }
 
-    /// Frees hyper for the time of a stream. It has written the head and the chunks so far.
+    /// Drops hyper while a stream is written. hyper has written the head and the chunks so far.
     #[cold]
     fn detach(&mut self, source: TakenStream) {
         if let Server::Hyper(http) = std::mem::replace(&mut self.server, Server::Changing) {
@@ -393,7 +393,7 @@ where
         }
     }
 
-    /// Lets hyper read the next request after a stream.
+    /// Creates hyper's state machine again after a stream, so that it reads the next request.
     #[cold]
     fn reattach(&mut self) {
         if let Server::Streaming(detached, service) = std::mem::replace(&mut self.server, Server::Changing) {
@@ -436,7 +436,7 @@ where
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
                 }
-                // A stream is the last answer once the connection drains.
+                // Only hyper needs this call. A stream is the last answer anyway once the connection drains.
                 if let Server::Hyper(http) = &mut self.server {
                     Pin::new(http).graceful_shutdown();
                 }

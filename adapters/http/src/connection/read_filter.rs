@@ -18,7 +18,7 @@ pub(crate) trait ReadFilter: Unpin + 'static {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>>;
 
-    /// Observes a write of this many bytes.
+    /// Observes a write of this many bytes and its result.
     #[inline]
     fn wrote(&mut self, _bytes: usize, _poll: &Poll<io::Result<usize>>) {}
 

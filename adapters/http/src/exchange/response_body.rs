@@ -91,7 +91,7 @@ impl ChunkStream for OpenStream {
     }
 }
 
-/// Offers a stream to its connection. hyper has written the head when it polls the body.
+/// Offers a stream to its connection. hyper has already written the head when it polls the body for the first time.
 #[cold]
 fn offer(stream: &Rc<RefCell<OpenStream>>) {
     let mut open = stream.borrow_mut();
@@ -118,7 +118,7 @@ impl HyperBody for ResponseBody {
                 }
                 let poll = stream.borrow_mut().poll_chunk(context);
                 if poll.is_ready() {
-                    // hyper buffers the chunk, and writes it later.
+                    // hyper buffers this chunk and writes it later.
                     stream.borrow().streaming.activity().set_drained(false);
                 }
                 poll.map(|chunk| Some(chunk?.map(Frame::data)))

@@ -49,7 +49,7 @@ pub(crate) struct Activity {
     stream_tasks: RefCell<Vec<StreamTask>>,
     /// The stream that the connection may take over from hyper. Used with HTTP/1.1 only.
     offered: RefCell<Option<OfferedStream>>,
-    /// hyper has handed over all bytes that it had buffered. Kept with HTTP/1.1 only.
+    /// `true` if hyper has written all bytes that it had buffered. Used with HTTP/1.1 only.
     is_drained: Cell<bool>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
@@ -122,10 +122,10 @@ impl Activity {
         self.streams.get() > 0 || self.waits.get() > 0
     }
 
-    /// Offers a streaming response, the head of which hyper has written to its buffer.
+    /// Offers a streaming response. hyper has written the head of the response to its buffer.
     pub(crate) fn offer_stream(&self, stream: OfferedStream) {
         *self.offered.borrow_mut() = Some(stream);
-        // The write that empties hyper's buffer follows.
+        // The buffer is not empty now, because it contains the head.
         self.is_drained.set(false);
     }
 
@@ -134,7 +134,7 @@ impl Activity {
         self.is_drained.set(is_drained);
     }
 
-    /// Takes over the offered stream, if hyper has nothing more to write than its next chunks.
+    /// Takes over the offered stream, if hyper has written everything except the next chunks of the stream.
     pub(crate) fn take_offered_stream(&self) -> Option<TakenStream> {
         if self.phase.get() != Phase::Streaming || !self.is_drained.get() {
             return None;
@@ -217,7 +217,7 @@ impl Streaming {
         Self { activity: Rc::clone(activity), place }
     }
 
-    /// The activity of its connection.
+    /// The activity of the connection.
     pub(crate) fn activity(&self) -> &Activity {
         &self.activity
     }

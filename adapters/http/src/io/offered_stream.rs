@@ -14,11 +14,12 @@ pub(crate) trait ChunkStream {
     fn poll_next_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
 }
 
-/// A response in HTTP/1.1's chunked coding, the head of which hyper has written.
+/// A response in HTTP/1.1's chunked coding. hyper has written its head.
 pub(crate) struct OfferedStream {
-    /// Weak: the response's body belongs to hyper until the connection takes it over.
+    /// The chunks. The reference is weak, because the body of the response belongs to hyper until the connection takes
+    /// it over.
     pub(crate) chunks: Weak<RefCell<dyn ChunkStream>>,
-    /// The connection ends with the response.
+    /// `true` if the connection ends with the response.
     pub(crate) closes: bool,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct TakenStream {
 }
 
 impl OfferedStream {
-    /// Takes the response over; `None` if it has ended.
+    /// Takes over the response; `None` if hyper has dropped its body.
     pub(crate) fn take(self) -> Option<TakenStream> {
         self.chunks.upgrade().map(|chunks| TakenStream { chunks, closes: self.closes })
     }

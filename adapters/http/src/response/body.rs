@@ -32,9 +32,10 @@ pub(crate) trait Source: 'static {
 /// The framing of a streaming body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// hyper frames it.
+    /// hyper frames the body.
     ByHyper,
-    /// HTTP/1.1's chunked coding: the connection may send the body without hyper. `closes`: the connection ends with it.
+    /// The body has HTTP/1.1's chunked coding, so the connection may send it without hyper. `closes` is `true` if the
+    /// connection ends with the response.
     Chunked { closes: bool },
 }
 

@@ -1,4 +1,4 @@
-//! Events in the compact form, on their way into the journal and the ring.
+//! Events in the compact form, for the journal and the ring.
 
 use petstore_domain::{Changes, Position, Timestamp};
 use petstore_event_codec::Body;
@@ -15,25 +15,26 @@ pub(crate) struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// The events of a body, the latest of which has this time.
+    /// The events of a body. Their latest time is `latest`.
     pub(crate) fn of(body: &'a Body, latest: Timestamp) -> Self {
         Self { groups: &body.as_bytes()[FORMAT_LEN..], count: body.events(), latest }
     }
 }
 
-/// Bytes of a body before its groups.
+/// Number of bytes of a body before its groups of events.
 const FORMAT_LEN: usize = 1;
 
-/// The events of a batch: encoded once, for the journal as one body and for the ring by decision.
+/// The events of a batch. They are encoded once; the journal gets them as one body, the ring gets the part of each
+/// decision.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedBatch {
     body: Body,
-    /// The end of each decision in the body, the number of its events, and its time.
+    /// For each decision: the end of its events in the body, their number, and the time of the decision.
     decisions: Vec<(usize, u32, Timestamp)>,
 }
 
 impl EncodedBatch {
-    /// Encodes the events of decisions, in their order. Replaces those of the batch before.
+    /// Encodes the events of decisions, in the order of the decisions. Replaces the events of the previous batch.
     pub(crate) fn encode(&mut self, decided: &[Changes]) {
         self.body.clear();
         self.decisions.clear();
@@ -55,7 +56,8 @@ impl EncodedBatch {
         })
     }
 
-    /// The events as the journal keeps them, if there are any. They follow `last`.
+    /// The events in the form in which the journal keeps them; none if the batch has no events. Their first position
+    /// follows `last`.
     pub(crate) fn as_batch(&self, last: Position) -> Option<EventBatch<'_>> {
         let first = last.next();
         let end = Position::new(last.get() + u64::from(self.body.events())).unwrap_or(Position::MAX);

@@ -1,4 +1,4 @@
-//! A page of events: the positions that a query looks at, and the events that pass.
+//! A page of events: the positions that a query reads, and the events that its filter admits.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -6,19 +6,20 @@ use petstore_domain::{Event, Position};
 use petstore_event_codec::{BodyError, read};
 use petstore_ports::{EventBounds, EventPage, EventQuery, PageOrder};
 
-/// The positions that a page looks at: those after `after`, up to and including `last`.
+/// The positions that a page reads: after `after`, up to and including `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) after: Position,
     pub(crate) last: Position,
 }
 
-/// The place to begin at is not in the log: the events that follow it have been dropped, or it is beyond the last one.
+/// The error if the position at which a page begins is not in the log: events after it have been dropped, or it is
+/// beyond the last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outside;
 
 impl Span {
-    /// Returns the positions that a query looks at in a log of this extent.
+    /// Returns the positions that a query reads in a log of this extent.
     pub(crate) fn of(query: &EventQuery, bounds: &EventBounds) -> Result<Self, Outside> {
         let (pruned, last) = (bounds.pruned.get(), bounds.last.get());
         let (after, last) = match query.order {
@@ -56,7 +57,8 @@ impl<'q> PageBuilder<'q> {
         Self { query, bounds, span, events: Vec::new() }
     }
 
-    /// Adds the events of a body that pass and are in the span. Breaks off once the page is full.
+    /// Adds the events of a body that the filter admits and that are in the span. Returns `Break` once the page is
+    /// full.
     pub(crate) fn add(
         &mut self,
         positions: RangeInclusive<Position>,
@@ -107,7 +109,8 @@ impl<'q> PageBuilder<'q> {
         let Span { after, last: end } = self.span;
         let reached = last.unwrap_or_else(|| match self.query.order {
             PageOrder::Ascending => end,
-            // The oldest position of the page; if it has none, its bound.
+            // This is the oldest position of the page. If the page read none, it is the position at which the page
+            // begins.
             PageOrder::Descending if after < end => after.next(),
             PageOrder::Descending => self.query.after.unwrap_or_else(|| self.bounds.last.next()),
         });

@@ -1,4 +1,4 @@
-//! The ring: chunks of events in the compact form, the oldest of which go first.
+//! The ring: chunks of events in the compact form. The oldest chunks are dropped first.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -10,10 +10,11 @@ use petstore_ports::{EventBounds, LogEnd, PageOrder};
 
 use super::{Encoded, Span};
 
-/// Bytes after which a chunk is closed. A page decodes the chunk in which it begins from its first event on.
+/// Number of bytes from which a chunk is closed. The number is small, because a page decodes the chunk in which it
+/// begins from the first event of the chunk.
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// Bytes that a chunk costs beside its events.
+/// Number of bytes that a chunk needs besides its events.
 const CHUNK_OVERHEAD: usize = 96;
 
 /// Some consecutive events.
@@ -23,7 +24,7 @@ pub(crate) struct Chunk {
     count: u32,
     oldest: Timestamp,
     latest: Timestamp,
-    /// The bits of the kinds of its events.
+    /// The bits of the kinds of the chunk's events.
     kinds: u32,
     bytes: Arc<[u8]>,
 }
@@ -43,7 +44,7 @@ impl Chunk {
     }
 }
 
-/// The chunk that events are added to.
+/// The chunk to which events are added.
 struct Open {
     first: Position,
     count: u32,
@@ -65,16 +66,16 @@ pub(crate) struct Ring {
     /// The position before the oldest event of the log.
     pruned: Position,
     last: Position,
-    /// For each kind, a position after which the log has no event of it.
+    /// For each kind of event, a position after which the log has no event of that kind.
     last_of_kind: [Position; EventKind::ALL.len()],
     /// The position before the oldest event in the ring.
     held_after: Position,
     closed: VecDeque<Chunk>,
     open: Option<Open>,
-    /// Of the closed chunks.
+    /// The number of bytes of the closed chunks.
     pub(super) bytes: usize,
     bytes_max: usize,
-    /// A journal keeps the events, and the ring the latest of them.
+    /// Present if a journal keeps all events, and the ring only the latest of them.
     journaled: Option<Journaled>,
 }
 
@@ -85,12 +86,12 @@ struct Journaled {
 }
 
 impl Ring {
-    /// Returns an empty ring of a new log, whose events are nowhere else.
+    /// Returns an empty ring for a new log, whose events are kept only in the ring.
     pub(crate) fn new(epoch: u64, bytes_max: usize) -> Self {
         Self::of(EventBounds::new(epoch), bytes_max, None)
     }
 
-    /// Returns an empty ring before a log of this extent, which a journal keeps.
+    /// Returns an empty ring for the log of a journal, which has this extent.
     pub(crate) fn journaled(bounds: EventBounds, bytes_max: usize) -> Self {
         Self::of(bounds, bytes_max, Some(Journaled { oldest_at: bounds.oldest_at }))
     }
@@ -101,7 +102,7 @@ impl Ring {
             epoch,
             pruned,
             last,
-            // The kinds of earlier events are unknown.
+            // The kinds of the events in the journal are unknown, so each kind may occur up to `last`.
             last_of_kind: [last; _],
             held_after: last,
             closed: VecDeque::new(),
@@ -125,7 +126,7 @@ impl Ring {
         self.journaled.is_some()
     }
 
-    /// Takes over the extent of the log of a journal that has dropped old events.
+    /// Sets the extent to that of the journal's log, after the journal has dropped old events.
     pub(crate) fn set_pruned(&mut self, bounds: &EventBounds) {
         self.pruned = bounds.pruned;
         self.journaled = Some(Journaled { oldest_at: bounds.oldest_at });
@@ -144,7 +145,8 @@ impl Ring {
         EventBounds { epoch: self.epoch, pruned: self.pruned, last: self.last, oldest_at }
     }
 
-    /// Adds events. They begin after the last one. `kinds`: the bits of their kinds. Returns the end of the log.
+    /// Adds events. Their positions follow that of the last event. `kinds` has the bits of their kinds. Returns the end
+    /// of the log.
     pub(crate) fn append(&mut self, events: Encoded<'_>, kinds: u32) -> LogEnd {
         let first = self.last.next();
         let Encoded { groups, count, latest } = events;
@@ -156,7 +158,7 @@ impl Ring {
             kinds: 0,
             bytes: vec![FORMAT],
         });
-        // The groups of one body follow those of another without a mark between them.
+        // The groups of several bodies can be joined, because nothing separates the groups of one body.
         open.bytes.extend_from_slice(groups);
         open.count += count;
         open.latest = open.latest.max(latest);
@@ -180,7 +182,8 @@ impl Ring {
         self.end()
     }
 
-    /// The position up to which no event after `known` passes the filter, as far as the ring knows that by the kinds.
+    /// Returns a position up to which the filter admits no event after `known`, as far as the kinds of the events show
+    /// this.
     pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         let bits = filter.kinds.bits();
         let mut of_kinds = self.last_of_kind.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);
@@ -188,7 +191,7 @@ impl Ring {
         if is_quiet { self.last } else { known.last }
     }
 
-    /// Drops events that are older, from the oldest on. Returns their number. For a log that no journal keeps.
+    /// Drops the events before `time`, oldest first. Returns their number. For a log that no journal keeps.
     pub(crate) fn drop_older_than(&mut self, time: Timestamp) -> u64 {
         let before = self.pruned;
         while self.closed.front().is_some_and(|chunk| chunk.latest < time) {
@@ -202,7 +205,7 @@ impl Ring {
         self.pruned.get() - before.get()
     }
 
-    /// Moves the begin of the log over the older events of the oldest chunk. Their memory is freed with the chunk.
+    /// Drops the events before `time` from the oldest chunk. Their memory is freed when the whole chunk is dropped.
     fn prune_oldest_chunk(&mut self, time: Timestamp) {
         let oldest = match self.closed.front_mut() {
             Some(chunk) => Some((chunk.positions(), &*chunk.bytes, &mut chunk.oldest)),
@@ -214,7 +217,8 @@ impl Ring {
         let Some((positions, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else {
             return;
         };
-        // The ring wrote the bytes itself. What could not be read would stay.
+        // An error is ignored: the ring has written the bytes itself, and events that cannot be read would only be kept
+        // longer.
         let _ = read(bytes, positions, &EventFilter::ALL, &mut |position, at, _| {
             if at >= time {
                 *oldest = at;
@@ -235,8 +239,8 @@ impl Ring {
         true
     }
 
-    /// The part of a page that the ring holds; none if the ring lacks the events that the page begins with. The part is enough
-    /// if it fills the page.
+    /// Returns the part of a page that the ring holds; none if the ring lacks the events with which the page begins. If
+    /// this part fills the page, no older events are needed.
     pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
         if span.after >= self.held_after {
             return Some(span);
@@ -245,7 +249,8 @@ impl Ring {
         is_begin_held.then_some(Span { after: self.held_after, ..span })
     }
 
-    /// The chunks with these positions that have events of the filter's kinds, in order. The open one is copied.
+    /// Returns the chunks with these positions that have events of the filter's kinds, in order. The open chunk is
+    /// copied.
     pub(crate) fn chunks(&self, span: Span, filter: &EventFilter) -> Vec<Chunk> {
         if span.after >= span.last {
             return Vec::new();
@@ -261,7 +266,7 @@ impl Ring {
     }
 }
 
-/// The position so many events later.
+/// Returns the position that is `count` events after `first`.
 fn behind(first: Position, count: u32) -> Position {
     Position::new(first.get().saturating_add(u64::from(count))).unwrap_or(Position::MAX)
 }

@@ -10,7 +10,7 @@ use petstore_ports::EventPage;
 
 use super::*;
 
-/// The change of a stock; every tenth is the deletion of a pet.
+/// An event with this number: the change of a stock, or, for every tenth number, the deletion of a pet.
 fn happening(number: u64) -> Happening {
     let pet_id = PetId::new(number).unwrap();
     if number.is_multiple_of(10) {
@@ -30,7 +30,8 @@ fn at(number: u64) -> Timestamp {
     Timestamp::from_millis(number.cast_signed()).unwrap()
 }
 
-/// Adds events, each as a batch of its own; the content and the time of each is its position.
+/// Adds one event for each position, each in a separate batch. The number and the time of an event are those of its
+/// position.
 fn append(log: &EventLog, positions: std::ops::RangeInclusive<u64>) {
     for number in positions {
         append_one(log, at(number), happening(number));
@@ -67,7 +68,7 @@ fn read(log: &EventLog, query: &EventQuery) -> Result<EventPage, &'static str> {
     }
 }
 
-/// Follows pages to the end.
+/// Reads page after page to the end of the log, and returns the positions of the events.
 fn walk(log: &EventLog, mut query: EventQuery) -> Vec<u64> {
     let mut seen = Vec::new();
     loop {
@@ -141,7 +142,7 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
 
     log.set_retention(EventRetention { age: Duration::from_secs(1), bytes: 64 * 1024 });
     let dropped = log.prune(at(20_000));
-    // Also within a chunk: the events of this time stay.
+    // Events are also dropped within a chunk. The events with exactly this time stay.
     let kept = log.bounds();
     assert_eq!((kept.pruned, kept.oldest_at), (position(18_999), Some(at(19_000))));
     assert_eq!(dropped, 18_999 - bounds.pruned.get());
@@ -179,7 +180,7 @@ fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_
         assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
     }
     assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
-    // A page from the newest event on needs no older events if it is full.
+    // A page that begins with the newest event needs no older events if the ring fills it.
     let page = read(&log, &query(PageOrder::Descending, None, 10)).unwrap();
     assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
     for (after, size) in [(None, 11), (Some(1_001), 1)] {
@@ -324,7 +325,7 @@ fn a_commit_wakes_only_the_readers_that_its_events_pass() {
         readers.iter_mut().map(poll).collect::<Vec<_>>()
     };
     append_one(&log, at(1), ban_of(1));
-    // A reader is polled with another waker afterwards, so that each is counted once.
+    // `woken` polls a reader with another waker, so each wake-up is counted once.
     assert_eq!(woken(), [(0, false), (1, true), (0, false), (0, false)]);
     append(&log, 2..=9);
     assert_eq!(woken(), [(0, false), (1, true), (0, false), (0, true)]);
@@ -360,7 +361,7 @@ fn a_place_moves_over_kinds_that_do_not_pass_without_a_read() {
     let (orders, deletions) =
         (filter_of(EventKind::OrderPlaced, None), filter_of(EventKind::PetDeleted, None));
     assert_eq!((quiet(5, orders), quiet(17, orders)), (29, 29));
-    // The kinds of the events before the start are unknown.
+    // The kinds of the events before `resume` are unknown.
     assert_eq!(quiet(4, orders), 4);
     assert_eq!((quiet(5, deletions), quiet(19, deletions), quiet(20, deletions)), (5, 19, 29));
     assert_eq!(quiet(20, EventFilter::ALL), 20);

@@ -12,19 +12,19 @@ use slab::Slab;
 
 use super::EventLog;
 
-/// The end of the log, and the readers that wait for another one.
+/// The end of the log, and the readers that wait for events after it.
 pub(super) struct Waiters {
     epoch: AtomicU64,
     last: AtomicU64,
-    /// The bits of the kinds that the waiting readers want: a writer of other kinds does not look at the list.
+    /// The bits of the kinds for which readers wait. A writer of events of other kinds does not read the list.
     kinds: AtomicU32,
     readers: Mutex<Slab<Reader>>,
 }
 
-/// A reader that waits, or has been woken and has not left yet.
+/// A reader that waits, or that was woken and has not left the list yet.
 struct Reader {
     filter: EventFilter,
-    /// `None` once it has been woken.
+    /// The waker of the reader; `None` once the reader was woken.
     waker: Option<Waker>,
 }
 
@@ -38,8 +38,8 @@ impl Waiters {
         }
     }
 
-    /// The end of the log. Epoch and position are read one after the other: a reader that catches a restart between them
-    /// wakes and looks again.
+    /// The end of the log. Epoch and position are read one after the other. If the log restarts between the two reads,
+    /// the reader is woken and reads the end again.
     pub(super) fn end(&self) -> LogEnd {
         let epoch = self.epoch.load(Ordering::SeqCst);
         let last = Position::new(self.last.load(Ordering::SeqCst)).unwrap_or(Position::MAX);
@@ -60,7 +60,8 @@ impl Waiters {
         self.wake_if(|_| true);
     }
 
-    /// Of two writers that come here in another order than they wrote, the later position wins.
+    /// Sets the end of the log. Two writers may call this in another order than they wrote; the later position then
+    /// counts.
     fn set_end(&self, end: LogEnd) {
         if self.epoch.swap(end.epoch, Ordering::SeqCst) == end.epoch {
             self.last.fetch_max(end.last.get(), Ordering::SeqCst);
@@ -92,7 +93,7 @@ impl Waiters {
         place
     }
 
-    /// Returns `true` if the reader at this place has been woken. Otherwise this waker wakes it.
+    /// Returns `true` if the reader at this place was woken. Otherwise stores `waker` for it.
     fn is_woken(&self, place: usize, waker: &Waker) -> bool {
         match &mut self.readers.lock()[place].waker {
             Some(known) => {
@@ -113,12 +114,12 @@ impl Waiters {
     }
 }
 
-/// Ready once an event after the known end passes the filter, or the log has another epoch.
+/// A future that is ready once the filter admits an event after the known end, or the log has another epoch.
 pub(crate) struct Changed {
     log: Arc<EventLog>,
     known: LogEnd,
     filter: EventFilter,
-    /// The place in the list of readers.
+    /// The place in the list of readers; none before the first poll.
     place: Option<usize>,
 }
 
@@ -137,7 +138,7 @@ impl Future for Changed {
             return if is_woken { Poll::Ready(self.log.end()) } else { Poll::Pending };
         }
         self.place = Some(self.log.waiters.register(self.filter, context.waker()));
-        // The log may have grown before the registration.
+        // The log may have grown before the reader was registered.
         self.log.end_beyond(self.known, &self.filter).map_or(Poll::Pending, Poll::Ready)
     }
 }

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use petstore_domain::{
-    Category, CategoryId, CategoryName, InventoryItem, Order, OrderId, OrderQuantity, Pet, PetId, PetName,
-    PetStatus, Timestamp, Version,
+    Category, CategoryId, CategoryName, CreateCategory, InventoryItem, NewCategory, Order, OrderId,
+    OrderQuantity, Pet, PetId, PetName, PetStatus, Timestamp, Version,
 };
-use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind};
+use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, run};
 use petstore_test_servers::Postgres;
 
 use crate::{Options, PostgresStore, Target};
@@ -112,8 +112,15 @@ fn an_import_that_is_refused_or_dropped_leaves_nothing() {
     );
     assert!(matches!(other.reset([].into(), 9), Err(error) if error.kind() == StoreErrorKind::Busy));
     assert_eq!(rows(&other), [], "no row is visible before the end");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let new = NewCategory { name: CategoryName::parse("Cats").expect("a name"), description: None };
+    let create = CreateCategory { new };
+    let write = || runtime.block_on(run(&other, create.clone(), Timestamp::EPOCH));
+    assert!(matches!(write(), Err(error) if error.kind() == StoreErrorKind::Busy), "writers are kept out");
     drop(import);
     assert_eq!(rows(&store), []);
+    assert!(matches!(write(), Ok(Ok(_))), "until the import has ended");
+    other.reset([].into(), 9).expect("no import runs");
     let mut import = other.import().expect("the store is empty, and no import runs");
     import.category(category(4, "Dogs"), Version::FIRST).expect("it is new");
     import.pet(pet(1, 4, PetStatus::Sold), Version::FIRST).expect("it is new");

@@ -16,6 +16,15 @@ use super::tls::Encryption;
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
 
+/// The time for which a node that starts waits for a server that is starting or busy.
+const START_TIME: Duration = Duration::from_secs(15);
+
+/// The failure of an attempt that a server did not answer.
+const LATE: &str = "PostgreSQL does not answer in time";
+
+/// The failure of an attempt that was not made, because earlier ones failed.
+const BUSY: &str = "PostgreSQL cannot be reached; the next attempt to connect waits";
+
 /// The use of a connection, which decides its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -47,10 +56,21 @@ impl Connector {
         self.connect_to_server(role).await.map(|(session, _)| session)
     }
 
+    /// Opens a connection like [`Connector::connect`], for a node that starts. A server that is starting itself, or too busy
+    /// to answer in time, is tried again for [`START_TIME`].
+    pub(crate) async fn connect_at_start(&self, role: Role) -> Result<Session, StoreError> {
+        let since = Instant::now();
+        loop {
+            match self.connect(role).await {
+                Err(error) if may_pass(&error) && since.elapsed() < START_TIME => {}
+                connected => return connected,
+            }
+        }
+    }
+
     /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
     pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
-        let busy =
-            || StoreError::unavailable("PostgreSQL cannot be reached; the next attempt to connect waits");
+        let busy = || StoreError::unavailable(BUSY);
         let until = Instant::now() + TURN_TIME;
         // It is never closed.
         let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| busy())?;
@@ -58,8 +78,7 @@ impl Connector {
             timeout_at(until, sleep_until(next)).await.map_err(|_| busy())?;
         }
         let opened = timeout(ATTEMPT_TIME, self.open(role)).await;
-        let opened =
-            opened.unwrap_or_else(|_| Err(StoreError::unavailable("PostgreSQL does not answer in time")));
+        let opened = opened.unwrap_or_else(|_| Err(StoreError::unavailable(LATE)));
         match &opened {
             Ok(_) => self.backoff.succeeded(),
             Err(_) => self.backoff.failed(Instant::now()),
@@ -115,6 +134,18 @@ impl Connector {
                  case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"
             ),
         }
+    }
+}
+
+/// Returns whether an attempt may have failed because the server is starting or busy.
+fn may_pass(error: &StoreError) -> bool {
+    // "The database system is starting up", and "too many connections".
+    const PASSING: [&str; 2] = ["57P03", "53300"];
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    match source.and_then(tokio_postgres::Error::code) {
+        Some(code) => PASSING.contains(&code.code()),
+        None => [LATE, BUSY].contains(&error.message()),
     }
 }
 

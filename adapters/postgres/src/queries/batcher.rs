@@ -18,6 +18,14 @@ const BATCH_MAX: usize = 256;
 /// The maximum number of reads that wait for their statement.
 const WAITING_MAX: usize = 16_384;
 
+/// The maximum number of statements that are under way at once.
+const FLIGHTS_MAX: u32 = 2;
+
+/// The number of reads that wait at which another statement starts while one is under way. Without it, a node and its database
+/// would work in turns: all reads would wait for one statement. A lower number would make the statements smaller, and each read
+/// dearer for the database.
+const NEXT_FLIGHT: usize = 24;
+
 /// The time limit of a statement, with the connection that it may have to wait for. It ends before the service stops waiting,
 /// so that the caller learns the reason.
 const FLIGHT_TIME: Duration = Duration::from_millis(1_900);
@@ -39,13 +47,13 @@ pub(crate) struct Batcher<L: Lookup> {
 
 struct State<L: Lookup> {
     waiting: Vec<Waiting<L>>,
-    /// `true` while a task sends batches.
-    is_flying: bool,
+    /// The number of tasks that send batches.
+    flights: u32,
 }
 
 impl<L: Lookup> Batcher<L> {
     pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
-        let state = State { waiting: Vec::new(), is_flying: false };
+        let state = State { waiting: Vec::new(), flights: 0 };
         Arc::new(Self { link, sql: L::sql(), state: Mutex::new(state) })
     }
 
@@ -58,7 +66,13 @@ impl<L: Lookup> Batcher<L> {
                 return Reply::now(Err(StoreError::busy("too many reads wait for PostgreSQL")));
             }
             state.waiting.push(Waiting { key, answer });
-            !std::mem::replace(&mut state.is_flying, true)
+            let starts = match state.flights {
+                0 => true,
+                FLIGHTS_MAX.. => false,
+                _ => state.waiting.len() == NEXT_FLIGHT,
+            };
+            state.flights += u32::from(starts);
+            starts
         };
         if starts {
             // A new task runs after the tasks that are ready now, whose reads join the batch.
@@ -77,8 +91,8 @@ impl<L: Lookup> Batcher<L> {
         } else {
             batch.extend(state.waiting.drain(..BATCH_MAX));
         }
-        state.is_flying = !batch.is_empty();
-        state.is_flying
+        state.flights -= u32::from(batch.is_empty());
+        !batch.is_empty()
     }
 
     async fn send(&self, batch: &mut Vec<Waiting<L>>) {
@@ -118,7 +132,7 @@ impl<L: Lookup> Drop for Flying<L> {
     fn drop(&mut self) {
         if !self.has_ended {
             let mut state = self.batcher.state.lock();
-            state.is_flying = false;
+            state.flights -= 1;
             state.waiting.clear();
         }
     }

@@ -31,7 +31,7 @@ pub(crate) async fn prepare(
     let (schema, known) = (connector.schema(), version_of(steps));
     let since = Instant::now();
     loop {
-        let session = connector.connect(Role::Writer).await?;
+        let session = connector.connect_at_start(Role::Writer).await?;
         match probe(&session, schema).await? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {

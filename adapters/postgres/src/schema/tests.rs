@@ -161,3 +161,26 @@ fn the_settings_of_a_writer_are_at_least_on() {
         assert!(why.contains(&format!("synchronous_commit is {refused} in the URL's options")), "{why}");
     }
 }
+
+#[test]
+fn a_node_waits_for_a_server_that_is_full_for_a_moment() {
+    let Some(server) = Postgres::shared() else { return };
+    let (schema, role) = (server.new_schema(), format!("{}_role", server.new_schema()));
+    let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
+    server.sql(&format!(
+        "create role {role} login connection limit 1; create schema {schema} authorization {role}"
+    ));
+    let target = Target::parse(&url).unwrap();
+    let holder = Connector::new(target.clone(), 1);
+    let runtime = runtime();
+    let held = runtime.block_on(holder.connect(Role::Reader)).unwrap();
+    let node = std::thread::spawn(move || start(&target, STEPS, 2));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!node.is_finished(), "the node waits");
+    // Its connection ends when its task runs.
+    runtime.block_on(async {
+        drop(held);
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    });
+    node.join().unwrap().unwrap();
+}

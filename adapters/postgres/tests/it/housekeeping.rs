@@ -53,7 +53,7 @@ fn old_tokens_are_dropped() {
     let Some(shop) = Shop::shared() else { return };
     let store = shop.open();
     shop.sql(
-        "insert into commits select decode(lpad(to_hex(n), 32, '0'), 'hex'), clock_timestamp() - n * interval '1 minute'
+        "insert into commits (token, at) select decode(lpad(to_hex(n), 32, '0'), 'hex'), clock_timestamp() - n * interval '1 minute'
          from generate_series(1, 30) as n",
     );
     runtime().block_on(store.drop_expired(Timestamp::EPOCH)).expect("the server runs");

@@ -191,6 +191,20 @@ fn a_sandbox_takes_new_and_marked_schemas_only_and_the_mark_never_comes_back() {
 }
 
 #[test]
+fn a_sandbox_that_runs_empties_no_schema_that_a_real_server_uses() {
+    let Some(server) = Postgres::shared() else { return };
+    let url = server.url_of(&server.new_schema());
+    let sandbox = Site::served("running-sandbox", &["--sandbox", "--demo", "5", "--db", &url]);
+    let reset =
+        || Client::connect(sandbox.port, "").unwrap().ask("POST", "/sandbox/reset", "", "").unwrap().status;
+    assert_eq!(reset(), 204);
+    let _real = Site::served("beside-a-sandbox", &["--db", &url]);
+    assert_eq!(reset(), 503);
+    let shop = told(&sandbox.run(&["export", "--db", &url, "-"]));
+    assert!(shop.contains("\"pet\""), "{shop}");
+}
+
+#[test]
 fn check_config_proves_the_database_and_changes_nothing() {
     let Some(server) = Postgres::shared() else { return };
     let site = Site::new("proof");

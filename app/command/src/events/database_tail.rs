@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{EventFilter, EventId, Position};
+use petstore_domain::{EventFilter, EventId};
 use petstore_http::IdleTime;
 use petstore_ports::{EventQuery, EventRead, LogEnd, PageOrder};
 use petstore_service::Ports;
@@ -39,13 +39,12 @@ async fn run(
     filter: EventFilter,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let mut place = match after {
-        Some(id) => id,
-        None => {
-            let bounds = ports.events.bounds().await;
-            let bounds = bounds.map_err(|error| output.failure(name, &error.report()))?;
-            bounds.id(bounds.last)
-        }
+    let mut place = if let Some(id) = after {
+        id
+    } else {
+        let bounds = ports.events.bounds().await;
+        let bounds = bounds.map_err(|error| output.failure(name, &error.report()))?;
+        bounds.id(bounds.last)
     };
     loop {
         let read = ports.events.read(page_after(place, filter)).await;
@@ -67,11 +66,10 @@ async fn run(
 }
 
 fn page_after(place: EventId, filter: EventFilter) -> EventQuery {
-    let after: Option<Position> = Some(place.position);
     EventQuery {
         epoch: Some(place.epoch),
         order: PageOrder::Ascending,
-        after,
+        after: Some(place.position),
         filter,
         events_max: usize::from(PAGE),
         positions_max: u64::from(PAGE),

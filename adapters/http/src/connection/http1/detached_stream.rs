@@ -1,5 +1,5 @@
-//! A streaming response that is sent without hyper: for as long as it lasts, the connection has neither hyper's buffers nor
-//! its state.
+//! A streaming response that is sent without hyper. While it is being sent, the connection needs no memory for hyper's
+//! buffers and state.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -13,14 +13,15 @@ use crate::io::socket::Stream;
 /// The end of a body in the chunked coding.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// The bytes of a chunk beside its content, at most.
+/// The maximum number of bytes of a chunk besides its content.
 const CHUNK_FRAME: usize = 16;
 
-/// Writes a stream in the chunked coding. It asks for a chunk when the stream below it has accepted the one before.
+/// Writes a streaming response in the chunked coding. It takes the next chunk once the stream below has accepted the
+/// previous one.
 pub(super) struct DetachedStream<T> {
     pub(super) stream: T,
     source: TakenStream,
-    /// The chunk that is being written; without an allocation between two chunks.
+    /// The chunk that is being written. Between two chunks it is empty and has no allocation.
     chunk: Vec<u8>,
     written: usize,
     is_over: bool,
@@ -31,17 +32,17 @@ impl<T: Stream> DetachedStream<T> {
         Self { stream, source, chunk: Vec::new(), written: 0, is_over: false }
     }
 
-    /// The connection ends with the response.
+    /// `true` if the connection ends with the response.
     pub(super) const fn closes(&self) -> bool {
         self.source.closes
     }
 
-    /// Ends the response: its activity is over, and the stream has no answer to write.
+    /// Ends the response, which is written completely, and returns the stream below.
     pub(super) fn into_stream(self) -> T {
         self.stream
     }
 
-    /// Writes the response to its end, and shuts the stream down if it is the last one.
+    /// Writes the response to its end. If it is the last response, also shuts down the stream.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, is_last: bool) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_write(context))?;
@@ -52,7 +53,7 @@ impl<T: Stream> DetachedStream<T> {
             }
             let next = self.source.chunks.borrow_mut().poll_next_chunk(context);
             match next {
-                Poll::Ready(Some(content)) => self.chunk = framed(&content?)?,
+                Poll::Ready(Some(bytes)) => self.chunk = framed(&bytes?)?,
                 Poll::Ready(None) => {
                     self.chunk = LAST_CHUNK.to_vec();
                     self.is_over = true;
@@ -79,7 +80,8 @@ impl<T: Stream> DetachedStream<T> {
     }
 }
 
-/// A chunk in its coding; no bytes without content, since an empty chunk would end the body.
+/// Returns a chunk in the chunked coding. Returns no bytes if the content is empty, because an empty chunk would end
+/// the body.
 fn framed(content: &Bytes) -> io::Result<Vec<u8>> {
     if content.is_empty() {
         return Ok(Vec::new());

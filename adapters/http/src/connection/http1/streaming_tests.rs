@@ -53,7 +53,7 @@ impl StreamClient for Http1Client {
     }
 }
 
-/// A connection whose answers are streams of `source`.
+/// Returns a connection whose answers are streams of `source`.
 fn connection(
     source: &ScriptedSource,
     framing: Framing,
@@ -170,7 +170,7 @@ fn hyper_is_freed_while_a_stream_lasts() {
             std::future::poll_fn(|context| Poll::Ready(connection.poll(context).is_ready())).await;
             matches!(connection.server, Server::Streaming(..))
         };
-        // Before the first chunk, too.
+        // hyper is also dropped before the first chunk.
         assert!(poll().await);
         source.send("one");
         assert!(poll().await);
@@ -184,7 +184,7 @@ fn hyper_is_freed_while_a_stream_lasts() {
 #[test]
 fn a_connection_answers_further_requests_after_a_stream() {
     let pipelined = [GET, GET].concat();
-    // The second request comes with the first one, or while the stream lasts.
+    // The second request arrives together with the first one, while the stream is open, or partly with the first one.
     for (first, second) in [(&*pipelined, &b""[..]), (GET, GET), (&pipelined[..GET.len() + 7], &GET[7..])] {
         frame::in_simulated_time(async {
             let source = ScriptedSource::default();

@@ -23,13 +23,13 @@ use follower::Follower;
 use outlet::WrittenSource;
 use pace::Pace;
 
-/// Tells nginx to pass each frame on at once.
+/// The header that tells nginx to pass on each frame immediately.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The part of its lifetime by which a stream may end earlier, in thousandths.
+/// The maximum part of its lifetime, in thousandths, by which a stream ends early.
 const LIFETIME_JITTER: u64 = 100;
 
-/// Opens a stream. A request with HEAD gets the headers and opens none.
+/// Opens a stream. A HEAD request gets the headers, but opens no stream.
 pub(super) async fn open(call: &OperationCall<'_>) -> Handled {
     let query = wire::stream_events(call.query(), &call.parts.headers)?;
     let begin = begin(call, &query).await?;
@@ -45,7 +45,8 @@ pub(super) async fn open(call: &OperationCall<'_>) -> Handled {
     Ok(answer.with_header(X_ACCEL_BUFFERING, const { HeaderValue::from_static("no") }))
 }
 
-/// The place at which the stream begins: after the event that the client names, or at the present end of the log.
+/// Returns the position at which the stream begins: after the event that the client names, or at the current end of the
+/// log.
 async fn begin(call: &OperationCall<'_>, query: &EventStreamQuery) -> Result<EventId, Answer> {
     let Some(after) = query.after else {
         let bounds = call.api().event_bounds().await?;

@@ -49,7 +49,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         let interest = EventInterest { account: listing.account, kinds: listing.kinds };
         let known = LogEnd { epoch: page.bounds.epoch, last: page.reached };
         if !wait(call, known, interest, deadline).await {
-            // What the filter leaves out has not ended the wait.
+            // Events that the filter does not admit have not ended the wait, so the position is moved over them here.
             page.reached = call.api().log_quiet_until(known, interest);
             page.bounds.last = page.bounds.last.max(page.reached);
             return Ok(answer(call, &query, &listing, &page));

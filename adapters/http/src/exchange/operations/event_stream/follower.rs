@@ -1,6 +1,6 @@
 //! The content of an event stream, written frame by frame from pages of the log.
 //!
-//! A stream holds a position and not a queue: it reads its next page when the connection has taken the one before.
+//! A stream holds a position and no queue. It reads its next page after the connection has taken the previous one.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ use crate::wire::event_frames::{
     BOOKMARK_BYTES, COMMENT, push_bookmark, push_end, push_event_frame, push_opening,
 };
 
-/// Events that are read at once: about as many as a chunk holds.
+/// Number of events that are read in one page: about as many as fit into a chunk.
 const PAGE_EVENTS: usize = 50;
 
-/// Positions without an event for the client after which it gets a bookmark, so that it does not search them again.
+/// Number of positions without an event for the client, after which the client gets a bookmark. A later stream then
+/// need not read these positions again.
 const BOOKMARK_POSITIONS: u64 = 1_000;
 
 /// The reason for which a stream ends.
@@ -31,7 +32,7 @@ const BOOKMARK_POSITIONS: u64 = 1_000;
 enum End {
     /// The client has the number of events that it asked for.
     Limit,
-    /// The time is up that the client asked for.
+    /// The time that the client asked for is up.
     Wait,
     /// The stream was open for as long as the server permits.
     Lifetime,
@@ -62,17 +63,17 @@ impl End {
     }
 }
 
-/// Writes one stream.
+/// The writer of one stream.
 pub(super) struct Follower {
     pub(super) app: Arc<App>,
     pub(super) account: AccountId,
     pub(super) key: KeyId,
     pub(super) kinds: EventKinds,
-    /// The place that was read last.
+    /// The position up to which the log was read.
     pub(super) read: EventId,
-    /// The last position that the client knows of.
+    /// The last position that the client was told.
     pub(super) told: Position,
-    /// The number of events until the end; `None` for any number.
+    /// The number of events after which the stream ends; `None` if the client set none.
     pub(super) left: Option<usize>,
     /// The instant at which the client wants the stream to end.
     pub(super) wait_end: Option<Instant>,
@@ -110,12 +111,13 @@ impl Follower {
             if has_caught_up && let Some(end) = self.wait(outlet).await {
                 return end;
             }
-            // A client that reads quickly must not keep the thread from its other connections.
+            // A client that reads quickly must not occupy the thread, so the thread's other connections run first.
             yield_now().await;
         }
     }
 
-    /// Moves the position over events that do not pass, or reads and sends the next page. Returns `true` at the end of the log.
+    /// Moves the position over events that the filter does not admit, or reads and sends the next page. Returns `true`
+    /// at the end of the log.
     async fn advance(&mut self, outlet: &Outlet) -> Result<bool, End> {
         let quiet = self.app.api.log_quiet_until(self.known(), self.interest());
         let mut frames = Vec::new();
@@ -124,7 +126,7 @@ impl Follower {
             self.push_due_bookmark(&mut frames);
             true
         } else {
-            // Only the frames are kept while the connection takes them.
+            // The page is dropped before the frames are sent, so that a slow client keeps only the frames in memory.
             let page = self.next_page().await?;
             self.push_frames(&mut frames, &page);
             self.read.position >= page.bounds.last
@@ -138,7 +140,7 @@ impl Follower {
         Ok(has_caught_up)
     }
 
-    /// The end of the log as far as it was read.
+    /// The position up to which the log was read, as the end of the log that this stream knows.
     const fn known(&self) -> LogEnd {
         LogEnd { epoch: self.read.epoch, last: self.read.position }
     }
@@ -147,7 +149,7 @@ impl Follower {
         EventInterest { account: self.account, kinds: self.kinds }
     }
 
-    /// The reason to end now, if there is one.
+    /// Returns the reason to end the stream now; `None` to go on.
     async fn due_end(&mut self, outlet: &Outlet) -> Option<End> {
         let now = Instant::now();
         if outlet.is_stopping() {
@@ -162,7 +164,8 @@ impl Follower {
         if self.key_check <= now {
             self.key_check = now + KEY_CHECK_TIME;
             let api = &self.app.api;
-            // A store that fails here fails at the next page too, which ends the stream.
+            // An error here does not end the stream. If the store fails, reading the next page fails, too, and ends the
+            // stream.
             if api.is_valid(self.key, api.now()).await == Ok(false) {
                 return Some(End::Key);
             }
@@ -187,7 +190,7 @@ impl Follower {
         }
     }
 
-    /// Adds the frames of a page, as many as a chunk holds, and moves the position behind them.
+    /// Adds the frames of a page, as many as fit into a chunk, and moves the position after the last of them.
     fn push_frames(&mut self, frames: &mut Vec<u8>, page: &EventPage) {
         for event in &page.events {
             let len = frames.len();
@@ -204,7 +207,7 @@ impl Follower {
         self.push_due_bookmark(frames);
     }
 
-    /// Adds a bookmark if the client does not know of many positions.
+    /// Adds a bookmark if many positions were read since the last position that the client was told.
     fn push_due_bookmark(&mut self, frames: &mut Vec<u8>) {
         let is_far = self.read.position.get().saturating_sub(self.told.get()) >= BOOKMARK_POSITIONS;
         if is_far && frames.len() + BOOKMARK_BYTES <= CHUNK_MAX {
@@ -213,7 +216,8 @@ impl Follower {
         }
     }
 
-    /// Waits for an event, the next check or the end of the silence. Returns the reason to end, if there is one.
+    /// Waits for an event, for the next check, or until a comment is due. Returns the reason to end the stream; `None`
+    /// to go on.
     async fn wait(&mut self, outlet: &Outlet) -> Option<End> {
         let silence_end = self.sent + self.app.settings.deadlines.stream_silence;
         let next = silence_end.min(self.key_check).min(self.lifetime_end);
@@ -222,7 +226,7 @@ impl Follower {
         let may_read_at = self.pace.wait_until(Instant::now());
         let log_changed = async {
             match may_read_at {
-                // What has come until then is read without a further wait.
+                // After the pause, events that have been added meanwhile are read without a further wait.
                 Some(instant) => {
                     sleep_until(instant).await;
                     known
@@ -241,7 +245,7 @@ impl Follower {
             () = sleep_until(next) => {}
         }
         if silence_end <= Instant::now() {
-            // What the filter leaves out has not woken the stream.
+            // Events that the filter does not admit have not woken the stream, so the position is moved over them here.
             self.read.position = self.app.api.log_quiet_until(self.known(), self.interest());
             let mut frame = COMMENT.to_vec();
             if self.told < self.read.position {

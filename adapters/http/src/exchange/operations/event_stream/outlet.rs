@@ -10,7 +10,8 @@ use bytes::Bytes;
 
 use crate::response::body::Source;
 
-/// The writer's end. It takes one chunk at a time: the next one is accepted once the connection has room for it.
+/// The end of the connection to which the stream's task writes. It takes one chunk at a time, and accepts the next one
+/// once the connection has room for it.
 pub(super) struct Outlet(Rc<Slot>);
 
 #[derive(Default)]
@@ -20,10 +21,10 @@ struct Slot {
 }
 
 impl Outlet {
-    /// Hands over a chunk, and returns once the connection accepts another one.
+    /// Passes a chunk to the body, and returns once the connection accepts another one.
     pub(super) async fn send(&self, chunk: Bytes) {
         *self.0.chunk.borrow_mut() = Some(chunk);
-        // Polled again by the body only, which takes the chunk first.
+        // Only the body polls this future again, and it takes the chunk before that.
         poll_fn(|_| if self.0.chunk.borrow().is_none() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
@@ -34,12 +35,12 @@ impl Outlet {
 
     /// Waits until the server is stopping.
     pub(super) async fn stop(&self) {
-        // The body is polled when the server begins to stop.
+        // No waker is needed, because the body, which polls this future, is polled when the server begins to stop.
         poll_fn(|_| if self.is_stopping() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 
-/// The body's end: a source whose chunks a future writes.
+/// The end that the body reads: a source whose chunks a future writes.
 pub(super) struct WrittenSource {
     slot: Rc<Slot>,
     /// The writer; `None` once it has ended.

@@ -1,16 +1,19 @@
-//! The pace at which a stream reads the log: many streams that read a busy log must not take the server's time.
+//! The pace at which a stream reads the log. It bounds the time that many streams of a busy log take from the server.
 
 use tokio::time::{Duration, Instant};
 
-/// Times a second that all streams of a server together read the log after they had caught up with it.
+/// Number of reads in a second of all streams of a server together. Reads of streams that have not caught up with the
+/// log do not count.
 const READS_PER_SECOND: u32 = 10_000;
 
-/// The time for which a stream may save up its share. A stream that was quiet for so long gets its next events at once.
+/// The time for which a stream may accumulate its share of reads. A stream that did not read for this time reads its
+/// next events without a pause.
 const SAVED_TIME: Duration = Duration::from_millis(100);
 
-/// The share of one stream.
+/// The share of one stream in the reads of all streams.
 pub(super) struct Pace {
-    /// The instant from which on the share is due. The stream may be ahead of it by [`SAVED_TIME`].
+    /// The instant at which the stream's reads so far have used up its share. This may be later than the current time
+    /// by [`SAVED_TIME`].
     due: Instant,
 }
 
@@ -19,13 +22,13 @@ impl Pace {
         Self { due: now }
     }
 
-    /// The instant before which the stream does not read again, if it is later than now.
+    /// The instant until which the stream must wait before its next read; `None` if it may read now.
     pub(super) fn wait_until(&self, now: Instant) -> Option<Instant> {
         let ahead = self.due.saturating_duration_since(now);
         ahead.checked_sub(SAVED_TIME).filter(|wait| !wait.is_zero()).map(|wait| now + wait)
     }
 
-    /// Counts a read. `streams`: the number of streams of the server.
+    /// Counts a read. `streams` is the number of streams of the server.
     pub(super) fn count(&mut self, now: Instant, streams: usize) {
         let streams = u32::try_from(streams).unwrap_or(u32::MAX);
         self.due = self.due.max(now) + Duration::from_secs(1) / READS_PER_SECOND * streams;
@@ -41,12 +44,11 @@ mod tests {
         let begin = Instant::now();
         let (mut pace, mut now, mut reads) = (Pace::new(begin), begin, 0);
         while now < begin + Duration::from_secs(10) {
-            match pace.wait_until(now) {
-                Some(later) => now = later,
-                None => {
-                    pace.count(now, streams);
-                    reads += 1;
-                }
+            if let Some(later) = pace.wait_until(now) {
+                now = later;
+            } else {
+                pace.count(now, streams);
+                reads += 1;
             }
         }
         reads
