@@ -16,6 +16,7 @@ mod absence;
 mod any_record;
 mod attempt;
 mod batch;
+mod begin;
 mod decide;
 mod failure;
 mod first_flight;
@@ -25,6 +26,8 @@ mod loaded;
 mod net_changes;
 mod next_ids;
 mod overlay;
+#[cfg(test)]
+mod plans;
 mod prior_reads;
 mod reconnect;
 mod samples;

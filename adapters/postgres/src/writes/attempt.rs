@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 
 use petstore_domain::RecordRef;
 use petstore_ports::StoreError;
+use tokio::time::Instant;
 
 use super::absence::{Absent, Identity};
 use super::batch::{Pending, conclude, references, wanted};
+use super::begin::Begin;
 use super::decide::{Decisions, Verdict};
 use super::failure::Failure;
-use super::first_flight::{self, Begin};
+use super::first_flight;
 use super::net_changes::NetChanges;
 use super::prior_reads::read_beforehand;
 use super::reconnect::Open;
@@ -76,8 +78,8 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
 /// Returns the result, and whether the commit was answered.
 async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, bool), Failure> {
     read_beforehand(open, batch).await?;
-    let (loaded, mut ids) =
-        first_flight::lock(open, &references(batch), &wanted(batch), commit.begin).await?;
+    let begin = commit.begin.sql(&mut open.plans, Instant::now());
+    let (loaded, mut ids) = first_flight::lock(open, &references(batch), &wanted(batch), &begin).await?;
     let mut decisions = Decisions::default();
     let ask = |one: &Pending| decisions.ask(one.transition(), one.learnt(), &loaded, &mut ids);
     let verdicts: Vec<_> = batch.iter().map(ask).collect();

@@ -22,30 +22,12 @@ pub(super) const FLIGHT_TIME: Duration = Duration::from_secs(2);
 
 type Statements<'s> = Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 's>>>;
 
-/// The start of a transaction, with its time limit for each lock. It waits while an import or a reset keeps writers out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
-    /// Of a batch.
-    Batch,
-    /// Of a single transition. The lane waits for one after the other, so each waits for a shorter time.
-    One,
-}
-
-impl Begin {
-    fn sql(self) -> &'static str {
-        match self {
-            Self::Batch => "begin; set local lock_timeout = '500ms'; lock table shop_lock in row share mode",
-            Self::One => "begin; set local lock_timeout = '100ms'; lock table shop_lock in row share mode",
-        }
-    }
-}
-
-/// Begins a transaction, locks these records, and draws ids.
+/// Begins a transaction with these statements, locks these records, and draws ids.
 pub(super) async fn lock(
     open: &Open,
     references: &BTreeSet<&RecordRef>,
     wanted: &Wanted,
-    begin: Begin,
+    begin: &str,
 ) -> Result<(Loaded, NextIds), Failure> {
     fly(open, references, wanted, Some(begin)).await
 }
@@ -68,7 +50,7 @@ async fn fly(
     open: &Open,
     references: &BTreeSet<&RecordRef>,
     wanted: &Wanted,
-    begin: Option<Begin>,
+    begin: Option<&str>,
 ) -> Result<(Loaded, NextIds), Failure> {
     let locking = if begin.is_some() { Locking::Rows } else { Locking::None };
     let late = |_| Failure::Late(StoreError::unavailable("the records were not read in time"));
@@ -93,7 +75,7 @@ async fn send(
     open: &Open,
     wanted: &Wanted,
     locking: Locking,
-    begin: Option<Begin>,
+    begin: Option<&str>,
 ) -> Result<(Vec<super::table::Table>, Vec<Vec<Row>>), Error> {
     let client = open.session.client();
     let reads = wanted.reads(locking);
@@ -118,9 +100,9 @@ async fn send(
     Ok((reads.into_iter().map(|(table, _, _)| table).collect(), results.into_iter().skip(1).collect()))
 }
 
-async fn begun(client: &Client, begin: Option<Begin>) -> Result<Vec<Row>, Error> {
+async fn begun(client: &Client, begin: Option<&str>) -> Result<Vec<Row>, Error> {
     if let Some(begin) = begin {
-        client.batch_execute(begin.sql()).await?;
+        client.batch_execute(begin).await?;
     }
     Ok(Vec::new())
 }

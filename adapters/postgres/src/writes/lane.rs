@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use super::attempt::{Commit, Done, End, attempt};
 use super::batch::Pending;
+use super::begin::Begin;
 use super::failure::{Attempts, Failure, Next};
-use super::first_flight::Begin;
 use super::reconnect::Reconnecting;
 use super::settle::{Outcome, settle};
 use super::tokens::Tokens;

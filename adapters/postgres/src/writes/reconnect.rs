@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use petstore_ports::StoreError;
+use tokio::time::Instant;
 
+use super::begin::Plans;
 use super::statement::Texts;
 use crate::connection::{Connector, Role, Session};
+use crate::error::failed;
+
+/// The time limit for each lock of a batch. All callers of the node wait meanwhile.
+const SETTINGS: &str = "set lock_timeout = '500ms'";
 
 /// An open connection with the texts that it has prepared.
 pub(super) struct Open {
     pub(super) session: Session,
     pub(super) texts: Texts,
+    pub(super) plans: Plans,
 }
 
 /// The connection of the lane. It is discarded after a failure and opened again at the next use.
@@ -30,7 +37,8 @@ impl Reconnecting {
             return Ok(open);
         }
         let session = self.connector.connect(Role::Writer).await?;
-        Ok(Box::new(Open { session, texts: Texts::default() }))
+        session.batch(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
+        Ok(Box::new(Open { session, texts: Texts::default(), plans: Plans::new(Instant::now()) }))
     }
 
     /// Gives the connection back for the next use.

@@ -47,6 +47,13 @@ impl Statement<'_> {
 pub(super) struct Texts(HashSet<u32>);
 
 impl Texts {
+    /// Texts of a connection that prepares no further one, so that the statement has all parts.
+    #[cfg(test)]
+    pub(super) fn full() -> Self {
+        let unlikely = 1 << 31;
+        Self((0..64).map(|number| unlikely | number).collect())
+    }
+
     /// Builds the statement for the changes of a batch. `slot`: the slot of this handle in the counts of idempotency records.
     pub(super) fn statement<'r>(
         &mut self,
@@ -119,7 +126,7 @@ mod tests {
     fn beyond_the_bound_the_text_has_all_parts() {
         let decisions = decided(1);
         let net = NetChanges::of(&Loaded::default(), &decisions.overlay).unwrap();
-        let mut texts = Texts((0..64).map(|number| number << 20).collect());
+        let mut texts = Texts::full();
         let all = texts.statement(&net, &decisions, [0; 16], 3);
         for table in
             ["pets", "categories", "orders", "accounts", "keys", "idempotency_counts", "event_batches"]
