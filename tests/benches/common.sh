@@ -81,8 +81,44 @@ load() {
 # offer [OPTIONS...]: the same, with refusals allowed: a slow machine refuses some requests of many connections.
 offer() { taskset -c "$client_cpu" "$target/load" --port "$port" --key "$PETSTORE_INITIAL_KEY" "$@"; }
 
+# told [OPTIONS...]: the same, and reports refused requests.
+told() {
+  local line
+  line=$(offer "$@")
+  [ "$(value refused <<<"$line")" = 0 ] || echo "this machine is too slow, some requests were refused: $line" >&2
+  echo "$line"
+}
+
 # value NAME: prints one figure of the generator's line.
 value() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p"; }
 
 divide() { awk "BEGIN { printf \"%.${3:-2}f\", $1 / $2 }"; }
 median() { printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"; }
+
+# keep NAME: names the server that was started last. turn NAME: selects it for the next requests.
+declare -A servers ports
+keep() { servers[$1]=$server ports[$1]=$port; }
+turn() { server=${servers[$1]} port=${ports[$1]}; }
+stop_all() {
+  local name
+  for name in "${!servers[@]}"; do
+    turn "$name"
+    stop
+  done
+  servers=() ports=()
+}
+
+# note NAME FIGURE: adds to a series. middle NAME: its median. spread NAME: median, lowest and highest.
+declare -A series
+note() { series[$1]+=" $2"; }
+middle() { median ${series[$1]}; }
+spread() {
+  local sorted
+  mapfile -t sorted < <(printf '%s\n' ${series[$1]} | sort -g)
+  echo "$(middle "$1") (${sorted[0]} to ${sorted[-1]})"
+}
+
+resident() { awk '/^VmRSS/ { printf "%.0f", $2 * 1024 }' "/proc/$server/status"; }
+
+# Processor time of the server in nanoseconds.
+busy() { cat /proc/"$server"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'; }

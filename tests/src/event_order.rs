@@ -27,8 +27,9 @@ type Decisions = Vec<Vec<Happening>>;
 /// decisions of each writer.
 async fn write(subject: &Subject, is_hot: bool) -> Vec<Decisions> {
     let shared = Arc::new(Known::default());
+    let handles = [subject.clone(), subject.another_handle().await];
     together(WRITERS, |number| {
-        let subject = subject.clone();
+        let subject = handles[number % handles.len()].clone();
         let known = if is_hot { Arc::clone(&shared) } else { Arc::default() };
         async move {
             let mut random = Random::seeded(number as u64 + 100 * u64::from(is_hot));

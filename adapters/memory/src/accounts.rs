@@ -17,7 +17,7 @@ use crate::usage_meters::{AccountMeter, KeyMeter, UsageMeters};
 /// Accounts, found by id and by name. They are never removed.
 pub(crate) struct Accounts {
     pub(crate) ids: IdCounter,
-    meters: UsageMeters<AccountMeter>,
+    pub(crate) meters: UsageMeters<AccountMeter>,
     dirty: DirtySet<AccountId>,
     records: Slab<Account>,
     state_index: RwLock<StateIndex<0>>,

@@ -1,11 +1,9 @@
 //! Loads rows that may contradict each other into empty tables: on opening a journal, on import, and on reset.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
+use petstore_bulk_checks::{Contradiction, ShopLoader, ShopTables};
 use petstore_domain::{
-    Account, CategoryId, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetId, PetRecord,
-    PetStatus,
+    Account, CategoryId, CategoryRecord, FoldedName, IdempotencyRecord, KeyRecord, OrderId, OrderRecord,
+    PetId, PetRecord,
 };
 use petstore_ports::UsageCount;
 
@@ -13,159 +11,99 @@ use crate::hash_index::HashIndexBuffer;
 use crate::slab::{SLOT_MAX, slot};
 use crate::tables::Tables;
 
-/// A fault of a single row, or a contradiction between rows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Contradiction {
-    /// Two rows have the same id. For a record without an id, two rows have the same name.
-    #[error("{kind} {id} occurs twice")]
-    Twice {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-    },
-    /// An id exceeds the size of the tables.
-    #[error("{kind} {id} is above {SLOT_MAX}, the highest id that the tables hold")]
-    NoRoom {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-    },
-    /// An id was not issued yet, so a later record would get the same id.
-    #[error("{kind} {id} is above {last}, the last id that was issued")]
-    NotIssued {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-        /// The last id that was issued.
-        last: u64,
-    },
-    /// A value that must be unique belongs to another record.
-    #[error("{kind} {id} has the {what}")]
-    Taken {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-        /// The value.
-        what: &'static str,
-    },
-    /// Two categories have equivalent names.
-    #[error("category {id} has a name that is equivalent to that of category {of}")]
-    Namesake {
-        /// The category that came later.
-        id: u64,
-        /// The earlier category.
-        of: u64,
-    },
-    /// A row belongs to a record that does not exist.
-    #[error("{kind} {id} belongs to {owner} {missing}, which does not exist")]
-    Orphan {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-        /// The kind of the record that it belongs to.
-        owner: &'static str,
-        /// The id of that record.
-        missing: u64,
-    },
-    /// A count in a row differs from the number of the rows that it counts.
-    #[error("{kind} {id} states {stated} {what}, but has {counted}")]
-    Miscounted {
-        /// The kind of the record.
-        kind: &'static str,
-        /// Its id.
-        id: u64,
-        /// The kind of the counted records.
-        what: &'static str,
-        /// The count in the row.
-        stated: u64,
-        /// The number of the counted records.
-        counted: u64,
-    },
-    /// An inventory item has another status than its pet.
-    #[error("inventory item {id} is {listed}, but its pet is {status}")]
-    OtherStatus {
-        /// The pet.
-        id: PetId,
-        /// The item's status.
-        listed: PetStatus,
-        /// The pet's status.
-        status: PetStatus,
-    },
-    /// A pet's status does not follow from its units and orders.
-    #[error("pet {id} is {status} (free units: {stock}, open orders: {open_orders})")]
-    Unsound {
-        /// The pet.
-        id: PetId,
-        /// Its status.
-        status: PetStatus,
-        /// Its free units.
-        stock: u64,
-        /// Its open orders.
-        open_orders: u32,
-    },
-    /// A pet has no inventory item.
-    #[error("pet {id} has no inventory item")]
-    NoItem {
-        /// The pet.
-        id: PetId,
-    },
+/// The tables of the shop while rows are loaded.
+pub(crate) struct LoadingTables<'a> {
+    tables: &'a Tables,
+    /// The name index's entries of the pets so far.
+    names: HashIndexBuffer,
 }
 
-/// Loads rows into tables. A record must come before the records that belong to it: categories, then pets, then
-/// orders; accounts, then their keys and usage.
+impl<'a> LoadingTables<'a> {
+    pub(crate) fn of(tables: &'a Tables) -> Self {
+        Self { tables, names: HashIndexBuffer::default() }
+    }
+
+    /// Adds all pets to the name index. Call it after the last pet was loaded.
+    pub(crate) fn index_names(&mut self) {
+        self.tables.pets.index_names(std::mem::take(&mut self.names));
+    }
+}
+
+/// The slot of an id that was checked against [`ShopTables::ID_MAX`].
+fn slot_of(id: u64) -> u32 {
+    slot(id).expect("the loader checks that the tables hold each id")
+}
+
+impl ShopTables for LoadingTables<'_> {
+    const ID_MAX: u64 = SLOT_MAX as u64;
+
+    fn has_category(&self, id: CategoryId) -> bool {
+        self.tables.categories.read(id, |_| ()).is_some()
+    }
+
+    fn category_named(&self, name: &FoldedName) -> Option<CategoryId> {
+        self.tables.categories.named(name)
+    }
+
+    fn put_category(&mut self, record: CategoryRecord) {
+        self.tables.categories.put(slot_of(record.category.id.get()), record);
+    }
+
+    fn update_category(&mut self, id: CategoryId, change: impl FnOnce(&mut CategoryRecord)) {
+        self.tables.categories.update(id, change);
+    }
+
+    fn categories(&self) -> impl Iterator<Item = CategoryRecord> {
+        self.tables.categories.all()
+    }
+
+    fn pets_in(&self, category: CategoryId) -> u64 {
+        self.tables.pets.count_in(category)
+    }
+
+    fn read_pet<R>(&self, id: PetId, read: impl FnOnce(&PetRecord) -> R) -> Option<R> {
+        self.tables.pets.read(id, read)
+    }
+
+    fn add_pet(&mut self, record: PetRecord) {
+        self.tables.pets.load(slot_of(record.pet.id.get()), record, &mut self.names);
+    }
+
+    fn update_pet(&mut self, id: PetId, change: impl FnOnce(&mut PetRecord)) {
+        self.tables.pets.update(id, change);
+    }
+
+    fn pets(&self) -> impl Iterator<Item = PetRecord> {
+        self.tables.pets.all()
+    }
+
+    fn has_order(&self, id: OrderId) -> bool {
+        self.tables.orders.holds(id)
+    }
+
+    fn add_order(&mut self, record: OrderRecord) {
+        let pet = record.order.pet_id.get();
+        // The id of a deleted pet is not reissued: its orders would be taken for those of another pet.
+        self.tables.pets.ids.advance_to(pet);
+        self.tables.orders.put(slot_of(record.order.id.get()), slot_of(pet), record);
+    }
+}
+
+/// Loads all records of a journal into tables. A record must come before those that belong to it: categories, pets, orders;
+/// accounts, then their keys and usage.
 pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
-    open_orders: HashMap<PetId, u32, RandomState>,
-    /// The entries of the name index for the pets so far.
-    names: HashIndexBuffer,
+    shop: ShopLoader<LoadingTables<'a>>,
 }
 
 impl<'a> BulkLoader<'a> {
     pub(crate) fn of(tables: &'a Tables) -> Self {
-        Self { tables, open_orders: HashMap::default(), names: HashIndexBuffer::default() }
+        Self { tables, shop: ShopLoader::new(LoadingTables::of(tables)) }
     }
 
-    pub(crate) fn category(&mut self, record: CategoryRecord) -> Result<(), Contradiction> {
-        let (categories, id) = (&self.tables.categories, record.category.id);
-        let slot = new_slot("category", id.get(), categories.read(id, |_| ()).is_some())?;
-        if let Some(of) = categories.named(&record.category.name.folded()) {
-            return Err(Contradiction::Namesake { id: id.get(), of: of.get() });
-        }
-        categories.put(slot, record);
-        Ok(())
-    }
-
-    pub(crate) fn pet(&mut self, record: PetRecord) -> Result<(), Contradiction> {
-        let (id, category) = (record.pet.id, record.pet.category_id);
-        let slot = new_slot("pet", id.get(), self.tables.pets.holds(id))?;
-        if self.tables.categories.read(category, |_| ()).is_none() {
-            return Err(orphan("pet", id.get(), "category", category.get()));
-        }
-        self.tables.pets.load(slot, record, &mut self.names);
-        Ok(())
-    }
-
-    pub(crate) fn order(&mut self, record: OrderRecord) -> Result<(), Contradiction> {
-        let (id, pet) = (record.order.id, record.order.pet_id);
-        let slot_of_order = new_slot("order", id.get(), self.tables.orders.holds(id))?;
-        let slot_of_pet = new_slot("pet", pet.get(), false)?;
-        // A complete order outlives its pet.
-        if !record.order.complete {
-            if !self.tables.pets.holds(pet) {
-                return Err(orphan("order", id.get(), "pet", pet.get()));
-            }
-            *self.open_orders.entry(pet).or_default() += 1;
-        }
-        // The id of a deleted pet must not be reissued, because the orders of the deleted pet would then seem to belong
-        // to the new pet.
-        self.tables.pets.ids.advance_to(pet.get());
-        self.tables.orders.put(slot_of_order, slot_of_pet, record);
-        Ok(())
+    /// The part for categories, pets and orders.
+    pub(crate) const fn shop(&mut self) -> &mut ShopLoader<LoadingTables<'a>> {
+        &mut self.shop
     }
 
     pub(crate) fn account(&mut self, account: Account) -> Result<(), Contradiction> {
@@ -212,39 +150,10 @@ impl<'a> BulkLoader<'a> {
         Ok(())
     }
 
-    /// The number of open orders for a pet so far.
-    pub(crate) fn open_orders_of(&self, pet: PetId) -> u32 {
-        self.open_orders.get(&pet).copied().unwrap_or(0)
-    }
-
-    /// Writes the number of its pets into each category.
-    pub(crate) fn count_pets(&self) {
-        for CategoryRecord { category, .. } in self.tables.categories.all() {
-            self.tables.categories.update(category.id, |record| record.pets = self.pets_of(category.id));
-        }
-    }
-
-    /// Adds all pets to the name index. Call it after the last pet was loaded.
-    pub(crate) fn index_names(&mut self) {
-        self.tables.pets.index_names(std::mem::take(&mut self.names));
-    }
-
-    /// Checks the counts in all records, and the status of each pet.
-    pub(crate) fn check(&self) -> Result<(), Contradiction> {
-        for CategoryRecord { category, pets, .. } in self.tables.categories.all() {
-            check_count("category", category.id.get(), "pets", pets, self.pets_of(category.id))?;
-        }
-        for record in self.tables.pets.all() {
-            let (id, open_orders) = (record.pet.id, record.open_orders);
-            let counted = self.open_orders_of(id);
-            check_count("pet", id.get(), "open orders", open_orders.into(), counted.into())?;
-            check_sound(&record)?;
-        }
-        Ok(())
-    }
-
-    fn pets_of(&self, category: CategoryId) -> u64 {
-        self.tables.pets.count_in(category)
+    /// Adds all pets to the name index, and checks all records.
+    pub(crate) fn finish(mut self) -> Result<(), Contradiction> {
+        self.shop.tables_mut().index_names();
+        self.shop.check()
     }
 }
 
@@ -253,7 +162,7 @@ fn new_slot(kind: &'static str, id: u64, is_taken: bool) -> Result<u32, Contradi
     if is_taken {
         return Err(Contradiction::Twice { kind, id });
     }
-    slot(id).ok_or(Contradiction::NoRoom { kind, id })
+    slot(id).ok_or(Contradiction::NoRoom { kind, id, max: SLOT_MAX.into() })
 }
 
 const fn taken(kind: &'static str, id: u64, what: &'static str) -> Contradiction {
@@ -262,27 +171,4 @@ const fn taken(kind: &'static str, id: u64, what: &'static str) -> Contradiction
 
 const fn orphan(kind: &'static str, id: u64, owner: &'static str, missing: u64) -> Contradiction {
     Contradiction::Orphan { kind, id, owner, missing }
-}
-
-/// Checks that a pet's status follows from its units and its open orders.
-pub(crate) fn check_sound(record: &PetRecord) -> Result<(), Contradiction> {
-    if record.is_sound() {
-        return Ok(());
-    }
-    let PetRecord { pet, stock, open_orders, .. } = record;
-    Err(Contradiction::Unsound { id: pet.id, status: pet.status, stock: *stock, open_orders: *open_orders })
-}
-
-fn check_count(
-    kind: &'static str,
-    id: u64,
-    what: &'static str,
-    stated: u64,
-    counted: u64,
-) -> Result<(), Contradiction> {
-    if stated == counted {
-        Ok(())
-    } else {
-        Err(Contradiction::Miscounted { kind, id, what, stated, counted })
-    }
 }

@@ -46,6 +46,29 @@ impl<T: Default> Directory<T> {
         Some(&leaf[chunk].get()?[place])
     }
 
+    /// The entries whose chunks exist, each with its index.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &T)> {
+        let direct = self.direct.iter().enumerate();
+        let nodes = self.indirect.get().into_iter().flat_map(|nodes| nodes.iter().enumerate());
+        let indirect =
+            nodes.filter_map(|(number, node)| Some((number, node.get()?))).flat_map(|(number, node)| {
+                node.iter().enumerate().map(move |(place, leaf)| ((number << NODE_BITS) + place, leaf))
+            });
+        let leaves = direct.chain(indirect).filter_map(|(number, leaf)| Some((number, leaf.get()?)));
+        let chunks = leaves.flat_map(|(leaf, chunks)| {
+            chunks
+                .iter()
+                .enumerate()
+                .filter_map(move |(number, chunk)| Some(((leaf << NODE_BITS) + number, chunk.get()?)))
+        });
+        chunks.flat_map(|(chunk, entries)| {
+            entries.iter().enumerate().map(move |(place, entry)| {
+                // An index is below `LEN`.
+                (u32::try_from((chunk << CHUNK_BITS) + place).unwrap_or(u32::MAX), entry)
+            })
+        })
+    }
+
     /// The entry; its chunk is created if necessary.
     pub(crate) fn entry(&self, index: u32) -> &T {
         let (leaf, chunk, place) = split(index);
@@ -88,6 +111,10 @@ mod tests {
         for index in indices {
             assert_eq!(directory.find(index).unwrap().load(Ordering::Relaxed), index);
         }
+        let used = directory.all().filter(|(_, entry)| entry.load(Ordering::Relaxed) != 0);
+        let found: Vec<_> = used.map(|(index, entry)| (index, entry.load(Ordering::Relaxed))).collect();
+        let expected: Vec<_> = indices.into_iter().skip(1).map(|index| (index, index)).collect();
+        assert_eq!(found, expected, "all entries are listed, each with its index");
         assert!(directory.find(1 << 21).is_none());
         assert!(directory.find(u32::MAX).is_none());
     }

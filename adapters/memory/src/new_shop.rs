@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use petstore_bulk_checks::Contradiction;
 use petstore_domain::Change;
 use petstore_ports::{LastIds, Row, StoreError};
 
-use crate::bulk_loader::{BulkLoader, Contradiction};
+use crate::bulk_loader::BulkLoader;
 use crate::tables::Tables;
 
 /// Rows of a shop that are known to be consistent.
@@ -23,7 +24,7 @@ impl NewShop {
     /// keys.
     pub(crate) fn check(rows: Arc<[Row]>, before: LastIds, epoch: u64) -> Result<Self, StoreError> {
         let scratch = Tables::new();
-        let loaded = load(&scratch, &rows).and_then(|loader| loader.check());
+        let loaded = load(&scratch, &rows).and_then(BulkLoader::finish);
         loaded.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
         let LastIds { account, key, .. } = before;
         Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() }, epoch })
@@ -41,15 +42,9 @@ impl NewShop {
 fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradiction> {
     let mut loader = BulkLoader::of(tables);
     for row in rows {
-        match row {
-            Row::Category(record) => loader.category(record.clone())?,
-            Row::Pet(record) => loader.pet(record.clone())?,
-            Row::Order(record) => loader.order(record.clone())?,
-            // A reset keeps accounts and keys, and drops idempotency records and usage.
-            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
-        }
+        // A reset keeps accounts and keys, and drops idempotency records and usage.
+        loader.shop().add(row.clone())?;
     }
-    loader.index_names();
     Ok(loader)
 }
 
@@ -59,7 +54,8 @@ impl Tables {
     pub(crate) fn replace_shop(&self, shop: &NewShop) {
         self.visibility.hide();
         self.clear_shop(shop.last_ids);
-        load(self, &shop.rows).expect("the rows were checked, and the shop is empty");
+        let loaded = load(self, &shop.rows).and_then(BulkLoader::finish);
+        loaded.expect("the rows were checked, and the shop is empty");
         self.idempotency_records.clear();
         for key in self.keys.without_bans() {
             self.apply_one(Change::Key(Box::new(key)));

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use petstore_bulk_checks::Contradiction;
 use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
-use crate::bulk_loader::{BulkLoader, Contradiction};
+use crate::bulk_loader::BulkLoader;
 use crate::committer::Committer;
 use crate::older_events::{self, OlderEvents};
 use crate::queue::Queue;
@@ -74,8 +75,7 @@ impl MemoryStore {
 fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError> {
     let mut loader = BulkLoader::of(tables);
     let header = journal.load(&mut |row| add(&mut loader, row).map_err(|it| corrupt(&it)))?;
-    loader.index_names();
-    loader.check().map_err(|it| corrupt(&it))?;
+    loader.finish().map_err(|it| corrupt(&it))?;
     check_last_ids(&tables.last_ids(), &header.last_ids).map_err(|it| corrupt(&it))?;
     tables.set_last_ids(header.last_ids);
     tables.events.resume(header.events);
@@ -84,9 +84,7 @@ fn load(tables: &Tables, journal: &mut dyn Journal) -> Result<Header, StoreError
 
 fn add(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
     match row {
-        Row::Category(record) => loader.category(record),
-        Row::Pet(record) => loader.pet(record),
-        Row::Order(record) => loader.order(record),
+        Row::Category(_) | Row::Pet(_) | Row::Order(_) => loader.shop().add(row),
         Row::Account(account) => loader.account(account),
         Row::Key(record) => loader.key(*record),
         Row::Idempotency(record) => loader.idempotency_record(*record),

@@ -19,6 +19,11 @@ pub(crate) fn slot(id: u64) -> Option<u32> {
     u32::try_from(id).ok()
 }
 
+/// The first slot of a block.
+pub(crate) const fn first_slot(block: u32) -> u32 {
+    block << BLOCK_BITS
+}
+
 /// The block of a slot.
 pub(crate) const fn block_of(slot: u32) -> u32 {
     slot >> BLOCK_BITS

@@ -9,7 +9,7 @@ use petstore_ports::{Ask, Cost, Verdict};
 use crate::directory::Directory;
 use crate::dirty_set::DirtySet;
 use crate::packed_credentials::{PackedKey, PackedPlan};
-use crate::slab::{BLOCK, block_of, place_of};
+use crate::slab::{BLOCK, block_of, first_slot, place_of};
 
 /// Meters by slot, created on first use. The meters are not part of the records, so a change of an account's plan does
 /// not reset the account's counts.
@@ -25,6 +25,11 @@ impl<M: Default> UsageMeters<M> {
     /// The meter of a slot, if it exists.
     pub(crate) fn find(&self, slot: u32) -> Option<&M> {
         self.blocks.find(block_of(slot)).map(|block| &block[place_of(slot)])
+    }
+
+    /// All meters, each with its slot.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &M)> {
+        self.blocks.all().flat_map(|(block, meters)| (first_slot(block)..).zip(meters))
     }
 
     /// The meter of a slot, created if necessary.
@@ -187,6 +192,13 @@ impl KeyMeter {
     /// Forgets the strikes.
     pub(crate) fn forget_strikes(&self) {
         self.conduct.lock().strikes = Strikes::default();
+    }
+
+    /// Forgets strikes, bans and lifts.
+    pub(crate) fn forget_conduct(&self) {
+        let mut conduct = self.conduct.lock();
+        *conduct = Conduct::default();
+        self.set_ban(&mut conduct, None);
     }
 
     /// Sets ban and lift to those of the key's record, and forgets the strikes.

@@ -200,7 +200,7 @@ fn an_id_above_the_bound_is_refused() {
     let store = MemoryStore::new();
     let mut import = store.import().unwrap();
     let refused = add_category(&mut import, 1 << 32, "Dogs");
-    let why = Contradiction::NoRoom { kind: "category", id: 1 << 32 }.to_string();
+    let why = Contradiction::NoRoom { kind: "category", id: 1 << 32, max: u32::MAX.into() }.to_string();
     assert_eq!(refused, Err(ImportError::Contradiction { row: 1, why }));
 }
 

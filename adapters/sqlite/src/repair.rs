@@ -9,7 +9,6 @@ use rusqlite::{Connection, params};
 
 use crate::name_folding;
 use crate::repaired_values::RepairError;
-use crate::tables::repaired_outcome;
 use crate::{NameCollisions, RepairedValues};
 
 /// The schema version from which stored dates, names and outcomes are valid.
@@ -81,7 +80,9 @@ fn labels(connection: &Connection) -> rusqlite::Result<u64> {
 }
 
 fn answers(connection: &Connection) -> rusqlite::Result<u64> {
-    let old = texts(connection, "SELECT id, outcome FROM retries", |_, text| repaired_outcome(text))?;
+    let old = texts(connection, "SELECT id, outcome FROM retries", |_, text| {
+        petstore_outcome_json::repaired(text)
+    })?;
     write(connection, "UPDATE retries SET outcome = ?2 WHERE id = ?1", old)
 }
 

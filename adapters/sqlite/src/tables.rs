@@ -5,11 +5,8 @@ mod categories;
 mod idempotency;
 mod keys;
 mod orders;
-mod outcome;
 mod pets;
 mod usage;
-
-pub(crate) use outcome::repaired as repaired_outcome;
 
 use petstore_ports::Row;
 use rusqlite::Connection;

@@ -16,7 +16,7 @@ pub use damage_scan::LogPosition;
 /// The length of the log's header in bytes.
 pub(crate) const HEADER_BYTES: usize = 32;
 
-/// The length in bytes of the header of a frame, which comes before the frame's page.
+/// The length in bytes of a frame's header. In a frame, the header comes before the page.
 pub(crate) const FRAME_HEADER_BYTES: usize = 24;
 
 /// The first four bytes of the log, without the last bit, which is the byte order of the checksums.

@@ -3,17 +3,20 @@
 use std::path::Path;
 use std::{fs, io};
 
+use petstore_postgres::{Examined, Target};
+
 use crate::failure::Failure;
 use crate::first_key::FirstKey;
 use crate::serve::Inputs;
-use crate::settings::{Loaded, ServeArgs};
+use crate::settings::{Db, Loaded, ServeArgs};
+use crate::store::examine;
 use crate::table::{Table, show};
 use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
 /// the first key, the path of the admin socket.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
-    let Inputs { warning, first_key, .. } = Inputs::read(args, loaded)?;
+    let Inputs { db, warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
@@ -24,15 +27,35 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
     }
-    if let Some(warning) = warning {
+    for warning in warning.as_deref().into_iter().chain(db.warning()) {
         notify(&format!("warning: {warning}"));
     }
+    let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();
         table.row([setting.key, value, setting.origin]);
     }
-    show(&table)
+    show(&table)?;
+    database.map_or(Ok(()), |database| show(&database))
+}
+
+/// Connects to a database as a start would, without changing it. Returns what a start relies on.
+fn database(target: &Target) -> Result<Table<2>, Failure> {
+    let Examined { server, schema } = examine(target)?;
+    let mut table = Table::new(["DATABASE", "FOUND"]);
+    let rows = [
+        ("server", format!("PostgreSQL {}", server.version)),
+        ("encryption", target.encryption().0.to_owned()),
+        ("encoding", server.encoding),
+        ("fsync", server.fsync),
+        ("synchronous_commit", server.synchronous_commit),
+        ("schema", format!("{}, {schema}", target.schema())),
+    ];
+    for (name, found) in rows {
+        table.row([name.to_owned(), found]);
+    }
+    Ok(table)
 }
 
 /// Returns whether the folder of a file may exist. A folder that this user may not see counts as existing, because the

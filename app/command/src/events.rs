@@ -3,6 +3,7 @@
 mod api_client;
 mod backoff;
 mod base_url;
+mod database_tail;
 mod file_tail;
 mod line;
 mod output;
@@ -75,9 +76,13 @@ pub(crate) struct TailArgs {
     /// File with the API key; default: the key in PETSTORE_KEY
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Read this data file instead, also while a server uses it; no key is needed, and events of all keys are shown
-    #[arg(long, value_parser = Db::parse, value_name = "FILE", conflicts_with = "key_file")]
+    /// Read this data file or database instead, also while servers use it; no key is needed, and events of all keys are
+    /// shown
+    #[arg(long, value_parser = Db::parse, value_name = "FILE|URL", conflicts_with = "key_file")]
     db: Option<Db>,
+    /// File with the password of the PostgreSQL role
+    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
+    db_password_file: Option<PathBuf>,
 }
 
 impl TailArgs {
@@ -86,6 +91,10 @@ impl TailArgs {
         match self.db {
             Some(Db::Memory) => {
                 Err(Failure::usage("a store in memory has no file: name its server with --server"))
+            }
+            Some(db @ Db::Postgres(_)) => {
+                let db = db.with_password(self.db_password_file.as_deref())?;
+                database_tail::follow(&db, self.after, &self.types, output)
             }
             Some(Db::File(file)) => {
                 single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))

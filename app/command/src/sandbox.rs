@@ -49,20 +49,27 @@ impl TestControls {
 }
 
 /// The content of the store after a reset: empty, or the demonstration.
-pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, String> {
+pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, Failure> {
     let Some(pets) = demo else { return Ok(vec![]) };
     let scratch = Backend::in_memory(0);
-    demo::fill(scratch.bulk(), pets)?;
+    demo::fill(scratch.bulk(), pets).map_err(demo_failed)?;
     let mut rows = vec![];
     let exported = scratch.bulk().export(&mut |row| {
         rows.push(row);
         ControlFlow::Continue(())
     });
-    exported.map(|()| rows).map_err(|error| error.report())
+    exported.map(|()| rows).map_err(|error| demo_failed(error.report()))
+}
+
+/// The failure to make the demonstration.
+#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
+pub(crate) fn demo_failed(why: String) -> Failure {
+    Failure::because(format!("demo: {why}"))
 }
 
 /// Claims a data file for the sandbox: a new one, or one that only sandboxes have served. A reset empties the file, so
 /// any other file is refused, in particular the default one.
+/// A schema was claimed or refused when it was opened.
 pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
     let counts = backend.stats().counts();
@@ -79,9 +86,9 @@ pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) 
         .map_err(|error| Failure::because(format!("cannot create {}: {error}", mark.display())))
 }
 
-/// Returns whether only sandboxes have served this file.
-pub(crate) fn is_marked(db: &Db) -> bool {
-    mark(db).is_some_and(|mark| mark.exists())
+/// Returns whether only sandboxes have served this file or schema.
+pub(crate) fn is_marked(db: &Db, backend: &Backend) -> bool {
+    backend.is_sandbox_schema().unwrap_or_else(|| mark(db).is_some_and(|mark| mark.exists()))
 }
 
 /// Refuses inherited sockets that other machines may reach, as the settings refuse such addresses.
@@ -100,8 +107,9 @@ pub(crate) fn check_inherited(args: &ServeArgs, endpoints: [Option<&Endpoint>; 2
     Ok(())
 }
 
-/// Removes the marker, because from now on the file may hold data that must not be emptied.
-pub(crate) fn disclaim(db: &Db) -> Result<(), Failure> {
+/// Removes the marker, because from now on the file or schema may hold data that must not be emptied. Blocks.
+pub(crate) fn disclaim(db: &Db, backend: &Backend) -> Result<(), Failure> {
+    backend.disclaim_schema().map_err(|error| Failure::because(error.report()))?;
     let (Db::File(file), Some(mark)) = (db, mark(db)) else { return Ok(()) };
     let removed = match fs::remove_file(&mark) {
         // The marker must not come back after a power cut.

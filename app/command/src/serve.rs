@@ -3,6 +3,7 @@
 mod bans;
 mod housekeeping;
 mod listeners;
+mod start;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,28 +12,25 @@ use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
-use petstore_sqlite::LogPosition;
 
 use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
-use crate::admin::{AdminHandler, AdminSocket, BulkTransfers};
-use crate::demo;
+pub(crate) use self::start::Inputs;
+use self::start::{blocking, fill, hand_out, open_socket, open_store};
+use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
-use crate::first_key::{FirstKey, show};
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::migration_report;
 use crate::openapi;
 use crate::reload::{Live, Reloader};
 use crate::runtime::single_threaded;
 use crate::sandbox::{self, TestControls};
-use crate::settings::{CommandLine, Db, Loaded, LogLevel, Reading, ServeArgs};
+use crate::settings::{CommandLine, Loaded, LogLevel, ServeArgs};
 use crate::signals::{SignalRequest, Signals};
 use crate::store::Backend;
 use crate::systemd::{self, Supervisor};
-use crate::tls::{self, Certificate};
 
 /// The time limit for closing the store after the last answer. The limit is needed because an import or a disk that
 /// does not respond may delay the closing.
@@ -69,26 +67,6 @@ pub(crate) fn serve(
     served
 }
 
-/// The files that a start reads besides the settings file, checked together with the path of the admin socket.
-pub(crate) struct Inputs<'a> {
-    certificate: Option<Arc<Certificate>>,
-    /// A warning about the certificate's dates.
-    pub(crate) warning: Option<String>,
-    pub(crate) first_key: FirstKey<'a>,
-}
-
-impl<'a> Inputs<'a> {
-    /// Reads and checks the files.
-    pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
-        let read = tls::read(args, loaded, Reading::First)?;
-        let warning =
-            read.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
-        let certificate = read.map(|(files, read)| Certificate::new(files, read));
-        AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
-        Ok(Self { certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
-    }
-}
-
 async fn run(
     args: &ServeArgs,
     loaded: &Loaded,
@@ -100,12 +78,15 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { certificate, warning, first_key } = Inputs::read(args, loaded)?;
-    if let Some(warning) = warning {
-        log.warn(&warning);
+    let Inputs { db, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    for warning in warning.as_deref().into_iter().chain(db.warning()) {
+        log.warn(warning);
     }
     let idle = IdleTime::default();
-    let backend = Arc::new(open_store(args, idle.clone(), log)?);
+    let Some(backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
+        return Ok(());
+    };
+    let backend = Arc::new(backend);
     forget_future_usage(&backend, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &backend, &|key| loaded.named(key))?;
@@ -153,10 +134,10 @@ async fn run(
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
-        sandbox::disclaim(&args.db)?;
+        let (db, backend) = (args.db.clone(), Arc::clone(&backend));
+        blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
-    let shown = first_key.hand_out(&*service, log).await?;
-    shown.map_or(Ok(()), |key| show(&key))?;
+    hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -203,68 +184,6 @@ fn reload(reloader: &Reloader, log: &Log) {
         }
         Err(why) => log.error(&format!("nothing was reloaded: {why}")),
     }
-}
-
-fn open_store(args: &ServeArgs, idle: IdleTime, log: &Log) -> Result<Backend, Failure> {
-    let if_in_use = "stop that process, or name another --db";
-    let opened = Backend::open_with(&args.db, if_in_use, idle, args.open_options())?;
-    opened.set_event_retention(args.event_retention, args.event_bytes);
-    for line in migration_report::lines(&opened.mended) {
-        log.warn(&line);
-    }
-    if args.drop_damaged_wal {
-        tell_what_was_dropped(&args.db, opened.dropped, log);
-    }
-    Ok(opened)
-}
-
-/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start for which the setting is given: if
-/// the log is damaged again, the setting would drop the changes behind that damage too.
-fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
-    const TAKE_AWAY: &str =
-        "remove drop-damaged-wal, which would also drop the changes behind the next damage";
-    match dropped {
-        Some(place) => log.warn(&format!(
-            "{db}-wal was damaged in {place}, and the changes behind the damage were dropped; {TAKE_AWAY}"
-        )),
-        None => log.warn(&format!("{db}-wal is not damaged, and nothing was dropped; {TAKE_AWAY}")),
-    }
-}
-
-/// Opens the admin socket. Returns none if the socket cannot be opened, the settings do not name it, and the store is
-/// in memory. Such a store is served without the socket, for example in a read-only folder or beside another server.
-fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
-    let path = args.admin_socket();
-    match AdminSocket::open(&path) {
-        Ok(socket) => Ok(Some(socket)),
-        Err(error) if args.db == Db::Memory && args.admin_socket.is_none() => {
-            log.warn(&format!(
-                "no admin socket: {} cannot be opened: {error}; the commands keys, accounts, import, export and \
-                    reload cannot reach this server: name another file with --admin-socket",
-                path.display()
-            ));
-            Ok(None)
-        }
-        Err(error) => Err(Failure::because(format!(
-            "the admin socket {} cannot be opened: {error}; name another file with --admin-socket",
-            path.display()
-        ))),
-    }
-}
-
-/// Fills an empty store with the demonstration. Returns none if the server is stopped meanwhile.
-async fn fill(
-    backend: &Arc<Backend>,
-    pets: u32,
-    signals: &mut Signals,
-    log: &Log,
-) -> Result<Option<()>, Failure> {
-    let backend = Arc::clone(backend);
-    let filled = signals.unless_stopped(log, move || demo::fill(backend.bulk(), pets)).await?;
-    if filled == Some(false) {
-        log.info("demo: the store is not empty and was left unchanged");
-    }
-    Ok(filled.map(|_| ()))
 }
 
 /// Drains the listeners one after the other, within one drain time for both. The operations listener is drained last,

@@ -4,6 +4,7 @@ mod advice;
 mod apply;
 mod check;
 mod db;
+mod db_password;
 pub(crate) mod expected;
 mod file;
 mod reference;
@@ -70,9 +71,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
 
-    /// Location of the data: a file, or `memory` to keep it until the server stops
-    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", help_heading = "Data")]
+    /// Location of the data: a file, `memory` to keep it until the server stops, or a PostgreSQL database
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory|URL", help_heading = "Data")]
     pub(crate) db: Db,
+
+    /// File with the password of the PostgreSQL role
+    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", help_heading = "Data", hide = true)]
+    pub(crate) db_password_file: Option<PathBuf>,
 
     /// Start with a damaged -wal and drop the changes behind the damage; for one start
     #[arg(long, env = "PETSTORE_DROP_DAMAGED_WAL", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Data", hide = true)]
@@ -291,6 +296,9 @@ pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
 
 /// The variable with the first key. It has no flag, because other users can read a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
+
+/// The variables with the password of the PostgreSQL role, ours first. They have no flag, for the same reason.
+pub(crate) const DB_PASSWORD_VARIABLES: [&str; 2] = ["PETSTORE_DB_PASSWORD", "PGPASSWORD"];
 
 /// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

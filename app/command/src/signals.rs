@@ -59,14 +59,14 @@ impl Signals {
     pub(crate) async fn unless_stopped<T: Send + 'static>(
         &mut self,
         log: &Log,
-        part: impl FnOnce() -> Result<T, String> + Send + 'static,
+        part: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<Option<T>, Failure> {
         let mut done = tokio::task::spawn_blocking(part);
         loop {
             tokio::select! {
                 done = &mut done => {
-                    let done = done.map_err(|_| "the task panicked".to_owned()).flatten();
-                    return done.map(Some).map_err(|why| Failure::because(format!("demo: {why}")));
+                    let done = done.map_err(|_| Failure::because("a part of the start panicked"));
+                    return done.flatten().map(Some);
                 }
                 wish = self.next() => match wish {
                     SignalRequest::Reload => self.reload_waits = true,

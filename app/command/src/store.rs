@@ -1,40 +1,59 @@
-//! The store of a command: in memory, or in a file. This is the only module that names the type of a store.
+//! The store of a command: in memory, in a file, or in a PostgreSQL database. Only this module and those below it name the
+//! type of a store.
 
 mod commits;
+mod file;
+mod postgres;
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
 use petstore_domain::Timestamp;
 use petstore_http::{IdleTime, TokioTimer};
-use petstore_memory::{CommitPause, EventRetention, MemoryStore, Opened};
-use petstore_ports::{
-    Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreErrorKind, StoreStats,
-};
+use petstore_memory::{CommitPause, EventRetention, MemoryStore};
+use petstore_ports::{Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreStats};
+use petstore_postgres::{PostgresStore, StartLock};
 use petstore_service::Ports;
 use petstore_sqlite::{
-    CheckpointHealth, Copied, LogPosition, OpenError, OpenFiles, OpenOptions, RepairedValues, SqliteJournal,
-    companion, copy_of,
+    CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
 };
 
+use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
-use self::commits::{CommitCounters, TimedJournal};
-use crate::environment::{Pressure, SystemEntropy};
+pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
+pub(crate) use self::postgres::{check_made, examine};
+use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::migration_report;
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::Db;
 use crate::terminal::notify;
 
 /// The advice for a command that finds no server although another process uses the data file.
 pub(crate) const NAME_ITS_SOCKET: &str =
     "if that process is a server, name its --admin-socket, else wait until it ends";
 
+/// The store behind the ports.
+enum Kind {
+    /// In memory, perhaps with a journal in a file.
+    Local(Arc<MemoryStore>),
+    /// In a database that other nodes share. This node counts quotas, and requests without a key, for itself.
+    Shared { store: Arc<PostgresStore>, meters: Arc<MemoryStore> },
+}
+
+/// The options for opening a store.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BackendOptions {
+    /// Those of a data file.
+    pub(crate) file: OpenOptions,
+    /// Opens the store for a sandbox: a schema must be new, or a sandbox's.
+    pub(crate) is_sandbox: bool,
+}
+
 /// An open store as its ports, and its data file.
 pub(crate) struct Backend {
-    store: Arc<MemoryStore>,
+    kind: Kind,
     /// The epoch in entity tags and cursors.
     pub(crate) epoch: u64,
     /// Counters of commits to the file; none without a file.
@@ -52,34 +71,38 @@ pub(crate) struct Backend {
 impl Backend {
     /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
     /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
-    /// error.
+    /// error. Blocks: it must not be called on a runtime's thread.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
-        let opened = Self::open_with(db, if_in_use, idle, OpenOptions::default())?;
+        let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
         for line in migration_report::lines(&opened.mended) {
             notify(&line);
         }
         Ok(opened)
     }
 
-    /// Opens the store with options. The caller reports corrected values.
+    /// Opens the store with options. The caller reports corrected values. Blocks like [`Backend::open`].
     pub(crate) fn open_with(
         db: &Db,
         if_in_use: &str,
         idle: IdleTime,
-        options: OpenOptions,
+        options: &BackendOptions,
     ) -> Result<Self, Failure> {
-        let epoch = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
+        let seed = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
         match db {
-            Db::Memory => Ok(Self::in_memory(epoch)),
-            Db::File(file) => open_file(file, epoch, if_in_use, idle, options),
+            Db::Memory => Ok(Self::in_memory(seed)),
+            Db::File(file) => file::open_file(file, seed, if_in_use, idle, options.file),
+            Db::Postgres(target) => postgres::open(target, seed, options.is_sandbox),
         }
     }
 
     /// Returns an empty store in memory.
     pub(crate) fn in_memory(epoch: u64) -> Self {
-        let store = Arc::new(MemoryStore::with_epoch(epoch));
+        Self::of(Kind::Local(Arc::new(MemoryStore::with_epoch(epoch))), epoch)
+    }
+
+    fn of(kind: Kind, epoch: u64) -> Self {
         Self {
-            store,
+            kind,
             epoch,
             commits: None,
             files: None,
@@ -92,60 +115,133 @@ impl Backend {
     /// Sets how long events are kept, and the maximum size of all events in bytes. Without `bytes`, the default size
     /// for this kind of store applies.
     pub(crate) fn set_event_retention(&self, age: Duration, bytes: Option<u64>) {
-        let default =
-            if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
-        let bytes = bytes.unwrap_or(default.bytes);
-        self.store.set_event_retention(EventRetention { age, bytes });
+        match &self.kind {
+            Kind::Local(store) => {
+                let default =
+                    if self.files.is_some() { EventRetention::IN_JOURNAL } else { EventRetention::IN_MEMORY };
+                let bytes = bytes.unwrap_or(default.bytes);
+                store.set_event_retention(EventRetention { age, bytes });
+            }
+            Kind::Shared { store, .. } => postgres::set_event_retention(store, age, bytes),
+        }
     }
 
     /// The ports for a service.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
-        Ports::of_one_store(Arc::clone(&self.store), clock, entropy, Arc::new(TokioTimer::new()))
+        let timer = Arc::new(TokioTimer::new());
+        match &self.kind {
+            Kind::Local(store) => Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
+            Kind::Shared { store, meters } => postgres::ports(store, meters, clock, entropy, timer),
+        }
     }
 
     /// The port for import and export.
     pub(crate) fn bulk(&self) -> &dyn Bulk {
-        &*self.store
+        match &self.kind {
+            Kind::Local(store) => &**store,
+            Kind::Shared { store, .. } => &**store,
+        }
     }
 
     /// The port for statistics.
     pub(crate) fn stats(&self) -> &dyn StoreStats {
-        &*self.store
+        match &self.kind {
+            Kind::Local(store) => &**store,
+            Kind::Shared { store, .. } => &**store,
+        }
     }
 
     /// The port for housekeeping.
     pub(crate) fn housekeeping(&self) -> &dyn Housekeeping {
-        &*self.store
+        match &self.kind {
+            Kind::Local(store) => &**store,
+            Kind::Shared { store, .. } => &**store,
+        }
     }
 
     /// The port for resets.
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
-        Arc::clone(&self.store) as _
+        match &self.kind {
+            Kind::Local(store) => Arc::clone(store) as _,
+            Kind::Shared { store, meters } => postgres::resettable(store, meters),
+        }
     }
 
     /// Returns whether a write is expected to succeed at this time.
     pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
-        self.store.check_at(now).is_ok()
+        match &self.kind {
+            Kind::Local(store) => store.check_at(now).is_ok(),
+            Kind::Shared { store, .. } => store.fault().is_none(),
+        }
     }
 
-    /// The error of the disk; none while the disk works. While the disk fails, no change is written.
-    pub(crate) fn disk_fault(&self) -> Option<StoreError> {
-        self.store.journal_fault()
+    /// The error of the disk or of the database; none while it works. While it fails, no change is written.
+    pub(crate) fn fault(&self) -> Option<StoreError> {
+        match &self.kind {
+            Kind::Local(store) => store.journal_fault(),
+            Kind::Shared { store, .. } => store.fault(),
+        }
     }
 
-    /// Pauses commits, so that the whole store can be read as of one moment. Blocks.
-    pub(crate) fn pause_commits(&self) -> Result<CommitPause<'_>, StoreError> {
-        self.store.pause_commits()
+    /// Pauses commits, so that the whole store can be read as of one moment; none if other nodes share the store. Blocks.
+    pub(crate) fn pause_commits(&self) -> Option<Result<CommitPause<'_>, StoreError>> {
+        match &self.kind {
+            Kind::Local(store) => Some(store.pause_commits()),
+            Kind::Shared { .. } => None,
+        }
+    }
+
+    /// Returns whether an export from the port blocks writes.
+    pub(crate) fn export_blocks_writes(&self) -> bool {
+        matches!(self.kind, Kind::Local(_))
     }
 
     /// Forgets usage and bans with a time later than this one. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
-        self.store.forget_usage_after(now)
+        match &self.kind {
+            Kind::Local(store) => store.forget_usage_after(now),
+            // Usage begins with the node.
+            Kind::Shared { .. } => Ok(0),
+        }
+    }
+
+    /// Returns whether only sandboxes have used the schema; none for a store that no other node shares. The mark of a data
+    /// file is a file beside it.
+    pub(crate) fn is_sandbox_schema(&self) -> Option<bool> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => Some(store.is_sandbox()),
+        }
+    }
+
+    /// Removes the mark of a sandbox from a schema. Blocks.
+    pub(crate) fn disclaim_schema(&self) -> Result<(), StoreError> {
+        match &self.kind {
+            Kind::Local(_) => Ok(()),
+            Kind::Shared { store, .. } => store.disclaim_sandbox(),
+        }
+    }
+
+    /// Takes the lock that only one node of a store holds while it makes the first key. Blocks.
+    pub(crate) fn lock_start(&self) -> Result<Option<StartLock>, StoreError> {
+        match &self.kind {
+            Kind::Local(_) => Ok(None),
+            Kind::Shared { store, .. } => store.lock_start().map(Some),
+        }
+    }
+
+    /// Returns whether other nodes may share the store.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Shared { .. })
     }
 
     /// Closes the store. Queued writes are committed, and usage and bans are stored. Blocks until that is done.
     pub(crate) fn close(&self) {
-        self.store.close();
+        match &self.kind {
+            Kind::Local(store) => store.close(),
+            // A node has no queue after the last answer, and stores no usage.
+            Kind::Shared { .. } => {}
+        }
     }
 
     /// The number of pages in the log of the data file; none without a file.
@@ -195,96 +291,4 @@ impl DataFile<'_> {
     ) -> Result<(File, Copied), StoreError> {
         copy_of(self.0.path(), header, rows)
     }
-}
-
-fn open_file(
-    file: &Path,
-    epoch_if_new: u64,
-    if_in_use: &str,
-    idle: IdleTime,
-    options: OpenOptions,
-) -> Result<Backend, Failure> {
-    // Opening a file may copy the log into the file, so the existence of the log is determined before.
-    let had_log = has_log(file);
-    let hint = |is_damaged| match is_damaged {
-        true if had_log => IF_DAMAGED,
-        true => "; restore a backup",
-        false if has_log(file) => IF_WHOLE,
-        _ => "",
-    };
-    let opened = SqliteJournal::open_with(file, epoch_if_new, options);
-    let (journal, mended) = opened.map_err(|error| match error {
-        OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
-            Failure::because(format!("{}; {if_in_use}", error.report()))
-        }
-        OpenError::NameCollisions { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
-        OpenError::Damaged { .. } => Failure::because(format!("{}{}", error.report(), hint(true))),
-        OpenError::Unreadable { ref source, .. } => {
-            let hint = hint(source.kind() == StoreErrorKind::Corrupt);
-            Failure::because(format!("{}{hint}", error.report()))
-        }
-        OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
-        OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
-        OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
-        OpenError::File { ref source, .. } if is_forbidden(source) => {
-            Failure::because(format!("{}{IF_FORBIDDEN}", error.report()))
-        }
-        OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            Failure::because(format!("{}{IF_NO_FOLDER}", error.report()))
-        }
-        error => Failure::because(error.report()),
-    })?;
-    let dropped = journal.dropped();
-    let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
-    let commits = Arc::<CommitCounters>::default();
-    let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
-    let mut pressure = Pressure::on(idle);
-    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
-    let Opened { store, header } = opened.map_err(|error| {
-        let hint = hint(error.kind() == StoreErrorKind::Corrupt);
-        Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
-    })?;
-    let store = Arc::new(store);
-    let commits = Some(commits);
-    Ok(Backend { store, epoch: header.epoch, commits, files, checkpoints, dropped, mended })
-}
-
-/// The advice for a file with names that are equal by the rule of this program.
-const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
-    one, or rename them with the version that wrote the file";
-
-/// The advice for a damaged file, whose log may belong to another file.
-const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
-    file, and restore it again";
-
-/// The advice for a damaged log. All its suggestions except the first lose acknowledged changes.
-pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
-    a server once with --drop-damaged-wal, which drops those changes";
-
-/// The advice for a file that cannot be read now. Its log may be sound, and removing that log would lose changes.
-const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
-
-/// The advice for a file or folder that is not writable.
-const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
-    file with --db, or use --db memory, which stores nothing";
-
-/// The advice if the folder of a data file is missing, because a start creates the file but not its folder.
-const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
-
-/// The message if the path of a data file is a folder. It suggests the file in that folder.
-pub(crate) fn is_folder(folder: &Path) -> String {
-    format!(
-        "{} is a folder: name a data file in it, such as --db {}",
-        folder.display(),
-        folder.join(DEFAULT_DB).display()
-    )
-}
-
-fn is_forbidden(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-}
-
-/// Returns whether there is a log with content beside a file.
-fn has_log(file: &Path) -> bool {
-    fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
 }

@@ -27,7 +27,7 @@ use crate::keys::StoreTarget;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
 use crate::plural::counted;
 use crate::settings::Db;
-use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, is_folder};
+use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, is_folder};
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
@@ -83,7 +83,7 @@ impl TransferArgs {
                 via_server::import(server, input, rename, sent, |error| self.fault(error))?;
             (count, renamed, "the running server".to_owned(), self.target.socket().display().to_string())
         } else {
-            let backend = Backend::open(self.file_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
+            let backend = Backend::open(&self.data_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
             let mut progress = self.progress("read");
             let lines = BufReader::new(input);
             let imported =
@@ -126,9 +126,18 @@ impl TransferArgs {
         let count = if let Some(server) = self.server()? {
             via_server::export(&server, output, progress)?
         } else {
-            let Db::File(file) = self.file_at_rest(true)? else { return Err(self.target.nowhere()) };
-            let read = |sink: &mut RowSink<'_>| read_snapshot(file, sink);
-            export_snapshot(file, read, output, |lines| progress.show(lines))?
+            match self.data_at_rest(true)? {
+                Db::File(file) => {
+                    let read = |sink: &mut RowSink<'_>| read_snapshot(&file, sink);
+                    export_snapshot(&file, read, output, |lines| progress.show(lines))?
+                }
+                db => {
+                    let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default())?;
+                    let exported = ndjson::export(backend.bulk(), output).map_err(Failure::because);
+                    backend.close();
+                    exported?
+                }
+            }
         };
         output.finish().map_err(|error| self.fault(&error))?;
         Ok(count)
@@ -142,8 +151,16 @@ impl TransferArgs {
             ));
         }
         Db::check_target(&self.file).map_err(Failure::usage)?;
-        let Db::File(file) = &self.target.db else {
-            return Err(Failure::because("a store in memory has no data file: use `petstore export`"));
+        let file = match &self.target.db {
+            Db::File(file) => file,
+            Db::Memory => {
+                return Err(Failure::because("a store in memory has no data file: use `petstore export`"));
+            }
+            Db::Postgres(_) => {
+                return Err(Failure::because(
+                    "a backup copies a data file: use pg_dump for a database, or `petstore export` for the shop",
+                ));
+            }
         };
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
@@ -239,18 +256,20 @@ impl TransferArgs {
     }
 
     fn server(&self) -> Result<Option<UnixStream>, Failure> {
-        connect(&self.target.server())
+        if self.target.asks_a_server() { connect(&self.target.server()) } else { Ok(None) }
     }
 
-    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read. An export
-    /// needs this, while an import may create the file.
-    fn file_at_rest(&self, must_exist: bool) -> Result<&Db, Failure> {
-        let db = &self.target.db;
-        match db {
-            Db::File(file) if must_exist => check_readable(file, || self.target.nowhere()).map(|()| db),
-            Db::File(_) => Ok(db),
-            Db::Memory => Err(self.target.nowhere()),
+    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read or the schema
+    /// has tables. An export needs this, while an import may create them.
+    fn data_at_rest(&self, must_exist: bool) -> Result<Db, Failure> {
+        let db = self.target.located()?;
+        match &db {
+            Db::File(file) if must_exist => check_readable(file, || self.target.nowhere())?,
+            Db::Postgres(_) if must_exist => check_made(&db)?,
+            Db::File(_) | Db::Postgres(_) => {}
+            Db::Memory => return Err(self.target.nowhere()),
         }
+        Ok(db)
     }
 
     fn fault(&self, error: &io::Error) -> Failure {

@@ -42,7 +42,7 @@ fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut sent = 0;
     for byte in bytes {
-        // Stops at the server's answer or at the end of the connection.
+        // Sending stops when the server's answer has arrived or the connection has ended.
         if (&socket).write_all(&[byte]).is_err() || socket.peek(&mut [0]).is_ok() {
             break;
         }

@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
-use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server, TokioTimer};
-use petstore_memory::MemoryStore;
+use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_ports::api::{Administration, NewKey, Petstore};
-use petstore_ports::{Clock, Entropy, StoreError};
+use petstore_ports::{Clock, Entropy, Resettable, StoreError};
 use petstore_service::{Policy, Ports, Service};
 use serde_json::Value;
+
+use crate::alternating::AlternatingProxy;
+use crate::stores::Nodes;
 
 /// The published contract.
 pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
@@ -70,8 +72,12 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
-    pub(crate) store: Arc<MemoryStore>,
+    nodes: Nodes,
+    entropy: Arc<CountedEntropy>,
     server: Option<Server>,
+    /// The further nodes on the same store, and the proxy before all of them.
+    others: Vec<(Arc<Service>, Server)>,
+    proxy: Option<AlternatingProxy>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -79,11 +85,14 @@ pub(crate) struct Shop {
 pub(crate) struct ShopOptions {
     pub(crate) policy: Policy,
     pub(crate) http: HttpSettings,
+    /// Serves one node, even if the chosen store has more: for limits and counters that each node has for itself.
+    pub(crate) has_one_node: bool,
 }
 
 impl Default for ShopOptions {
     fn default() -> Self {
         Self {
+            has_one_node: false,
             policy: PATIENT,
             http: HttpSettings {
                 enforce_sunset: true,
@@ -103,36 +112,86 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
+/// Serves a node.
+fn serve(ports: Ports, settings: HttpSettings, policy: Policy) -> (Arc<Service>, Http, Server) {
+    let service = Arc::new(Service::new(ports, policy));
+    let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
+    let threads = NonZeroUsize::new(2).unwrap();
+    let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
+    (service, http, server)
+}
+
 impl Shop {
     pub(crate) fn open() -> Self {
         Self::open_as(ShopOptions::default())
     }
 
+    /// Opens a shop on each node of the chosen store.
     pub(crate) fn open_as(options: ShopOptions) -> Self {
-        Self::open_over(options, |ports| ports)
+        let ShopOptions { policy, http, has_one_node } = options;
+        let mut shop = Self::start(http.clone(), policy, Nodes::open(EVENT_EPOCH), |ports| ports);
+        if !has_one_node {
+            shop.add_nodes(&http, policy);
+        }
+        shop
     }
 
-    /// Opens a shop over ports, some of which the test may replace.
+    /// Opens a shop over ports, some of which the test may replace. It has one node.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
+        Self::start(options.http, options.policy, Nodes::open(EVENT_EPOCH), change)
+    }
+
+    fn start(http: HttpSettings, policy: Policy, nodes: Nodes, change: impl FnOnce(Ports) -> Ports) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
-        let store = Arc::new(MemoryStore::with_epoch(EVENT_EPOCH));
         let entropy = Arc::new(CountedEntropy::default());
-        let ports = Ports::of_one_store(
-            Arc::clone(&store),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-            entropy,
-            Arc::new(TokioTimer::new()),
-        );
-        let service = Arc::new(Service::new(change(ports), options.policy));
-        let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, options.http, false);
-        let threads = NonZeroUsize::new(2).unwrap();
-        let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
+        let ports = nodes.stores[0].ports(Arc::clone(&clock) as _, Arc::clone(&entropy) as _);
+        let (service, http, server) = serve(change(ports), http, policy);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { clock, service, http, store, server: Some(server), runtime }
+        Self {
+            clock,
+            service,
+            http,
+            nodes,
+            entropy,
+            server: Some(server),
+            others: vec![],
+            proxy: None,
+            runtime,
+        }
+    }
+
+    /// Serves the further nodes of the chosen store, and starts a proxy before all nodes.
+    fn add_nodes(&mut self, http: &HttpSettings, policy: Policy) {
+        for (number, store) in (1..).zip(&self.nodes.stores[1..]) {
+            let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
+            let http = HttpSettings { request_ids: http.request_ids ^ number, ..http.clone() };
+            let (service, _, server) = serve(ports, http, policy);
+            self.others.push((service, server));
+        }
+        if !self.others.is_empty() {
+            let addresses = self.servers().map(Server::local_addr).collect();
+            self.proxy = Some(AlternatingProxy::before(addresses));
+        }
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.server.iter().chain(self.others.iter().map(|(_, server)| server))
+    }
+
+    /// Writes the bans that the nodes have begun, as each node does in time, and returns their number.
+    pub(crate) fn record_bans(&self) -> usize {
+        let services = [&self.service].into_iter().chain(self.others.iter().map(|(service, _)| service));
+        services.map(|service| self.block_on(service.record_bans()).recorded).sum()
+    }
+
+    /// The port that resets the store.
+    pub(crate) fn resettable(&self) -> &dyn Resettable {
+        &*self.nodes.resettable
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.server.as_ref().unwrap().local_addr()
+        let own = || self.server.as_ref().unwrap().local_addr();
+        self.proxy.as_ref().map_or_else(own, |proxy| proxy.address)
     }
 
     /// Stops the server, and waits until everything about its connections has been reported to the observer.
@@ -177,7 +236,7 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        if let Some(server) = &self.server {
+        for server in self.servers() {
             server.drain();
         }
     }

@@ -1,6 +1,7 @@
 //! The petstore over real sockets: contract, limits, deadlines, concurrency.
 
 mod addresses;
+mod alternating;
 mod auth;
 mod bans;
 mod bodies;
@@ -43,4 +44,5 @@ mod request_heads;
 mod retries;
 mod stall;
 mod stock;
+mod stores;
 mod sunset;

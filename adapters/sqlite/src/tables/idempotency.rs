@@ -1,12 +1,10 @@
 //! The table of idempotency records, which is named `retries` in the file.
 
-use petstore_domain::{
-    AccountId, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRecord, IdempotencyScope, PetId,
-};
+use petstore_domain::{AccountId, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRecord};
+use petstore_outcome_json as outcome;
 use petstore_ports::StoreError;
 use rusqlite::{Statement, params};
 
-use super::outcome;
 use crate::table::{Fields, Table};
 
 impl Table for IdempotencyRecord {
@@ -21,7 +19,7 @@ impl Table for IdempotencyRecord {
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![
             self.id.account.get(),
-            scope_text(self.id.scope),
+            outcome::scope_text(self.id.scope),
             self.id.key.as_str(),
             self.fingerprint.0,
             outcome::write(&self.outcome),
@@ -34,34 +32,14 @@ impl Table for IdempotencyRecord {
         Ok(Self {
             id: IdempotencyId {
                 account: row.number("account_id", AccountId::new)?,
-                scope: row.text("scope", |text| parse_scope(text).ok_or("is not a kind of request"))?,
+                scope: row
+                    .text("scope", |text| outcome::parse_scope(text).ok_or("is not a kind of request"))?,
                 key: row.text("idempotency_key", parse_key)?,
             },
             fingerprint: Fingerprint(row.plain("fingerprint")?),
             outcome: row.text("outcome", outcome::parse)?,
             expires_at: row.time("expires_at")?,
         })
-    }
-}
-
-fn scope_text(scope: IdempotencyScope) -> String {
-    match scope {
-        IdempotencyScope::CreatePet => "create_pet".into(),
-        IdempotencyScope::CreateCategory => "create_category".into(),
-        IdempotencyScope::PlaceOrder => "place_order".into(),
-        IdempotencyScope::AdjustStock(pet) => format!("adjust_stock:{pet}"),
-    }
-}
-
-fn parse_scope(text: &str) -> Option<IdempotencyScope> {
-    match text {
-        "create_pet" => Some(IdempotencyScope::CreatePet),
-        "create_category" => Some(IdempotencyScope::CreateCategory),
-        "place_order" => Some(IdempotencyScope::PlaceOrder),
-        other => {
-            let pet = other.strip_prefix("adjust_stock:")?;
-            PetId::parse(pet).ok().map(IdempotencyScope::AdjustStock)
-        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod alternating;
 pub mod exposition;
+pub mod nodes;
 pub mod page;
 pub mod shop;
 pub mod strace;

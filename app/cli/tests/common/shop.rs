@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Site;
+use super::nodes::Nodes;
 
 const STOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-shop.ndjson");
 
@@ -14,6 +15,10 @@ const STOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-sho
 pub struct ExampleShop {
     pub site: Site,
     pub key: String,
+    /// The port for requests: that of the server, or of the proxy before several.
+    port: u16,
+    /// The other servers, and the proxy.
+    _nodes: Option<Nodes>,
 }
 
 impl ExampleShop {
@@ -35,7 +40,21 @@ impl ExampleShop {
         prepare(&site);
         let key = site.new_key();
         site.serve(args, &[("PETSTORE_INITIAL_KEY", &key)]);
-        Self { site, key }
+        Self { port: site.port, site, key, _nodes: None }
+    }
+
+    /// Serves the imported shop, or an empty one, from PostgreSQL by several nodes behind a proxy that alternates requests.
+    /// None without PostgreSQL, after the test was reported as skipped.
+    #[track_caller]
+    pub fn on_nodes(name: &str, count: usize, is_empty: bool) -> Option<Self> {
+        let mut nodes = Nodes::prepared(name, count, &[], |site, url| {
+            if !is_empty {
+                let imported = site.run(&["import", "--db", url, STOCK]);
+                assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+            }
+        })?;
+        let (site, key, port) = (nodes.sites.remove(0), nodes.key.clone(), nodes.proxy.port);
+        Some(Self { site, key, port, _nodes: Some(nodes) })
     }
 
     /// Returns the contract as JSON.
@@ -50,7 +69,7 @@ impl ExampleShop {
 
     /// Sends a request with this request line and these fields, and returns the whole answer.
     pub fn send(&self, head: &str, body: &str) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let frame =
             if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };

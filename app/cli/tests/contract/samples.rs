@@ -55,7 +55,16 @@ fn the_curl_samples_work_as_pasted() {
 
 #[test]
 fn the_shop_to_import_matches_the_examples() {
-    let shop = ExampleShop::open("samples-shop");
+    matches_the_examples(&ExampleShop::open("samples-shop"));
+}
+
+#[test]
+fn the_shop_to_import_matches_the_examples_on_two_nodes() {
+    let Some(shop) = ExampleShop::on_nodes("samples-nodes", 2, false) else { return };
+    matches_the_examples(&shop);
+}
+
+fn matches_the_examples(shop: &ExampleShop) {
     let contract = shop.contract();
     for (path, example) in [
         ("/pets", "PetPage"),
@@ -95,7 +104,19 @@ fn tour() -> (BTreeMap<String, String>, Vec<Request>) {
 
 #[test]
 fn the_tour_for_editors_works() {
-    let shop = ExampleShop::empty("tour-http");
+    take_the_tour(&ExampleShop::empty("tour-http"));
+}
+
+#[test]
+fn the_tour_for_editors_works_on_one_node_and_on_two() {
+    for count in [1, 2] {
+        let Some(shop) = ExampleShop::on_nodes("tour-nodes", count, true) else { return };
+        take_the_tour(&shop);
+    }
+}
+
+/// Sends the requests of the tour one after the other.
+fn take_the_tour(shop: &ExampleShop) {
     let (mut variables, requests) = tour();
     let base_url = variables.insert("{{baseUrl}}".to_owned(), "/v1".to_owned()).expect("a base URL");
     assert_eq!(base_url, "http://127.0.0.1:8080/v1");

@@ -81,7 +81,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn failures_have_a_reason_and_an_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 23] = [
+    let cases: [(&[&str], i32, &str); 24] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: no server listens there"),
         (&["reload"], 1, "no server listens at petstore.db.sock: name its --admin-socket or --db"),
@@ -115,7 +115,8 @@ fn failures_have_a_reason_and_an_exit_code() {
         (&["keys", "create", "--plan", "free", "--minute", "5", "--day", "5"], 2, "enterprise"),
         (&["keys", "create", "--plan", "enterprise"], 2, "--minute"),
         (&["--listen", "here"], 2, "--listen"),
-        (&["--db", "postgres://localhost/pets"], 2, "--db"),
+        (&["--db", "mysql://localhost/pets"], 2, "--db"),
+        (&["--db", "postgres://localhost:1/pets"], 1, "cannot connect to PostgreSQL"),
         (&["--nonsense"], 2, "--nonsense"),
     ];
     for (args, code, why) in cases {

@@ -13,6 +13,7 @@ mod http2;
 mod keys;
 mod messages;
 mod metrics;
+mod postgres;
 mod reload;
 mod sandbox;
 mod secrets;

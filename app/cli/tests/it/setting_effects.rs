@@ -27,6 +27,7 @@ const CASES: &[Case] = &[
     (&["trusted-proxies", "address-limit"], serving::whose_address_it_is),
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
+    (&["db-password-file"], serving::the_password_of_a_database),
     (&["drop-damaged-wal"], damage::drop_damaged_wal),
     (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),

@@ -9,6 +9,7 @@ mod attacks;
 mod crash;
 mod descriptors;
 mod memory_bound;
+mod nodes;
 mod shutdown;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

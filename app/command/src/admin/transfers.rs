@@ -83,11 +83,14 @@ impl BulkTransfers {
         let Some(file) = self.backend.file() else {
             return say(
                 &mut &*stream,
-                &AdminAnswer::Refused { why: "a store in memory has no data file".to_owned() },
+                &AdminAnswer::Refused { why: "this store has no data file".to_owned() },
             );
         };
-        let is_well = file.check().is_ok() && self.backend.disk_fault().is_none();
-        let made = match self.backend.pause_commits() {
+        let is_well = file.check().is_ok() && self.backend.fault().is_none();
+        let Some(paused) = self.backend.pause_commits() else {
+            return say(&mut &*stream, &AdminAnswer::CopyFile);
+        };
+        let made = match paused {
             Err(_) if is_well => return say(&mut &*stream, &AdminAnswer::CopyFile),
             Err(why) => Err(why),
             Ok(still) if is_well && still.shop_len() > COPIED_MAX => {
@@ -120,19 +123,20 @@ impl BulkTransfers {
 
     /// A copy of the store's rows, if the store is small enough.
     fn copied(&self) -> Option<Vec<Row>> {
-        let still = self.backend.pause_commits().ok()?;
+        let still = self.backend.pause_commits()?.ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())
     }
 
     /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits. A
-    /// large store without a file blocks writes while it is sent.
+    /// large store in memory blocks writes while it is sent.
     pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
-        // The time limit for blocked writes applies only to a store without a file. A store whose file was lost accepts
-        // no writes, so an export from its memory delays no write.
-        let held = self.backend.file().is_none().then(Stopwatch::start);
+        // The time limit for blocked writes applies only to a store without a file or database. A store whose file was
+        // lost accepts no writes, so an export from its memory delays no write.
+        let blocks = self.backend.file().is_none() && self.backend.export_blocks_writes();
+        let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
         // The client waits for this answer with a time limit. The answer is sent now, because the first line may take
@@ -160,7 +164,7 @@ impl BulkTransfers {
         let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
         let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
-            Err(_) if !begun && self.backend.disk_fault().is_some() => None,
+            Err(_) if !begun && self.backend.fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
         }
     }

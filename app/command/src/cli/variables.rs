@@ -1,6 +1,6 @@
 //! Warnings about environment variables that no setting reads.
 
-use crate::settings::{INITIAL_KEY_VARIABLE, meant};
+use crate::settings::{DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, meant};
 
 /// Variables of API clients, which are not settings. Examples in the contract use both variables, and `petstore events`
 /// reads both.
@@ -13,6 +13,7 @@ const PREFIX: &str = "PETSTORE_";
 /// error, but an orchestrator may also set it on purpose, so the command only warns and does not end.
 pub(super) fn unknown(command: &clap::Command) -> Vec<String> {
     let mut known = vec![INITIAL_KEY_VARIABLE.to_owned()];
+    known.extend(DB_PASSWORD_VARIABLES.map(str::to_owned));
     collect(command, &mut known);
     // The names are compared without the prefix, because the common prefix would make all of them similar.
     let known: Vec<_> = known.iter().filter_map(|name| name.strip_prefix(PREFIX)).collect();

@@ -97,21 +97,21 @@ fn read(
     Ok((bounds, events.collect()))
 }
 
-fn expired(bounds: &EventBounds) -> String {
+pub(super) fn expired(bounds: &EventBounds) -> String {
     format!(
-        "the log in the file does not have the events after that place. The oldest place in it is {}: pass it with \
+        "the log does not have the events after that place. The oldest place in it is {}: pass it with \
          --after, or begin without --after",
         bounds.id(bounds.pruned)
     )
 }
 
 /// An event in the form in which a server sends it.
-fn received(event: &Event) -> Result<ReceivedEvent, Failure> {
+pub(super) fn received(event: &Event) -> Result<ReceivedEvent, Failure> {
     ReceivedEvent::parse(event_json(event))
         .ok_or_else(|| Failure::because(format!("event {} cannot be rendered", event.id)))
 }
 
-fn kinds(types: &[String]) -> Result<EventKinds, Failure> {
+pub(super) fn kinds(types: &[String]) -> Result<EventKinds, Failure> {
     let mut kinds = EventKinds::ANY;
     match types.iter().find(|pattern| !kinds.add_pattern(pattern)) {
         None => Ok(kinds),

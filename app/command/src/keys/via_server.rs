@@ -12,6 +12,7 @@ use crate::admin::{AccountView, AdminAnswer, AdminRequest, KeyView, Replaced, Se
 use crate::failure::Failure;
 use crate::offline_admin;
 use crate::settings::{DEFAULT_DB, Db};
+use crate::store::check_made;
 use crate::table::show;
 use crate::terminal::notify;
 use crate::terminal::print;
@@ -29,8 +30,19 @@ pub(crate) struct StoreTarget {
     admin_socket: Option<PathBuf>,
 
     /// Location of the data: the server's socket is beside it; without a server the command opens it
-    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory", global = true, help_heading = "Server")]
+    #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory|URL", global = true, help_heading = "Server")]
     pub(crate) db: Db,
+
+    /// File with the password of the PostgreSQL role
+    #[arg(
+        long,
+        env = "PETSTORE_DB_PASSWORD_FILE",
+        value_name = "FILE",
+        global = true,
+        help_heading = "Server",
+        hide = true
+    )]
+    db_password_file: Option<PathBuf>,
 
     /// Print JSON for programs
     #[arg(long, global = true, display_order = LAST)]
@@ -51,6 +63,17 @@ impl StoreTarget {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }
 
+    /// The location of the data, with the password of a database.
+    pub(crate) fn located(&self) -> Result<Db, Failure> {
+        self.db.clone().with_password(self.db_password_file.as_deref())
+    }
+
+    /// Returns whether a server is to be asked. The default socket of a node tells nothing about its database, so without
+    /// an explicit socket a command uses the database itself.
+    pub(crate) fn asks_a_server(&self) -> bool {
+        self.admin_socket.is_some() || !matches!(self.db, Db::Postgres(_))
+    }
+
     /// The server to ask, and the data file that identifies its user.
     pub(crate) fn server(&self) -> ServerAddress {
         let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
@@ -60,18 +83,23 @@ impl StoreTarget {
     /// Sends a request to the server, or executes it on the file if no server runs.
     pub(super) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
         let server = self.server();
-        match (ask(&server, &request)?, &self.db) {
+        let answer = if self.asks_a_server() { ask(&server, &request)? } else { None };
+        match (answer, self.located()?) {
             (Some(answer), _) => answer.understood(),
-            (None, Db::File(file)) if file.exists() => {
-                let answer = offline_admin::ask(&self.db, self.config.as_deref(), request)?.understood()?;
-                self.tell_that_none_answers(&server.socket);
+            (None, Db::File(file)) if !file.exists() => Err(self.nowhere()),
+            (None, Db::Memory) => Err(self.nowhere()),
+            (None, db) => {
+                check_made(&db)?;
+                let answer = offline_admin::ask(&db, self.config.as_deref(), request)?.understood()?;
+                if self.asks_a_server() {
+                    self.tell_that_none_answers(&server.socket);
+                }
                 Ok(answer)
             }
-            (None, _) => Err(self.nowhere()),
         }
     }
 
-    /// The failure if there is neither a server nor a file.
+    /// The failure if there is neither a server nor data.
     pub(crate) fn nowhere(&self) -> Failure {
         Failure::because(format!(
             "no server listens at {}, and {} does not exist: start a server with `petstore serve`, or name its \

@@ -31,7 +31,7 @@ const WRITTEN: Duration = Duration::from_hours(20_758 * 24);
 /// has not synchronised yet. The clock of a sandbox may have been set, so its records are always compared with the
 /// machine's clock.
 pub(super) fn forget_future_usage(backend: &Backend, db: &Db, now: Timestamp, log: &Log) {
-    let is_sandbox = sandbox::is_marked(db);
+    let is_sandbox = sandbox::is_marked(db, backend);
     if now < Timestamp::EPOCH.plus(WRITTEN) && !is_sandbox {
         return;
     }
@@ -83,7 +83,7 @@ pub(super) async fn watch_store(
         // does not return.
         let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
-        let why = backend.disk_fault();
+        let why = backend.fault();
         if why != refused {
             match &why {
                 Some(why) => log.error(&format!("changes are refused: {}", why.report())),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use petstore_postgres::Target;
 use petstore_sqlite::companion;
 
 /// The default location of the data.
@@ -14,17 +15,24 @@ pub(crate) enum Db {
     Memory,
     /// In this file.
     File(PathBuf),
+    /// In this PostgreSQL database.
+    Postgres(Box<Target>),
 }
 
 impl Db {
-    /// Parses a path, or the word `memory`. Other words for a store in memory, and URIs, are refused. Otherwise a file
-    /// of that name would be created.
+    /// Parses a path, the word `memory`, or the URL of a PostgreSQL database. Other words for a store in memory, and other
+    /// URIs, are refused, because they would otherwise create a file of that name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
-            "" => Err("expected a file, or memory".to_owned()),
+            "" => Err("expected a file, memory, or postgres://USER@HOST/DATABASE".to_owned()),
+            url if Target::is_url(url) => match Target::parse(url) {
+                Ok(target) => Ok(Self::Postgres(Box::new(target))),
+                Err(why) => Err(why.to_string()),
+            },
             url if url.contains("://") => {
-                Err("expected a file, or memory: this build has no other store".to_owned())
+                Err("expected a file, memory, or postgres://USER@HOST/DATABASE: there is no other store"
+                    .to_owned())
             }
             word if means_memory(word) => Err(format!(
                 "expected a file, or memory; for a store in memory use memory, for a file of that name use ./{word}"
@@ -38,15 +46,24 @@ impl Db {
     pub(crate) fn check_target(file: &Path) -> Result<(), String> {
         let refused = |name: &str| format!("expected a file's path; for a file of that name use ./{name}");
         match file.to_str() {
+            Some(name) if Target::is_url(name) => Err("expected a file's path, not a database".to_owned()),
             Some(name) if means_memory(name) || has_scheme(name) => Err(refused(name)),
             _ => Ok(()),
+        }
+    }
+
+    /// A warning about a connection that is less protected than the default.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        match self {
+            Self::Postgres(target) => target.encryption().1,
+            Self::Memory | Self::File(_) => None,
         }
     }
 
     /// The admin socket of a server with this store: beside the file, or in the working directory.
     pub(crate) fn admin_socket(&self) -> PathBuf {
         match self {
-            Self::Memory => "petstore.sock".into(),
+            Self::Memory | Self::Postgres(_) => "petstore.sock".into(),
             Self::File(file) => companion(file, ".sock"),
         }
     }
@@ -81,8 +98,16 @@ impl std::fmt::Display for Db {
         match self {
             Self::Memory => f.write_str("memory"),
             Self::File(file) => file.display().fmt(f),
+            Self::Postgres(target) => target.fmt(f),
         }
     }
+}
+
+/// A value of the setting as it may be shown: a URL without its password, and nothing of a URL with a fault, in which the
+/// password may stand anywhere.
+pub(super) fn shown(text: &str) -> Option<String> {
+    let parsed = Target::is_url(text).then(|| Target::parse(text))?;
+    Some(parsed.map_or_else(|_| "postgres://…".to_owned(), |target| target.to_string()))
 }
 
 #[cfg(test)]
@@ -121,6 +146,18 @@ mod tests {
                 "{uri}"
             );
         }
+    }
+
+    #[test]
+    fn a_url_is_a_database_and_is_shown_without_its_password() {
+        let url = "postgres://pets:s3cr3t@db.example/shop";
+        let Ok(db) = Db::parse(url) else { panic!("a database") };
+        assert_eq!(db.to_string(), "postgres://pets:***@db.example/shop?schema=petstore");
+        assert_eq!(shown(url), Some(db.to_string()));
+        assert_eq!(shown("postgres://pets:s3@cr3t@db.example/shop").as_deref(), Some("postgres://…"));
+        assert_eq!(shown("petstore.db"), None);
+        assert!(Db::parse("mysql://db.example/shop").unwrap_err().contains("postgres://"));
+        assert!(Db::check_target(Path::new(url)).unwrap_err().contains("not a database"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
-use super::{CONFIG_VARIABLE, ServeArgs};
+use super::{CONFIG_VARIABLE, ServeArgs, db};
 use crate::failure::Failure;
 
 /// The flag that names the settings file.
@@ -40,9 +40,10 @@ impl CommandLine {
         let (arguments, bare) = match without_empty_variables(declare()).try_get_matches_from(arguments) {
             Ok(bare) => (arguments.clone(), bare),
             Err(fault) => {
-                let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(fault))?;
+                let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(masked(fault)))?;
                 let command = without_empty_variables(declare());
-                let bare = command.try_get_matches_from(&arguments).map_err(advised)?;
+                let bare =
+                    command.try_get_matches_from(&arguments).map_err(|fault| advised(masked(fault)))?;
                 (arguments, bare)
             }
         };
@@ -163,7 +164,8 @@ impl Loaded {
         let (id, key) = (setting.get_id().as_str(), key(setting));
         let values = matches.get_raw(id).map(|values| {
             let texts: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
-            texts.join(",")
+            let text = texts.join(",");
+            db::shown(&text).unwrap_or(text)
         });
         let entry = self.file.as_ref().and_then(|file| Some((file, file.entry(key)?)));
         let origin = match (matches.value_source(id), entry) {
@@ -263,11 +265,26 @@ fn is_name(setting: &Arg) -> bool {
 }
 
 /// A wrong value in a form that may be shown: without the user part of a URL, which may contain a password.
-fn shown(value: &str) -> Cow<'_, str> {
+pub(super) fn shown(value: &str) -> Cow<'_, str> {
+    if let Some(shown) = db::shown(value) {
+        return shown.into();
+    }
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
         Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),
         None => value.into(),
     }
+}
+
+/// Removes passwords from a wrong value in a message of clap.
+fn masked(mut fault: clap::Error) -> clap::Error {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
+        if let Some(ContextValue::String(value)) = fault.get(kind)
+            && let Cow::Owned(shown) = shown(value)
+        {
+            fault.insert(kind, ContextValue::String(shown));
+        }
+    }
+    fault
 }
 
 /// Returns the known word that is most similar to this word, if one is similar enough.

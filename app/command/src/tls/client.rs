@@ -1,6 +1,7 @@
 //! TLS clients of commands. One of them checks the certificate of the server; the client of the health check does not.
 
 use std::net::{IpAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,12 +11,19 @@ use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, StreamOwned,
 };
 
-use super::provider;
+use super::{chain, provider};
 use crate::failure::Failure;
 
 /// Returns the configuration of a client that checks the server's certificate against the certificates that the system
 /// trusts, or against the certificates in SSL_CERT_FILE and SSL_CERT_DIR.
 pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
+    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
+    Ok(config.with_root_certificates(system_roots()?).with_no_client_auth())
+}
+
+/// Returns the certificates that the system trusts, or those in SSL_CERT_FILE and SSL_CERT_DIR.
+pub(crate) fn system_roots() -> Result<RootCertStore, Failure> {
     let trusted = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted.certs);
@@ -25,9 +33,17 @@ pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
             "no trusted certificate was found{why}; name a file of them (PEM) in SSL_CERT_FILE"
         )));
     }
-    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
+    Ok(roots)
+}
+
+/// Returns the certificates in a file (PEM).
+pub(crate) fn roots_in(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in chain(file)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| format!("{} holds an unusable certificate: {error}", file.display()))?;
+    }
+    Ok(roots)
 }
 
 /// Connects to the server of this machine over TLS, without a check of its certificate.

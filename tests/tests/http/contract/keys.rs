@@ -101,7 +101,8 @@ fn used_up_without_key(checker: &mut Checker) {
 
 fn too_many_at_once(checker: &mut Checker) {
     let policy = Policy { in_flight_max: 1, ..PATIENT };
-    let (_shop, client) = stock::open_as(ShopOptions { policy, ..ShopOptions::default() });
+    let options = ShopOptions { policy, has_one_node: true, ..ShopOptions::default() };
+    let (_shop, client) = stock::open_as(options);
     let _in_flight = occupy(&client);
     refuse(checker, &client, (429, "too_many_concurrent_requests"), |_| true);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use petstore_domain::{KeyHolder, KeyLabel, Limit, Limits, Plan, Scopes};
 use petstore_ports::api::{Administration, NewKey};
-use petstore_ports::{Clock, EventBounds, EventQuery, EventRead, EventReader, Reply, Resettable, StoreError};
+use petstore_ports::{Clock, EventBounds, EventQuery, EventRead, EventReader, Reply, StoreError};
 use petstore_service::Ports;
 use tokio::time::sleep;
 
@@ -89,7 +89,7 @@ fn a_stream_ends_when_a_new_log_begins() {
     let shop = Shop::open();
     let client = shop.client(PLENTY);
     let (reason, waited) = end_of(&shop, &client, "", async || {
-        shop.store.reset(Arc::new([]), 4_711).unwrap();
+        shop.resettable().reset(Arc::new([]), 4_711).unwrap();
     });
     assert_eq!((reason.as_str(), waited), ("reset", Duration::ZERO));
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Trial, read, refused};
 use crate::common::{Client, Site, free_port, tools};
+use crate::postgres::passwords::{PASSWORD, guarded};
 
 pub(crate) fn addresses() {
     let ops = format!("127.0.0.1:{}", free_port());
@@ -134,6 +135,20 @@ pub(crate) fn the_sandbox() {
 }
 
 /// A file of an older version, with two pairs of categories whose names compare as equal.
+pub(super) fn the_password_of_a_database() {
+    let Some(cluster) = guarded() else { return };
+    let url = format!("postgres://guarded@127.0.0.1:{}/petstore", cluster.port());
+    let site = Site::new("acts-password");
+    std::fs::write(site.folder.join("password"), PASSWORD).unwrap();
+    let without = site.run(&["--db", &url]);
+    assert_eq!(without.status.code(), Some(1), "a password is needed");
+    let trial = Trial::with(
+        "password",
+        &["--db", &url, "--db-password-file", &site.folder.join("password").display().to_string()],
+    );
+    assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, 200);
+}
+
 pub(super) fn names_that_read_the_same() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-values.db");
     let mut site = Site::new("acts-namesakes");

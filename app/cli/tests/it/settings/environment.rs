@@ -11,8 +11,8 @@ fn a_wrong_variable_of_any_command_is_named() {
         ("PETSTORE_CONFIG", "nope.toml", "PETSTORE_CONFIG: nope.toml cannot be read: No such file"),
         (
             "PETSTORE_DB",
-            "postgres://pet:hunter2@db/pets",
-            "PETSTORE_DB=\"postgres://…@db/pets\" in the environment: expected a file, or memory",
+            "mysql://pet:hunter2@db/pets",
+            "PETSTORE_DB=\"mysql://…@db/pets\" in the environment: expected a file, memory, or postgres://",
         ),
         (
             "PETSTORE_DB",

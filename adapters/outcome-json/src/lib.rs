@@ -1,0 +1,20 @@
+//! The outcomes and scopes of idempotency records as text, for stores that keep them where SQL can query them.
+//!
+//! ```
+//! use petstore_domain::{IdempotencyScope, Outcome, PetId, PetStatus};
+//!
+//! let sold = Outcome::PetNotAvailable(PetStatus::Sold);
+//! let text = petstore_outcome_json::write(&sold);
+//! assert_eq!(text, r#"{"pet_not_available":{"status":"sold"}}"#);
+//! assert_eq!(petstore_outcome_json::parse(&text).unwrap(), sold);
+//!
+//! let scope = IdempotencyScope::AdjustStock(PetId::FIRST);
+//! assert_eq!(petstore_outcome_json::scope_text(scope), "adjust_stock:1");
+//! assert_eq!(petstore_outcome_json::parse_scope("adjust_stock:1"), Some(scope));
+//! ```
+
+mod outcome;
+mod scope;
+
+pub use outcome::{parse, repaired, write};
+pub use scope::{parse_scope, scope_text};

@@ -1,0 +1,127 @@
+//! Imports: one transaction that keeps writers out.
+//!
+//! Each row is checked as it comes. Orders are written along the way; categories and pets at the end, because later rows
+//! change them.
+
+use std::sync::Arc;
+
+use petstore_bulk_checks::ImportChecks;
+use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
+use petstore_ports::{BulkImport, ImportError, LastIds, StoreError, StoreErrorKind};
+
+use super::log_restart::{self, NewEpoch, Restarted};
+use super::staged::{HighestIds, Staged};
+use super::{gate, inserts, sequences};
+use crate::PostgresStore;
+use crate::connection::{Role, Session};
+use crate::error::{Fate, failed, fate};
+
+/// An import in progress. If it is dropped, its connection is closed, and the transaction with it.
+pub(super) struct Import<'s> {
+    store: &'s PostgresStore,
+    session: Arc<Session>,
+    checks: ImportChecks<Staged>,
+    before: LastIds,
+}
+
+impl<'s> Import<'s> {
+    pub(super) fn begin(store: &'s PostgresStore) -> Result<Self, ImportError> {
+        let connector = Arc::clone(&store.connector);
+        let begun = store.background.run(async move {
+            let session = connector.connect(Role::Writer).await?;
+            gate::close_in(&session).await?;
+            let is_empty = is_empty(&session).await?;
+            let before = sequences::last_ids(&session).await?;
+            Ok::<_, StoreError>((Arc::new(session), is_empty, before))
+        });
+        let (session, is_empty, before) = begun.and_then(|begun| begun)?;
+        if !is_empty {
+            return Err(ImportError::NotEmpty);
+        }
+        Ok(Self { store, session, checks: ImportChecks::new(Staged::default()), before })
+    }
+
+    /// Writes the orders that are there.
+    fn flush(&mut self) -> Result<(), StoreError> {
+        let orders = self.checks.tables_mut().take_orders();
+        let session = Arc::clone(&self.session);
+        self.store.background.run(async move { inserts::orders(&session, &orders).await })?
+    }
+}
+
+async fn is_empty(session: &Session) -> Result<bool, StoreError> {
+    let sql = "select not (exists (select from categories) or exists (select from pets) or exists (select from orders))";
+    let row = session.client().query_one(sql, &[]).await;
+    row.and_then(|row| row.try_get(0)).map_err(|error| failed("look for rows of the shop", error))
+}
+
+impl BulkImport for Import<'_> {
+    fn last_ids(&self) -> LastIds {
+        self.before
+    }
+
+    fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
+        self.checks.category(category, version)
+    }
+
+    fn category_or_renamed(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
+        self.checks.category_or_renamed(category, version)
+    }
+
+    fn pet(&mut self, pet: Pet, version: Version) -> Result<(), ImportError> {
+        self.checks.pet(pet, version)
+    }
+
+    fn item(&mut self, item: InventoryItem, version: Version) -> Result<(), ImportError> {
+        self.checks.item(item, version)
+    }
+
+    fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError> {
+        self.checks.order(order, version)?;
+        if self.checks.tables_mut().waiting_orders() >= inserts::CHUNK {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Vec<Renamed>, ImportError> {
+        let renamed = self.checks.finish()?;
+        self.flush()?;
+        let (session, before) = (Arc::clone(&self.session), self.before);
+        let mut staged = std::mem::take(self.checks.tables_mut());
+        let done = self.store.background.run(async move { finish(&session, &mut staged, before).await });
+        let restarted = done.and_then(|done| done)?;
+        self.store.events.restarted(restarted.epoch_number, restarted.end);
+        Ok(renamed)
+    }
+}
+
+/// Writes the records and commits.
+async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Result<Restarted, StoreError> {
+    let highest = staged.highest_ids();
+    let (categories, pets) = staged.take_records();
+    inserts::categories(session, &categories).await?;
+    inserts::pets(session, &pets).await?;
+    // They only rise: if the commit fails, ids are skipped.
+    let last = HighestIds {
+        category: highest.category.max(before.category),
+        pet: highest.pet.max(before.pet),
+        order: highest.order.max(before.order),
+    };
+    sequences::set(session, last).await?;
+    log_restart::lock(session).await?;
+    let restarted = log_restart::restart(session, NewEpoch::Following).await?;
+    commit(session).await?;
+    Ok(restarted)
+}
+
+/// Commits, as the only statement that may have an unknown outcome.
+pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
+    session.batch("commit").await.map_err(|error| {
+        let kind = match fate(&error) {
+            Fate::Disconnected => StoreErrorKind::Indeterminate,
+            Fate::Conflict | Fate::Duplicate | Fate::Refused => StoreErrorKind::Unavailable,
+        };
+        StoreError::new(kind, "the commit of an import or a reset").with_source(error)
+    })
+}

@@ -1,0 +1,57 @@
+//! The new epoch of the event log that begins with an import or a reset.
+
+use petstore_domain::Position;
+use petstore_ports::{LogEnd, StoreError};
+use tokio_postgres::Error;
+
+use crate::connection::Session;
+use crate::error::failed;
+
+/// The event log after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Restarted {
+    pub(super) epoch_number: u64,
+    pub(super) end: LogEnd,
+}
+
+/// The epoch of the log that begins with a bulk load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewEpoch {
+    /// This one.
+    Given(u64),
+    /// The one that follows the current one.
+    Following,
+}
+
+impl NewEpoch {
+    const fn after(self, before: u64) -> u64 {
+        match self {
+            Self::Given(epoch) => epoch,
+            // An odd step visits each number once before one comes again.
+            Self::Following => before.wrapping_add(0x9E37_79B9_7F4A_7C15),
+        }
+    }
+}
+
+/// Locks the log against the sequencers, before anything that they need is locked.
+pub(super) async fn lock(session: &Session) -> Result<(), StoreError> {
+    let locked = session.client().query_one("select from event_log where one for update", &[]).await;
+    locked.map(drop).map_err(|error| failed("lock the event log", error))
+}
+
+/// Removes all events and begins a new epoch, as part of the transaction that locked the log. No writer is at work.
+pub(super) async fn restart(session: &Session, new: NewEpoch) -> Result<Restarted, StoreError> {
+    let restarted = async {
+        let client = session.client();
+        let before: String =
+            client.query_one("select epoch from event_log where one", &[]).await?.try_get(0)?;
+        let epoch = new.after(u64::from_str_radix(&before, 16).unwrap_or(0));
+        client.execute("delete from event_batches", &[]).await?;
+        let sql = "update event_log set epoch = $1, epoch_number = epoch_number + 1, last_position = 0, pruned_position = 0, \
+            bytes = 0 where one returning epoch_number";
+        let number: i64 = client.query_one(sql, &[&format!("{epoch:016x}")]).await?.try_get(0)?;
+        let epoch_number = u64::try_from(number).unwrap_or(0);
+        Ok::<_, Error>(Restarted { epoch_number, end: LogEnd { epoch, last: Position::START } })
+    };
+    restarted.await.map_err(|error| failed("begin a new epoch of the event log", error))
+}

@@ -1,0 +1,149 @@
+//! Imports, exports and resets on a server.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::{
+    Category, CategoryId, CategoryName, CreateCategory, InventoryItem, NewCategory, Order, OrderId,
+    OrderQuantity, Pet, PetId, PetName, PetStatus, Timestamp, Version,
+};
+use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, run};
+use petstore_test_servers::Postgres;
+
+use crate::{Options, PostgresStore, Target};
+
+/// A store in a new schema, and the schema. None after the test was reported as skipped.
+#[track_caller]
+fn open() -> Option<(PostgresStore, Target, String)> {
+    let server = Postgres::shared()?;
+    let target: Target = server.url().parse::<tokio_postgres::Config>().expect("a URL").into();
+    let schema = server.new_schema();
+    let store = another(&target, &schema);
+    Some((store, target, schema))
+}
+
+fn another(target: &Target, schema: &str) -> PostgresStore {
+    PostgresStore::open(target.clone(), Options { schema: schema.to_owned(), seed: 3 })
+        .expect("the server runs")
+}
+
+fn category(id: u64, name: &str) -> Category {
+    let name = CategoryName::parse(name).expect("a name");
+    Category { id: CategoryId::new(id).expect("an id"), name, description: None }
+}
+
+fn pet(id: u64, category: u64, status: PetStatus) -> Pet {
+    let category_id = CategoryId::new(category).expect("an id");
+    Pet {
+        id: PetId::new(id).expect("an id"),
+        name: PetName::parse("Rex").expect("a name"),
+        category_id,
+        status,
+    }
+}
+
+fn order(id: u64, pet: u64, complete: bool) -> Order {
+    let (id, pet_id) = (OrderId::new(id).expect("an id"), PetId::new(pet).expect("an id"));
+    Order { id, pet_id, quantity: OrderQuantity::ONE, ship_date: Some(Timestamp::MAX), complete }
+}
+
+fn rows(store: &PostgresStore) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let exported = store.export(&mut |row| {
+        rows.push(row);
+        ControlFlow::Continue(())
+    });
+    exported.expect("it is exported");
+    rows
+}
+
+/// Imports a shop with many orders.
+fn fill(store: &PostgresStore) -> Result<(), ImportError> {
+    let mut import = store.import()?;
+    assert_eq!(import.last_ids(), LastIds::default());
+    import.category_or_renamed(category(4, "Dogs"), Version::FIRST.next())?;
+    import.category_or_renamed(category(5, "DOGS"), Version::FIRST)?;
+    for id in 1..=6_000 {
+        import.pet(pet(id, 4 + id % 2, PetStatus::Available), Version::FIRST)?;
+        let pet_id = PetId::new(id).expect("an id");
+        import.item(InventoryItem { pet_id, quantity: id, status: PetStatus::Available }, Version::FIRST)?;
+    }
+    for id in 1..=12_000 {
+        // Some pets are gone.
+        import.order(order(id, 1 + id % 6_000 + 6_000 * (id % 2), id % 2 == 1), Version::FIRST)?;
+    }
+    let renamed = import.finish()?;
+    assert_eq!(renamed.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn an_import_is_read_back_by_an_export() {
+    let Some((store, target, schema)) = open() else { return };
+    fill(&store).expect("it is imported");
+    let all = rows(&store);
+    let count = |kind: fn(&Row) -> bool| all.iter().filter(|row| kind(row)).count();
+    assert_eq!(count(|row| matches!(row, Row::Category(record) if record.pets == 3_000)), 2);
+    assert_eq!(count(|row| matches!(row, Row::Pet(record) if record.stock == record.pet.id.get())), 6_000);
+    assert_eq!(count(|row| matches!(row, Row::Pet(record) if record.open_orders == 2)), 3_000);
+    assert_eq!(count(|row| matches!(row, Row::Order(_))), 12_000);
+    let other = another(&target, &schema);
+    assert_eq!(rows(&other), all, "on each handle");
+    assert_eq!(other.import().err(), Some(ImportError::NotEmpty));
+    let mut few = 0;
+    let stopped = store.export(&mut |_| {
+        few += 1;
+        if few == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert_eq!((stopped, few), (Ok(()), 5), "a sink can break off");
+}
+
+#[test]
+fn an_import_that_is_refused_or_dropped_leaves_nothing() {
+    let Some((store, target, schema)) = open() else { return };
+    let other = another(&target, &schema);
+    let mut import = store.import().expect("the store is empty");
+    import.category(category(4, "Dogs"), Version::FIRST).expect("it is new");
+    for id in 1..=6_000 {
+        import.order(order(id, 1, true), Version::FIRST).expect("it is new");
+    }
+    assert!(
+        matches!(other.import(), Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Busy),
+        "one import at a time"
+    );
+    assert!(matches!(other.reset([].into(), 9), Err(error) if error.kind() == StoreErrorKind::Busy));
+    assert_eq!(rows(&other), [], "no row is visible before the end");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let new = NewCategory { name: CategoryName::parse("Cats").expect("a name"), description: None };
+    let create = CreateCategory { new };
+    let write = || runtime.block_on(run(&other, create.clone(), Timestamp::EPOCH));
+    assert!(matches!(write(), Err(error) if error.kind() == StoreErrorKind::Busy), "writers are kept out");
+    drop(import);
+    assert_eq!(rows(&store), []);
+    assert!(matches!(write(), Ok(Ok(_))), "until the import has ended");
+    other.reset([].into(), 9).expect("no import runs");
+    let mut import = other.import().expect("the store is empty, and no import runs");
+    import.category(category(4, "Dogs"), Version::FIRST).expect("it is new");
+    import.pet(pet(1, 4, PetStatus::Sold), Version::FIRST).expect("it is new");
+    let refused = import.finish();
+    let why = "pet 1 has no inventory item".to_owned();
+    assert_eq!(refused, Err(ImportError::Contradiction { row: 2, why }));
+    fill(&store).expect("the store is empty");
+}
+
+#[test]
+fn a_reset_replaces_what_was_imported() {
+    let Some((store, target, schema)) = open() else { return };
+    let other = another(&target, &schema);
+    fill(&store).expect("it is imported");
+    let all = rows(&store);
+    other.reset([].into(), 9).expect("it is reset");
+    assert_eq!(rows(&store), []);
+    assert_eq!(another(&target, &schema).epoch(), 9);
+    let unsound: Vec<Row> = all.iter().skip(1).cloned().collect();
+    assert!(
+        matches!(store.reset(unsound.into(), 10), Err(error) if error.kind() == StoreErrorKind::Corrupt),
+        "rows that contradict each other are refused"
+    );
+    store.reset(all.clone().into(), 11).expect("it is reset");
+    assert_eq!(rows(&other), all);
+}

@@ -1,0 +1,176 @@
+//! Opening a connection.
+
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_postgres::{Config, NoTls};
+
+use super::backoff::Backoff;
+use super::hosts::Hosts;
+use super::server_check::Server;
+use super::session::Session;
+use super::target::{ATTEMPT_TIME, Target};
+use super::tls::Encryption;
+
+/// The time limit for waiting until an attempt to connect is allowed.
+const TURN_TIME: Duration = Duration::from_millis(500);
+
+/// The time for which a node that starts waits for a server that is starting or busy.
+const START_TIME: Duration = Duration::from_secs(15);
+
+/// The failure of an attempt that a server did not answer.
+const LATE: &str = "PostgreSQL does not answer in time";
+
+/// The failure of an attempt that was not made, because earlier ones failed.
+const BUSY: &str = "PostgreSQL cannot be reached; the next attempt to connect waits";
+
+/// The use of a connection, which decides its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Reads, each a statement without a transaction.
+    Reader,
+    /// Writes in transactions.
+    Writer,
+}
+
+/// Opens the connections of a store, one after the other. After a failed attempt the next one waits.
+pub(crate) struct Connector {
+    target: Target,
+    hosts: Hosts,
+    turns: Semaphore,
+    backoff: Backoff,
+}
+
+impl Connector {
+    pub(crate) fn new(target: Target, seed: u64) -> Self {
+        Self {
+            hosts: Hosts::of(&target.config),
+            target,
+            turns: Semaphore::new(1),
+            backoff: Backoff::new(seed),
+        }
+    }
+
+    /// The schema of the tables.
+    pub(crate) fn schema(&self) -> &str {
+        self.target.schema()
+    }
+
+    /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within 2 s.
+    pub(crate) async fn connect(&self, role: Role) -> Result<Session, StoreError> {
+        self.connect_to_server(role).await.map(|(session, _)| session)
+    }
+
+    /// Opens a connection like [`Connector::connect`], for a node that starts. A server that is starting itself, or too busy
+    /// to answer in time, is tried again for [`START_TIME`].
+    pub(crate) async fn connect_at_start(&self, role: Role) -> Result<Session, StoreError> {
+        let since = Instant::now();
+        loop {
+            match self.connect(role).await {
+                Err(error) if may_pass(&error) && since.elapsed() < START_TIME => {}
+                connected => return connected,
+            }
+        }
+    }
+
+    /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
+    pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
+        let busy = || StoreError::unavailable(BUSY);
+        let until = Instant::now() + TURN_TIME;
+        // It is never closed.
+        let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| busy())?;
+        if let Some(next) = self.backoff.next() {
+            timeout_at(until, sleep_until(next)).await.map_err(|_| busy())?;
+        }
+        let opened = self.open(role).await;
+        match &opened {
+            Ok(_) => self.backoff.succeeded(),
+            Err(_) => self.backoff.failed(Instant::now()),
+        }
+        drop(turn);
+        opened
+    }
+
+    async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {
+        let mut failure = StoreError::unavailable("the URL names no host");
+        for (place, host) in self.hosts.in_turn() {
+            match timeout(ATTEMPT_TIME / self.hosts.count(), self.open_at(host, role)).await {
+                Ok(Ok(opened)) => {
+                    self.hosts.connected(place);
+                    return Ok(opened);
+                }
+                Ok(Err(error)) => failure = error,
+                Err(_) => failure = StoreError::unavailable(LATE),
+            }
+        }
+        Err(failure)
+    }
+
+    async fn open_at(&self, host: &Config, role: Role) -> Result<(Session, Server), StoreError> {
+        let Target { encryption, tls, .. } = &self.target;
+        // The errors of a connection's task reach the client's callers.
+        let connected = match (encryption, tls) {
+            (Encryption::Never, _) => host.connect(NoTls).await.map(|(client, task)| {
+                tokio::spawn(task);
+                client
+            }),
+            (_, Some(tls)) => host.connect(tls.clone()).await.map(|(client, task)| {
+                tokio::spawn(task);
+                client
+            }),
+            (_, None) => return Err(StoreError::unavailable("no TLS client was given for the connection")),
+        };
+        let client = connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
+        let set_up = async {
+            let server = Server::of(&client).await?;
+            client.batch_execute(&self.settings(role)).await?;
+            Ok(server)
+        };
+        let server =
+            set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
+        server.check()?;
+        Ok((Session::new(client), server))
+    }
+
+    /// Sets what the statements rely on: plans that use indexes whatever the statistics say, and for writers a commit that
+    /// is on disk, and at the synchronous standbys, before it is answered.
+    fn settings(&self, role: Role) -> String {
+        let common = format!(
+            "set search_path = \"{}\"; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
+            self.schema()
+        );
+        match role {
+            // Only an index in the order of the rows is ever the right plan of a read, also while the statistics are those of an
+            // empty table.
+            Role::Reader => format!(
+                "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
+                 set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
+            ),
+            Role::Writer => format!(
+                "{common}; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; \
+                 set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'; \
+                 select set_config('synchronous_commit', \
+                 case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"
+            ),
+        }
+    }
+}
+
+/// Returns whether an attempt may have failed because the server is starting or busy.
+fn may_pass(error: &StoreError) -> bool {
+    // "The database system is starting up", and "too many connections".
+    const PASSING: [&str; 2] = ["57P03", "53300"];
+    let source =
+        std::error::Error::source(error).and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    match source.and_then(tokio_postgres::Error::code) {
+        Some(code) => PASSING.contains(&code.code()),
+        None => [LATE, BUSY].contains(&error.message()),
+    }
+}
+
+/// The failure of an attempt. Whatever its reason, a later attempt or another host may succeed.
+fn unavailable(what: &'static str, error: tokio_postgres::Error) -> StoreError {
+    StoreError::unavailable(what).with_source(error)
+}

@@ -1,0 +1,195 @@
+//! The database of a store, and how it is reached.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+use super::tls::{Encryption, Verification, client_config};
+
+/// The schema of the tables, unless the URL names another one.
+pub(super) const DEFAULT_SCHEMA: &str = "petstore";
+
+/// The time limit for one attempt to open a connection, over all hosts.
+pub(super) const ATTEMPT_TIME: Duration = Duration::from_millis(1_500);
+
+/// The time limit of the system for unacknowledged bytes.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The idle time before the first keepalive probe, the time between probes, and their number.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// A database and a schema in it, from a URL. Its [`fmt::Display`] form is the URL without the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    pub(super) config: Config,
+    pub(super) schema: String,
+    pub(super) encryption: Encryption,
+    pub(super) sslrootcert: Option<PathBuf>,
+    pub(super) tls: Option<Tls>,
+}
+
+/// The TLS client of a target. Two are equal if they are the same object.
+#[derive(Clone)]
+pub(super) struct Tls(pub(super) Arc<ClientConfig>);
+
+/// The source of the certificates that may issue the server's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roots<'t> {
+    /// None: the server's certificate is not verified, or the connection is not encrypted.
+    NotNeeded,
+    /// The certificates that the system trusts.
+    System,
+    /// The certificates in this file (PEM).
+    File(&'t Path),
+}
+
+/// The reason why a URL is not accepted. It never contains a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TargetError(pub(super) String);
+
+impl Target {
+    /// The same target with this schema.
+    #[must_use]
+    pub fn with_schema(mut self, schema: &str) -> Self {
+        schema.clone_into(&mut self.schema);
+        self
+    }
+
+    /// The schema of the tables.
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// Returns whether the URL contains a password.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// Sets the password.
+    pub fn set_password(&mut self, password: &str) {
+        self.config.password(password);
+    }
+
+    /// The certificates that [`Target::set_tls`] needs.
+    pub fn roots(&self) -> Roots<'_> {
+        match (self.encryption, &self.sslrootcert) {
+            (Encryption::Always(Verification::Issuer | Verification::Full), Some(file)) => Roots::File(file),
+            (Encryption::Always(Verification::Issuer | Verification::Full), None) => Roots::System,
+            _ => Roots::NotNeeded,
+        }
+    }
+
+    /// Sets the TLS client. Without it, a target that requires TLS refuses to connect.
+    pub fn set_tls(
+        &mut self,
+        provider: Arc<CryptoProvider>,
+        roots: RootCertStore,
+    ) -> Result<(), rustls::Error> {
+        if let Encryption::Always(verification) | Encryption::IfOffered(verification) = self.encryption {
+            let config = client_config(verification, provider, roots)?;
+            self.tls = Some(Tls(Arc::new(config)));
+        }
+        Ok(())
+    }
+
+    /// A description of the encryption, and a warning if the URL makes it weaker than the default for its hosts.
+    pub fn encryption(&self) -> (&'static str, Option<&'static str>) {
+        let is_local = self.is_local();
+        match self.encryption {
+            Encryption::Never if is_local => ("none, to this machine", None),
+            Encryption::Never => {
+                ("none", Some("sslmode=disable: the connection to PostgreSQL is not encrypted"))
+            }
+            Encryption::IfOffered(_) => (
+                "TLS if the server offers it",
+                Some(
+                    "sslmode=prefer: the connection to PostgreSQL may be unencrypted, and the server is not verified",
+                ),
+            ),
+            Encryption::Always(Verification::Nothing) => (
+                "TLS without verification",
+                Some("sslmode=require: the certificate of PostgreSQL is not verified"),
+            ),
+            Encryption::Always(Verification::Issuer) => (
+                "TLS, the certificate's issuer verified",
+                Some("sslmode=verify-ca: the certificate of PostgreSQL may be one for another host"),
+            ),
+            Encryption::Always(Verification::Full) => ("TLS, the certificate and its host verified", None),
+        }
+    }
+
+    /// Returns whether each host is this machine: a Unix socket or a loopback address.
+    pub(super) fn is_local(&self) -> bool {
+        if self.config.get_hostaddrs().is_empty() {
+            self.config.get_hosts().iter().all(is_local)
+        } else {
+            // These are connected to, whatever the hosts are named.
+            self.config.get_hostaddrs().iter().all(IpAddr::is_loopback)
+        }
+    }
+
+    /// Sets what does not depend on the URL.
+    pub(super) fn with_fixed_settings(mut self) -> Self {
+        let config = &mut self.config;
+        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        if config.get_application_name().is_none() {
+            config.application_name("petstore");
+        }
+        // A host that does not answer leaves time for the others.
+        config.connect_timeout(ATTEMPT_TIME / hosts);
+        config.tcp_user_timeout(TCP_USER_TIMEOUT);
+        config.keepalives_idle(KEEPALIVE_IDLE);
+        config.keepalives_interval(KEEPALIVE_INTERVAL).keepalives_retries(KEEPALIVE_RETRIES);
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config.ssl_mode(match self.encryption {
+            Encryption::Never => SslMode::Disable,
+            Encryption::IfOffered(_) => SslMode::Prefer,
+            Encryption::Always(_) => SslMode::Require,
+        });
+        self
+    }
+}
+
+/// The target of a configuration, without encryption.
+impl From<Config> for Target {
+    fn from(config: Config) -> Self {
+        let schema = DEFAULT_SCHEMA.to_owned();
+        Self { config, schema, encryption: Encryption::Never, sslrootcert: None, tls: None }
+            .with_fixed_settings()
+    }
+}
+
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+impl PartialEq for Tls {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Tls {}

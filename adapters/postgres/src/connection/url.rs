@@ -1,0 +1,228 @@
+//! The URL of a database: parsing it, and writing it without the password.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+use super::target::{DEFAULT_SCHEMA, Target, TargetError};
+use super::tls::{Encryption, Verification};
+
+/// The schemes of a URL.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// The default port of PostgreSQL.
+const PORT: u16 = 5432;
+
+/// The longest identifier of PostgreSQL, in bytes.
+const IDENTIFIER_MAX: usize = 63;
+
+/// The parameters that a URL may have. Deadlines and keepalives are fixed, because the store relies on them.
+const PARAMETERS: [&str; 12] = [
+    "application_name",
+    "channel_binding",
+    "dbname",
+    "host",
+    "hostaddr",
+    "options",
+    "password",
+    "port",
+    "schema",
+    "sslmode",
+    "sslrootcert",
+    "user",
+];
+
+impl Target {
+    /// Parses a URL such as `postgres://user@host1,host2:5433/database?schema=shop`.
+    pub fn parse(url: &str) -> Result<Self, TargetError> {
+        parse(url).map(Self::with_fixed_settings)
+    }
+
+    /// Returns whether a text is meant as such a URL.
+    pub fn is_url(text: &str) -> bool {
+        after_scheme(text).is_some()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_password(self))
+    }
+}
+
+/// The rest of a URL behind its scheme; none for another text.
+fn after_scheme(text: &str) -> Option<&str> {
+    SCHEMES.into_iter().find_map(|scheme| {
+        let start = text.get(..scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then(|| &text[scheme.len()..])
+    })
+}
+
+/// Parses a URL. No error contains a part of it in which a password may stand.
+fn parse(url: &str) -> Result<Target, TargetError> {
+    let Some(rest) = after_scheme(url) else {
+        return refused("expected a URL such as postgres://user@host/database");
+    };
+    let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = before_query.split('/').next().unwrap_or_default();
+    let (in_authority, in_all) = (authority.matches('@').count(), rest.matches('@').count());
+    // A raw @, / or ? in a password would make the rest of it a host, a database or a parameter, which errors may show.
+    if in_all > 1 || in_all > in_authority {
+        return refused(
+            "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A",
+        );
+    }
+    let mut own = Own::default();
+    let mut others = String::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let Some((name, value)) = pair.split_once('=') else {
+            return refused("a parameter of the URL has no value");
+        };
+        match name {
+            "target_session_attrs" if value == "read-write" => {}
+            "target_session_attrs" => {
+                return refused("target_session_attrs can only be read-write: a store writes");
+            }
+            name if !PARAMETERS.contains(&name) => {
+                return refused(format!(
+                    "the URL has the unknown parameter {:?}; expected {}",
+                    shortened(name),
+                    PARAMETERS.join(", ")
+                ));
+            }
+            "schema" => own.schema = Some(decoded(name, value)?),
+            "sslmode" => own.sslmode = Some(decoded(name, value)?),
+            "sslrootcert" => own.sslrootcert = Some(decoded(name, value)?),
+            _ => {
+                let _ = write!(others, "{}{pair}", if others.is_empty() { '?' } else { '&' });
+            }
+        }
+    }
+    // The driver's errors name a parameter, never a value.
+    let config: Result<Config, _> = format!("{}{before_query}{others}", SCHEMES[0]).parse();
+    let config =
+        config.map_err(|error| TargetError(format!("the URL is not understood: {}", cause(&error))))?;
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return refused(
+            "the URL names no host; expected a host, or a socket's folder as ?host=/var/run/postgresql",
+        );
+    }
+    own.into_target(config)
+}
+
+/// The parameters that the driver does not know.
+#[derive(Default)]
+struct Own {
+    schema: Option<String>,
+    sslmode: Option<String>,
+    sslrootcert: Option<String>,
+}
+
+impl Own {
+    fn into_target(self, config: Config) -> Result<Target, TargetError> {
+        let mut target = Target::from(config);
+        let is_named = self.sslrootcert.is_some();
+        target.encryption = match self.sslmode.as_deref() {
+            // TLS protects nothing between two processes of one machine.
+            None if target.is_local() && !is_named => Encryption::Never,
+            None | Some("verify-full") => Encryption::Always(Verification::Full),
+            Some("verify-ca") => Encryption::Always(Verification::Issuer),
+            Some("require") => Encryption::Always(Verification::Nothing),
+            Some("prefer") => Encryption::IfOffered(Verification::Nothing),
+            Some("disable") => Encryption::Never,
+            Some(_) => return refused("sslmode can be verify-full, verify-ca, require, prefer or disable"),
+        };
+        let verifies =
+            matches!(target.encryption, Encryption::Always(Verification::Issuer | Verification::Full));
+        if is_named && !verifies {
+            return refused("sslrootcert needs sslmode=verify-full or verify-ca");
+        }
+        target.sslrootcert = self.sslrootcert.map(Into::into);
+        target.schema = self.schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned());
+        check_schema(&target.schema)?;
+        Ok(target)
+    }
+}
+
+/// Refuses a name that SQL would need quotes for, or that is PostgreSQL's own.
+fn check_schema(name: &str) -> Result<(), TargetError> {
+    let is_word = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let begins = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+    if is_word
+        && begins
+        && name.len() <= IDENTIFIER_MAX
+        && !name.starts_with("pg_")
+        && name != "information_schema"
+    {
+        return Ok(());
+    }
+    refused(format!(
+        "schema must be at most {IDENTIFIER_MAX} lower-case letters, digits and _, must not begin with a digit or pg_"
+    ))
+}
+
+/// Writes the URL of a target with `***` in place of the password.
+fn without_password(target: &Target) -> String {
+    let config = &target.config;
+    let mut url = SCHEMES[0].to_owned();
+    if let Some(user) = config.get_user() {
+        url.push_str(user);
+        if target.has_password() {
+            url.push_str(":***");
+        }
+        url.push('@');
+    }
+    let mut sockets = Vec::new();
+    let mut hosts = Vec::new();
+    let ports = config.get_ports();
+    for (place, host) in config.get_hosts().iter().enumerate() {
+        let port = ports.get(place).or(ports.first()).copied().filter(|port| *port != PORT);
+        match host {
+            Host::Unix(folder) => {
+                sockets.push(format!("host={}", folder.display()));
+                sockets.extend(port.map(|port| format!("port={port}")));
+            }
+            Host::Tcp(name) => {
+                let name = if name.contains(':') { format!("[{name}]") } else { name.clone() };
+                hosts.push(port.map_or(name.clone(), |port| format!("{name}:{port}")));
+            }
+        }
+    }
+    url.push_str(&hosts.join(","));
+    if let Some(database) = config.get_dbname() {
+        let _ = write!(url, "/{database}");
+    }
+    let mut parameters = sockets;
+    parameters.extend(config.get_hostaddrs().iter().map(|address| format!("hostaddr={address}")));
+    parameters.push(format!("schema={}", target.schema));
+    let mut separator = '?';
+    for parameter in parameters {
+        let _ = write!(url, "{separator}{parameter}");
+        separator = '&';
+    }
+    url
+}
+
+fn decoded(name: &str, value: &str) -> Result<String, TargetError> {
+    let decoded = percent_encoding::percent_decode_str(value).decode_utf8().map(Cow::into_owned);
+    decoded.map_err(|_| TargetError(format!("{name} in the URL is not UTF-8")))
+}
+
+/// The innermost cause of a driver's error.
+fn cause(error: &tokio_postgres::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(30).collect()
+}
+
+fn refused<T>(why: impl Into<String>) -> Result<T, TargetError> {
+    Err(TargetError(why.into()))
+}
+
+#[cfg(test)]
+#[path = "url/tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! The failures of the driver as errors of the store.
+
+use petstore_ports::{StoreError, StoreErrorKind};
+use tokio_postgres::error::SqlState;
+
+/// The reason why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The database refused, or it cannot be reached.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A newer program has changed the tables.
+    #[error(
+        "the schema {schema} has version {found}, which programs from version {oldest_reader} on can use; this one has \
+         version {known}: use a newer release"
+    )]
+    Version {
+        /// The schema.
+        schema: String,
+        /// The version of its tables.
+        found: i32,
+        /// The oldest version of a program that may use them.
+        oldest_reader: i32,
+        /// The version of this program.
+        known: i32,
+    },
+    /// Another rule has folded the names.
+    #[error(
+        "the names in the schema {schema} are folded by rule {found}, and this program has rule {known}: export the shop \
+         with the release that wrote it, and import it into another schema"
+    )]
+    Folding {
+        /// The schema.
+        schema: String,
+        /// The rule of its names.
+        found: i32,
+        /// The rule of this program.
+        known: i32,
+    },
+    /// The events are in a newer form.
+    #[error(
+        "the events in the schema {schema} have form {found}, and this program knows {known}: use a newer release"
+    )]
+    EventForm {
+        /// The schema.
+        schema: String,
+        /// The newest form of its events.
+        found: i32,
+        /// The newest form that this program knows.
+        known: i32,
+    },
+    /// The schema belongs to another program.
+    #[error(
+        "the schema {schema} has tables of another program: name an empty one in the URL, such as ?schema=petstore"
+    )]
+    Foreign {
+        /// The schema.
+        schema: String,
+    },
+    /// The schema is not a sandbox's.
+    #[error(
+        "the schema {schema} was not created by a sandbox, and a reset would delete its data: name a new one in the URL, \
+         such as ?schema=sandbox"
+    )]
+    NotASandbox {
+        /// The schema.
+        schema: String,
+    },
+    /// Another node migrates the schema for too long.
+    #[error(
+        "the schema {schema} is being migrated by another connection ({holder}): wait until it ends, or end it"
+    )]
+    Locked {
+        /// The schema.
+        schema: String,
+        /// The connection that holds the lock.
+        holder: String,
+    },
+    /// The role must not create or change the tables.
+    #[error(
+        "the schema {schema} cannot be created or migrated: {reason}; as a superuser: create schema {schema} \
+         authorization the-role"
+    )]
+    NotAllowed {
+        /// The schema.
+        schema: String,
+        /// The refusal of the server.
+        reason: String,
+    },
+    /// The role lacks a privilege.
+    #[error("the role lacks the privilege {missing}: grant it, or let the role own the schema")]
+    Privilege {
+        /// The privilege and its object.
+        missing: String,
+    },
+    /// The thread of the store could not be started.
+    #[error("the thread of the store cannot be started")]
+    Thread(#[source] std::io::Error),
+}
+
+/// The consequence of a failed statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The transaction was undone for the sake of another one: it may be run again.
+    Conflict,
+    /// A unique index found a row that the transaction did not see.
+    Duplicate,
+    /// The connection, or its server, is of no further use. Another one may be.
+    Disconnected,
+    /// The statement itself is refused, and would be again.
+    Refused,
+}
+
+/// Classifies a failure of the driver.
+pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
+    let Some(state) = error.code() else { return Fate::Disconnected };
+    match state.code() {
+        // Serialization failure, deadlock, lock timeout.
+        "40001" | "40P01" | "55P03" => Fate::Conflict,
+        _ if *state == SqlState::UNIQUE_VIOLATION => Fate::Duplicate,
+        // Read-only transaction: after a failover the old primary. Shutdown, crash, start: classes 57P and 08. Resources
+        // such as a full disk or too many connections: class 53.
+        "25006" => Fate::Disconnected,
+        code if ["08", "57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
+        _ => Fate::Refused,
+    }
+}
+
+/// The failure of a read, or of any call that changed nothing.
+pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreError {
+    let kind = match fate(&error) {
+        Fate::Conflict => StoreErrorKind::Busy,
+        Fate::Disconnected => StoreErrorKind::Unavailable,
+        Fate::Duplicate | Fate::Refused => StoreErrorKind::Corrupt,
+    };
+    StoreError::new(kind, what).with_source(error)
+}

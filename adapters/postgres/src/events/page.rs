@@ -1,0 +1,208 @@
+//! A page of events, read in slices: each slice is one statement.
+
+use std::ops::ControlFlow;
+
+use petstore_domain::{Event, EventKinds, Position};
+use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, PageOrder, StoreError};
+
+use super::batches::{Batch, Fetched, Wanted};
+use super::fetch::Fetcher;
+
+/// Positions that a slice has at most. Bounds the memory of a page.
+const SLICE_MAX: u64 = 10_000;
+
+/// Positions of the first slice of a page with a filter, which few events may pass.
+const FILTERED_SLICE: u64 = 1_000;
+
+/// Positions of the first slice beyond the events of the page: private events of others do not pass.
+const SPARE_POSITIONS: u64 = 16;
+
+/// The ratio of a slice to the one before.
+const SLICE_GROWTH: u64 = 4;
+
+/// Reads a page.
+pub(super) async fn read(fetcher: &Fetcher, query: &EventQuery) -> Result<EventRead, StoreError> {
+    let EventQuery { epoch, order, after, .. } = *query;
+    let mut positions = first_slice(query);
+    let wanted = |after, positions: u64, is_current| {
+        let positions = u32::try_from(positions).unwrap_or(u32::MAX);
+        Wanted { epoch, order, after, positions, is_current }
+    };
+    let first = fetcher.fetch(wanted(after, positions, true)).await?;
+    let bounds = first.bounds;
+    if epoch.is_some_and(|epoch| epoch != bounds.epoch) {
+        return Ok(EventRead::Expired(bounds));
+    }
+    let Some(mut page) = Page::begin(query, bounds) else { return Ok(EventRead::Expired(bounds)) };
+    page.add(&first.batches, positions)?;
+    while let Some(rest) = page.rest() {
+        positions = rest.min(positions.saturating_mul(SLICE_GROWTH)).min(SLICE_MAX);
+        let slice = fetcher.fetch(wanted(Some(page.reached), positions, false)).await?;
+        if !page.is_continued_by(&slice) {
+            // Its events were dropped meanwhile. What was read before is a page, and the next one tells the reader.
+            break;
+        }
+        page.add(&slice.batches, positions)?;
+    }
+    Ok(EventRead::Page(page.finish()))
+}
+
+/// The positions of the first slice: enough for a page that nearly every event passes.
+fn first_slice(query: &EventQuery) -> u64 {
+    let events_max = u64::try_from(query.events_max).unwrap_or(u64::MAX);
+    let enough = if query.filter.kinds == EventKinds::ANY {
+        events_max.saturating_add(SPARE_POSITIONS)
+    } else {
+        FILTERED_SLICE
+    };
+    enough.min(query.positions_max).min(SLICE_MAX)
+}
+
+/// A page that is being read.
+struct Page<'q> {
+    query: &'q EventQuery,
+    bounds: EventBounds,
+    events: Vec<Event>,
+    /// The last position that was read, or the one at which the page begins.
+    reached: Position,
+    /// The number of positions that were read.
+    positions: u64,
+}
+
+impl<'q> Page<'q> {
+    /// Begins a page; none if its place is not in the log.
+    fn begin(query: &'q EventQuery, bounds: EventBounds) -> Option<Self> {
+        let (place, is_inside) = match query.order {
+            PageOrder::Ascending => {
+                let place = query.after.unwrap_or(bounds.pruned);
+                (place, (bounds.pruned..=bounds.last).contains(&place))
+            }
+            PageOrder::Descending => {
+                let place = query.after.unwrap_or_else(|| bounds.last.next());
+                let is_inside = place <= bounds.last.next() && place.before() >= bounds.pruned;
+                (place, is_inside)
+            }
+        };
+        is_inside.then(|| Self { query, bounds, events: Vec::new(), reached: place, positions: 0 })
+    }
+
+    /// The number of positions that may still be read; none once the page is complete.
+    fn rest(&self) -> Option<u64> {
+        let kept = match self.query.order {
+            PageOrder::Ascending => self.bounds.last.get() - self.reached.get(),
+            PageOrder::Descending => self.reached.before().get() - self.bounds.pruned.get(),
+        };
+        let rest = kept.min(self.query.positions_max - self.positions);
+        (rest > 0 && !self.is_full()).then_some(rest)
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.query.events_max
+    }
+
+    /// Returns true if no event was dropped between the first statement and this one.
+    fn is_continued_by(&self, slice: &Fetched) -> bool {
+        let EventBounds { epoch, pruned, .. } = slice.bounds;
+        (epoch, pruned) == (self.bounds.epoch, self.bounds.pruned)
+    }
+
+    /// Adds the events of a slice with so many positions that pass.
+    fn add(&mut self, batches: &[Batch], positions: u64) -> Result<(), StoreError> {
+        let Some(positions) = self.rest().map(|rest| rest.min(positions)) else { return Ok(()) };
+        // The first and the last position of the slice.
+        let (first, last) = match self.query.order {
+            PageOrder::Ascending => (self.reached.next(), at(self.reached.get() + positions)),
+            PageOrder::Descending => (at(self.reached.get() - positions), self.reached.before()),
+        };
+        let covers = batches.first().zip(batches.last());
+        if covers.is_none_or(|(oldest, newest)| oldest.first > first || newest.last < last) {
+            return Err(StoreError::corrupt(format!(
+                "event_batches: the events from {first} to {last} are missing"
+            )));
+        }
+        match self.query.order {
+            PageOrder::Ascending => self.add_ascending(batches, first, last)?,
+            PageOrder::Descending => self.add_descending(batches, first, last)?,
+        }
+        self.positions += positions;
+        self.reached = match (self.is_full(), self.events.last(), self.query.order) {
+            (true, Some(event), _) => event.id.position,
+            (_, _, PageOrder::Ascending) => last,
+            (_, _, PageOrder::Descending) => first,
+        };
+        Ok(())
+    }
+
+    fn add_ascending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
+        for batch in batches {
+            let read = petstore_event_codec::read(
+                &batch.body,
+                batch.first..=batch.last,
+                &self.query.filter,
+                &mut |position, at, happening| {
+                    if position > last || self.events.len() >= self.query.events_max {
+                        return ControlFlow::Break(());
+                    }
+                    if position >= first {
+                        self.events.push(Event { id: self.bounds.id(position), at, happening });
+                    }
+                    ControlFlow::Continue(())
+                },
+            );
+            read.map_err(damaged)?;
+            if self.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_descending(
+        &mut self,
+        batches: &[Batch],
+        first: Position,
+        last: Position,
+    ) -> Result<(), StoreError> {
+        let mut of_batch = Vec::new();
+        for batch in batches.iter().rev() {
+            let read = petstore_event_codec::read(
+                &batch.body,
+                batch.first..=batch.last,
+                &self.query.filter,
+                &mut |position, at, happening| {
+                    if position > last {
+                        return ControlFlow::Break(());
+                    }
+                    if position >= first {
+                        of_batch.push(Event { id: self.bounds.id(position), at, happening });
+                    }
+                    ControlFlow::Continue(())
+                },
+            );
+            read.map_err(damaged)?;
+            let room = self.query.events_max - self.events.len();
+            self.events.extend(of_batch.drain(..).rev().take(room));
+            if self.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> EventPage {
+        EventPage { events: self.events, reached: self.reached, bounds: self.bounds }
+    }
+}
+
+fn at(number: u64) -> Position {
+    Position::new(number).unwrap_or(Position::MAX)
+}
+
+fn damaged(error: petstore_event_codec::BodyError) -> StoreError {
+    StoreError::corrupt("event_batches: a body cannot be read").with_source(error)
+}

@@ -1,0 +1,311 @@
+//! The log on a server, with writers whose transactions the test holds open.
+
+use std::time::Duration;
+
+use petstore_domain::{
+    Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, PetId, PetStatus,
+    Position, Timestamp,
+};
+use petstore_event_codec::Body;
+use petstore_ports::{EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder};
+use petstore_test_servers::Postgres;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::{EventRetention, Options, PostgresStore};
+
+/// A schema with one handle, and the runtime of the test.
+struct Subject {
+    config: Config,
+    schema: String,
+    store: PostgresStore,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Subject {
+    /// None after the test was reported as skipped.
+    #[track_caller]
+    fn new() -> Option<Self> {
+        Postgres::shared().map(Self::on)
+    }
+
+    fn on(server: &Postgres) -> Self {
+        let config: Config = server.url().parse().expect("a URL");
+        let schema = server.new_schema();
+        let options = Options { schema: schema.clone(), seed: 7 };
+        let store = PostgresStore::open(config.clone(), options).expect("the server runs");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        Self { config, schema, store, runtime }
+    }
+
+    fn another(&self) -> PostgresStore {
+        let options = Options { schema: self.schema.clone(), seed: 8 };
+        let open = || PostgresStore::open(self.config.clone(), options).expect("the server runs");
+        // Opening blocks, which is not allowed on the thread of a runtime.
+        std::thread::scope(|scope| scope.spawn(open).join().expect("it is opened"))
+    }
+
+    /// A connection of a writer.
+    async fn writer(&self) -> Client {
+        let (client, connection) = self.config.connect(NoTls).await.expect("the server runs");
+        tokio::spawn(connection);
+        client.batch_execute(&format!("set search_path = {}", self.schema)).await.expect("it is set");
+        client
+    }
+}
+
+fn at(secs: i64) -> Timestamp {
+    Timestamp::from_millis(secs * 1_000).expect("a time")
+}
+
+/// Events that the number tells apart.
+fn happening(number: u64) -> Happening {
+    let pet_id = PetId::new(number + 1).expect("an id");
+    let item = InventoryItem { pet_id, quantity: number, status: PetStatus::Available };
+    Happening::InventoryUpdated { item, previous: ItemBefore { quantity: None, status: None } }
+}
+
+fn number(event: &Event) -> u64 {
+    match &event.happening {
+        Happening::InventoryUpdated { item, .. } => item.quantity,
+        other => panic!("{other:?} was not written"),
+    }
+}
+
+/// Inserts a batch with these events, as a writer does.
+async fn insert(client: &Client, secs: i64, numbers: std::ops::Range<u64>) {
+    let mut body = Body::new();
+    let happenings: Vec<_> = numbers.map(happening).collect();
+    body.push(at(secs), &happenings);
+    let events = i32::try_from(body.events()).expect("few");
+    let time = crate::records::stored(at(secs));
+    let sql = "insert into event_batches (events, first_at, latest_at, body) values ($1, $2, $2, $3)";
+    client.execute(sql, &[&events, &time, &body.as_bytes()]).await.expect("it is inserted");
+}
+
+fn query(order: PageOrder, after: Option<u64>, events_max: usize, positions_max: u64) -> EventQuery {
+    let after = after.map(|number| Position::new(number).expect("a position"));
+    EventQuery { epoch: None, order, after, filter: EventFilter::ALL, events_max, positions_max }
+}
+
+async fn page(store: &PostgresStore, query: EventQuery) -> EventPage {
+    match store.read(query).await.expect("it is read") {
+        EventRead::Page(page) => page,
+        EventRead::Expired(bounds) => panic!("{query:?} begins in the log: {bounds:?}"),
+    }
+}
+
+async fn all(store: &PostgresStore) -> Vec<u64> {
+    let page = page(store, query(PageOrder::Ascending, None, 100_000, 100_000)).await;
+    assert_eq!(page.reached, page.bounds.last);
+    page.events.iter().map(number).collect()
+}
+
+#[test]
+fn a_batch_that_commits_late_comes_after_those_that_were_read() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let (late, early) = (subject.writer().await, subject.writer().await);
+        let other = subject.another();
+        late.batch_execute("begin").await.unwrap();
+        insert(&late, 1, 1..3).await;
+        insert(&early, 2, 3..4).await;
+        assert_eq!(all(&subject.store).await, [3], "what is committed is read");
+        assert_eq!(all(&other).await, [3], "on each handle");
+        late.batch_execute("commit").await.unwrap();
+        assert_eq!(all(&other).await, [3, 1, 2], "the first seq is the last position");
+        assert_eq!(all(&subject.store).await, [3, 1, 2]);
+        // Without readers in between, seq is the order.
+        late.batch_execute("begin").await.unwrap();
+        insert(&late, 1, 5..6).await;
+        insert(&early, 1, 6..8).await;
+        late.batch_execute("commit").await.unwrap();
+        assert_eq!(all(&other).await, [3, 1, 2, 5, 6, 7]);
+    });
+}
+
+#[test]
+fn pages_have_what_the_query_asks_for() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        for batch in 0..40 {
+            insert(&writer, 1, 3 * batch + 1..3 * batch + 4).await;
+        }
+        let store = &subject.store;
+        for (events_max, positions_max) in [(1_usize, 1), (1, 100), (2, 3), (7, 5), (30, 1_000), (200, 1_000)]
+        {
+            let looked_at = positions_max.min(events_max.try_into().expect("few"));
+            for start in [0_u64, 1, 2, 3, 59, 60, 61, 119, 120, 121] {
+                if start <= 120 {
+                    let found =
+                        page(store, query(PageOrder::Ascending, Some(start), events_max, positions_max))
+                            .await;
+                    let last = (start + looked_at).min(120);
+                    let expected: Vec<u64> = (start + 1..=last).collect();
+                    assert_eq!(found.events.iter().map(number).collect::<Vec<_>>(), expected);
+                    assert_eq!(found.reached.get(), last);
+                }
+                if start >= 1 {
+                    let found =
+                        page(store, query(PageOrder::Descending, Some(start), events_max, positions_max))
+                            .await;
+                    let oldest = (start).saturating_sub(looked_at).max(1);
+                    let expected: Vec<u64> = (oldest..start).rev().collect();
+                    assert_eq!(found.events.iter().map(number).collect::<Vec<_>>(), expected);
+                    assert_eq!(found.reached.get(), oldest);
+                }
+            }
+        }
+        for (order, start) in [(PageOrder::Ascending, 121), (PageOrder::Descending, 122)] {
+            let read = store.read(query(order, Some(start), 1, 1)).await.unwrap();
+            assert!(matches!(read, EventRead::Expired(bounds) if bounds.last.get() == 120), "{read:?}");
+        }
+        let mut kinds = EventKinds::ANY;
+        kinds.add(EventKind::PetCreated);
+        let filter = EventFilter { kinds, account: None };
+        let none = page(store, EventQuery { filter, ..query(PageOrder::Ascending, None, 1, 1_000) }).await;
+        assert_eq!((none.events.len(), none.reached.get()), (0, 120), "a page reads on where nothing passes");
+    });
+}
+
+#[test]
+fn a_long_page_is_read_in_slices() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        for batch in 0..50 {
+            insert(&writer, 1, 500 * batch + 1..500 * batch + 501).await;
+        }
+        let mut kinds = EventKinds::ANY;
+        kinds.add(EventKind::InventoryUpdated);
+        let filter = EventFilter { kinds, account: None };
+        for order in [PageOrder::Ascending, PageOrder::Descending] {
+            let long = EventQuery { filter, ..query(order, None, 24_000, 24_500) };
+            let found = page(&subject.store, long).await;
+            assert_eq!(found.events.len(), 24_000);
+            let mut numbers: Vec<_> = found.events.iter().map(number).collect();
+            if order == PageOrder::Descending {
+                numbers.reverse();
+            }
+            assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "no event is missing or twice");
+            kinds.add(EventKind::PetCreated);
+            let sparse = EventFilter { kinds, account: None };
+            let found = page(&subject.store, EventQuery { filter: sparse, ..long }).await;
+            assert_eq!(found.events.len(), 24_000);
+        }
+    });
+}
+
+#[test]
+fn old_events_are_dropped_by_age_and_by_bytes() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        for secs in 0..20 {
+            insert(&writer, secs, 1..3).await;
+        }
+        let (store, log) = (&subject.store, &subject.store.events);
+        assert_eq!(all(store).await.len(), 40);
+        log.set_retention(EventRetention { age: Duration::from_secs(10), ..EventRetention::DEFAULT });
+        assert_eq!(log.prune(at(15)).await.unwrap(), 10);
+        let bounds = store.bounds().await.unwrap();
+        assert_eq!((bounds.pruned.get(), bounds.last.get(), bounds.oldest_at), (10, 40, Some(at(5))));
+        assert_eq!(log.prune(at(15)).await.unwrap(), 0, "once");
+        let lost = store.read(query(PageOrder::Ascending, Some(9), 1, 1)).await.unwrap();
+        assert_eq!(lost, EventRead::Expired(bounds), "a reader learns that it missed events");
+        let edge = page(store, query(PageOrder::Ascending, Some(10), 1, 1)).await;
+        assert_eq!(edge.reached.get(), 11);
+        let back = page(store, query(PageOrder::Descending, Some(13), 9, 9)).await;
+        assert_eq!((back.events.len(), back.reached.get()), (2, 11));
+
+        let sql = "select sum(octet_length(body)) from (select body from event_batches order by seq desc limit 4) as newest";
+        let newest: i64 = writer.query_one(sql, &[]).await.unwrap().get(0);
+        let fits = u64::try_from(newest).unwrap() + 1;
+        log.set_retention(EventRetention { bytes: fits, ..EventRetention::DEFAULT });
+        assert_eq!(log.prune(at(0)).await.unwrap(), 22, "the oldest go until the rest fits");
+        let bounds = store.bounds().await.unwrap();
+        assert_eq!((bounds.pruned.get(), bounds.oldest_at), (32, Some(at(16))));
+        let bytes: i64 = writer.query_one("select bytes from event_log", &[]).await.unwrap().get(0);
+        assert_eq!(bytes, newest);
+        log.set_retention(EventRetention { bytes: 0, ..EventRetention::DEFAULT });
+        assert_eq!(log.prune(at(0)).await.unwrap(), 8);
+        let bounds = store.bounds().await.unwrap();
+        assert_eq!((bounds.pruned.get(), bounds.last.get(), bounds.oldest_at), (40, 40, None));
+        insert(&writer, 21, 9..10).await;
+        assert_eq!(all(store).await, [9]);
+    });
+}
+
+#[test]
+fn waiting_readers_learn_of_commits_of_other_handles() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        for round in 0..5 {
+            let bounds = subject.store.bounds().await.unwrap();
+            let known = LogEnd { epoch: bounds.epoch, last: bounds.last };
+            assert_eq!(subject.store.end(), known);
+            let waiting = subject.store.changed(known, EventFilter::ALL);
+            if round % 2 == 0 {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+            }
+            insert(&writer, 1, 1..4).await;
+            let end = tokio::time::timeout(Duration::from_secs(5), waiting).await.expect("it wakes");
+            assert_eq!((end.epoch, end.last.get()), (known.epoch, known.last.get() + 3));
+        }
+    });
+}
+
+#[test]
+fn a_running_transaction_holds_back_what_is_settled() {
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let (writer, foreign) = (subject.writer().await, subject.writer().await);
+        let settled = async || -> i64 {
+            writer.query_one("select settled_seq from event_log", &[]).await.unwrap().get(0)
+        };
+        // Transactions of other tests on the server delay it.
+        let settles_beyond = async |seq| {
+            let waiting = async {
+                while settled().await <= seq {
+                    insert(&writer, 1, 1..2).await;
+                    subject.store.bounds().await.unwrap();
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("it follows the runs");
+        };
+        settles_beyond(0).await;
+        // A transaction that may have drawn a number holds it back.
+        foreign.batch_execute("begin; select pg_current_xact_id()").await.unwrap();
+        insert(&writer, 1, 4..5).await;
+        subject.store.bounds().await.unwrap();
+        let mut held = 0;
+        for round in 0..4 {
+            insert(&writer, 1, round..round + 1).await;
+            subject.store.bounds().await.unwrap();
+            held = settled().await;
+        }
+        let last: i64 = writer.query_one("select max(seq) from event_batches", &[]).await.unwrap().get(0);
+        assert!(held <= last - 4, "{held} {last}");
+        insert(&foreign, 1, 9..10).await;
+        insert(&writer, 1, 5..6).await;
+        subject.store.bounds().await.unwrap();
+        foreign.batch_execute("commit").await.unwrap();
+        let events = all(&subject.store).await;
+        assert_eq!(events.last(), Some(&9));
+        settles_beyond(last).await;
+    });
+}
+
+#[test]
+fn lost_connections_are_replaced() {
+    let Some(server) = Postgres::start() else { return };
+    let subject = Subject::on(&server);
+    subject.runtime.block_on(async {
+        insert(&subject.writer().await, 1, 1..2).await;
+        assert_eq!(all(&subject.store).await, [1]);
+        insert(&subject.writer().await, 1, 2..3).await;
+        server.sql("select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()");
+        assert_eq!(all(&subject.store).await, [1, 2], "a read does not fail with its connection");
+    });
+}

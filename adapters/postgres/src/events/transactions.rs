@@ -1,0 +1,114 @@
+//! The transactions of the sequencer. Each one is sent as a whole and takes one round trip.
+
+use std::time::Duration;
+
+use futures_util::future::join4;
+use petstore_ports::{LogEnd, StoreError};
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row};
+
+use super::backlog::Seen;
+use super::columns::{epoch, position};
+use super::reconnecting::Connection;
+use super::retention::{Limits, Pruned};
+use super::statements;
+use crate::error::failed;
+use crate::records::{Fields, stored};
+
+/// The time limit of a transaction.
+pub(super) const TRANSACTION_TIME: Duration = Duration::from_secs(2);
+
+/// Batches that one transaction numbers at most.
+const NUMBERED_MAX: i64 = 4_096;
+
+/// Batches that one transaction drops at most: readers wait for positions meanwhile.
+const PRUNED_MAX: i64 = 1_000;
+
+/// The result of giving positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbered {
+    pub(super) epoch_number: u64,
+    pub(super) end: LogEnd,
+    pub(super) seen: Seen,
+}
+
+/// Gives positions to the batches that have none, in the order of their `seq`. The positions are durable when this returns.
+pub(super) async fn number(connection: &Connection, settled: i64) -> Result<Numbered, StoreError> {
+    let (locked, row) = transaction(connection, statements::NUMBER, &[&settled, &NUMBERED_MAX]).await?;
+    let transaction = Fields::of("event_log", &locked).number(Ok::<_, &str>)?;
+    let mut fields = Fields::of("event_log", &row);
+    let (epoch, epoch_number) = (epoch(&mut fields)?, fields.number(Ok::<_, &str>)?);
+    let last = position(&mut fields)?;
+    let batches: i64 = fields.plain()?;
+    let last_seq = fields.plain()?;
+    let oldest_running = fields.number(Ok::<_, &str>)?;
+    let seen = Seen { transaction, oldest_running, last_seq, is_complete: batches < NUMBERED_MAX };
+    Ok(Numbered { epoch_number, end: LogEnd { epoch, last }, seen })
+}
+
+/// Drops the oldest batches that exceed the limits. If there are none, the log is not locked.
+pub(super) async fn prune(connection: &Connection, limits: Limits) -> Result<Pruned, StoreError> {
+    let not_before = stored(limits.not_before);
+    if !is_over(connection, &[&not_before, &limits.bytes]).await? {
+        return Ok(Pruned { events: 0, has_more: false });
+    }
+    let parameters: [&(dyn ToSql + Sync); 3] = [&not_before, &limits.bytes, &PRUNED_MAX];
+    let (_, row) = transaction(connection, statements::PRUNE, &parameters).await?;
+    let mut fields = Fields::of("event_batches", &row);
+    let batches: i64 = fields.plain()?;
+    Ok(Pruned { events: fields.number(Ok::<_, &str>)?, has_more: batches >= PRUNED_MAX })
+}
+
+async fn is_over(connection: &Connection, parameters: &[&(dyn ToSql + Sync)]) -> Result<bool, StoreError> {
+    let asked = async {
+        let statement = connection.session.prepared(statements::IS_OVER).await?;
+        connection.session.client().query_one(&statement, parameters).await?.try_get(0)
+    };
+    limited(connection, asked).await
+}
+
+/// Runs a statement while the log is locked. Returns the row of the lock and that of the statement. After a failure the
+/// connection is given up, because the transaction may still be open.
+async fn transaction(
+    connection: &Connection,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<(Row, Row), StoreError> {
+    limited(connection, pipeline(connection, sql, parameters)).await
+}
+
+/// Awaits an answer within the time limit. After a failure the connection is given up.
+async fn limited<T>(
+    connection: &Connection,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> Result<T, StoreError> {
+    let outcome = match timeout(TRANSACTION_TIME, answer).await {
+        Ok(outcome) => outcome.map_err(|error| failed("give positions to events", error)),
+        Err(_) => Err(StoreError::unavailable("positions of events were not given in time")),
+    };
+    if outcome.is_err() {
+        connection.discard();
+    }
+    outcome
+}
+
+async fn pipeline(
+    connection: &Connection,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<(Row, Row), Error> {
+    let lock = connection.session.prepared(statements::LOCK).await?;
+    let statement = connection.session.prepared(sql).await?;
+    let client = connection.session.client();
+    // Each is sent when it is polled first, in this order.
+    let begin = client.batch_execute("begin");
+    let commit = client.batch_execute("commit");
+    let (start, locked, changed, end) =
+        join4(begin, client.query_one(&lock, &[]), client.query_one(&statement, parameters), commit).await;
+    // The commit of a transaction that failed undoes it, and reports no error. So each result counts.
+    start?;
+    let rows = (locked?, changed?);
+    end?;
+    Ok(rows)
+}

@@ -1,0 +1,62 @@
+//! Examining a database without changing it.
+
+use std::fmt;
+
+use crate::background::Background;
+use crate::connection::{Connector, Role, Server, Target};
+use crate::error::OpenError;
+use crate::schema::{self, STEPS, State};
+
+/// The result of examining a database that suits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// The server.
+    pub server: Server,
+    /// The schema.
+    pub schema: SchemaState,
+}
+
+/// The state of a schema that this program can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    /// It has no tables: the first start creates them.
+    New,
+    /// It has the tables of this version: a start migrates them if it is older than the program's.
+    Made {
+        /// The version of the tables.
+        version: i32,
+        /// The version of the program.
+        known: i32,
+    },
+}
+
+/// Connects as a store would, and checks the server, the schema and the privileges. Changes nothing. Blocks: it must not be
+/// called on a runtime's thread.
+///
+/// # Errors
+/// Those of [`crate::PostgresStore::open`], as far as they show without a change.
+pub fn examine(target: Target) -> Result<Examined, OpenError> {
+    let background = Background::start().map_err(OpenError::Thread)?;
+    let connector = Connector::new(target, 0);
+    background.handle().block_on(async {
+        let (session, server) = connector.connect_to_server(Role::Writer).await?;
+        let schema = match schema::check(&session, connector.schema(), STEPS).await? {
+            State::Absent | State::Empty => SchemaState::New,
+            State::Foreign => return Err(OpenError::Foreign { schema: connector.schema().to_owned() }),
+            State::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },
+        };
+        Ok(Examined { server, schema })
+    })
+}
+
+impl fmt::Display for SchemaState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("new: the first start creates its tables"),
+            Self::Made { version, known } if version < known => {
+                write!(f, "version {version}: the next start migrates it to {known}")
+            }
+            Self::Made { version, .. } => write!(f, "version {version}"),
+        }
+    }
+}

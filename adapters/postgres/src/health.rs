@@ -1,0 +1,81 @@
+//! Health: whether the database answers.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use petstore_domain::Timestamp;
+use petstore_ports::{StoreError, StoreHealth};
+use tokio::time::Instant;
+
+use crate::PostgresStore;
+
+/// The maximum age of the last answer of a healthy database, which is asked several times a second.
+const ANSWER_AGE_MAX: Duration = Duration::from_secs(2);
+
+/// The last answer of the database.
+pub(crate) struct Pulse(Mutex<State>);
+
+struct State {
+    /// The time at which the last question that was answered was asked.
+    answered: Instant,
+    /// The failure since then, if there was one.
+    failure: Option<StoreError>,
+}
+
+impl Pulse {
+    /// The pulse of a database that has just answered.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self(Mutex::new(State { answered: now, failure: None }))
+    }
+
+    pub(crate) fn answered(&self, asked: Instant) {
+        *self.0.lock() = State { answered: asked, failure: None };
+    }
+
+    pub(crate) fn failed(&self, error: StoreError) {
+        self.0.lock().failure = Some(error);
+    }
+
+    /// Returns the failure if the last answer is too old.
+    pub(crate) fn check(&self, now: Instant) -> Result<(), StoreError> {
+        let state = self.0.lock();
+        if now.saturating_duration_since(state.answered) <= ANSWER_AGE_MAX {
+            return Ok(());
+        }
+        let late = format!("PostgreSQL has not answered for {} s", ANSWER_AGE_MAX.as_secs());
+        let late = StoreError::unavailable(late);
+        Err(match &state.failure {
+            Some(failure) => late.with_source(failure.clone()),
+            None => late,
+        })
+    }
+}
+
+#[async_trait]
+impl StoreHealth for PostgresStore {
+    async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
+        self.pulse.check(Instant::now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_does_not_answer_for_two_seconds_is_reported_with_the_reason() {
+        let now = Instant::now();
+        let pulse = Pulse::new(now);
+        pulse.failed(StoreError::unavailable("connection refused"));
+        assert_eq!(pulse.check(now + ANSWER_AGE_MAX), Ok(()), "one failure is no outage");
+        let late = now + ANSWER_AGE_MAX + Duration::from_millis(1);
+        let report = pulse.check(late).expect_err("it is too late").report();
+        assert_eq!(
+            report,
+            "the store is unavailable: PostgreSQL has not answered for 2 s: connection refused"
+        );
+        pulse.answered(late);
+        assert_eq!(pulse.check(late), Ok(()));
+    }
+}

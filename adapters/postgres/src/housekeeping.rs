@@ -1,0 +1,58 @@
+//! Dropping what is no longer needed. Several nodes may do so at once.
+
+use async_trait::async_trait;
+use petstore_domain::Timestamp;
+use petstore_ports::{Housekeeping, StoreError};
+
+use crate::PostgresStore;
+use crate::records::stored;
+
+/// The statement that drops one slice of expired records and of old tokens. Rows that another node is dropping are skipped. The
+/// counts of the accounts fall in the slot of this handle, in the order in which writers lock them.
+const DROP_EXPIRED: &str = "
+    with due as materialized (
+        select account_id, scope, idempotency_key from idempotency_records where expires_at <= $1
+        order by expires_at limit 1000 for update skip locked
+    ), dropped as (
+        delete from idempotency_records record using due
+        where record.account_id = due.account_id and record.scope = due.scope
+            and record.idempotency_key = due.idempotency_key
+        returning record.account_id
+    ), counted as (
+        insert into idempotency_counts as counts (account_id, slot, records)
+        select account_id, $2::smallint, -count(*) from dropped group by account_id order by account_id
+        on conflict (account_id, slot) do update set records = counts.records + excluded.records
+    ), old as materialized (
+        select token from commits where at < clock_timestamp() - interval '10 minutes'
+        order by at limit 1000 for update skip locked
+    ), forgotten as (
+        delete from commits using old where commits.token = old.token
+    )
+    select count(*) from dropped";
+
+#[async_trait]
+impl Housekeeping for PostgresStore {
+    async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
+        self.events.keep_up().await?;
+        self.events.prune(now).await?;
+        let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];
+        let rows = self.chores.rows(DROP_EXPIRED.to_owned(), parameters).await?;
+        let dropped: i64 = rows.first().map_or(Ok(0), |row| {
+            row.try_get(0).map_err(|error| StoreError::corrupt("a count cannot be read").with_source(error))
+        })?;
+        Ok(usize::try_from(dropped).unwrap_or(0))
+    }
+
+    /// This store counts no usage.
+    async fn note_usage(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The check for changed keys asks the database several times a second, which is what [`StoreHealth::check`] looks at. So
+    /// this call only refreshes the counts for monitoring.
+    ///
+    /// [`StoreHealth::check`]: petstore_ports::StoreHealth::check
+    async fn watch(&self, _now: Timestamp) -> Result<(), StoreError> {
+        self.refresh_counts().await
+    }
+}

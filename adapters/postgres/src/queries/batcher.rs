@@ -1,0 +1,164 @@
+//! Reads of one runtime that are sent together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use petstore_ports::{Reply, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_postgres::Row;
+
+use super::{Link, Lookup};
+
+/// The maximum number of keys of one statement.
+const BATCH_MAX: usize = 256;
+
+/// The maximum number of reads that wait for their statement.
+const WAITING_MAX: usize = 16_384;
+
+/// The maximum number of statements that are under way at once.
+const FLIGHTS_MAX: u32 = 2;
+
+/// The number of reads that wait at which another statement starts while one is under way. Without it, a node and its database
+/// would work in turns: all reads would wait for one statement. A lower number would make the statements smaller, and each read
+/// dearer for the database.
+const NEXT_FLIGHT: usize = 24;
+
+/// The time limit of a statement, with the connection that it may have to wait for. It ends before the service stops waiting,
+/// so that the caller learns the reason.
+const FLIGHT_TIME: Duration = Duration::from_millis(1_900);
+
+type Answer<L> = Result<Option<<L as Lookup>::Found>, StoreError>;
+
+/// A read that waits for its answer.
+struct Waiting<L: Lookup> {
+    key: L::Key,
+    answer: oneshot::Sender<Answer<L>>,
+}
+
+/// Sends the reads of one turn of a runtime as one statement. While it is under way, the next batch forms.
+pub(crate) struct Batcher<L: Lookup> {
+    link: Arc<Link>,
+    sql: String,
+    state: Mutex<State<L>>,
+}
+
+struct State<L: Lookup> {
+    waiting: Vec<Waiting<L>>,
+    /// The number of tasks that send batches.
+    flights: u32,
+}
+
+impl<L: Lookup> Batcher<L> {
+    pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
+        let state = State { waiting: Vec::new(), flights: 0 };
+        Arc::new(Self { link, sql: L::sql(), state: Mutex::new(state) })
+    }
+
+    /// Reads the row of a key, on the runtime of the handle.
+    pub(crate) fn load(self: &Arc<Self>, key: L::Key, runtime: &Handle) -> Reply<Answer<L>> {
+        let (answer, answered) = oneshot::channel();
+        let starts = {
+            let mut state = self.state.lock();
+            if state.waiting.len() >= WAITING_MAX {
+                return Reply::now(Err(StoreError::busy("too many reads wait for PostgreSQL")));
+            }
+            state.waiting.push(Waiting { key, answer });
+            let starts = match state.flights {
+                0 => true,
+                FLIGHTS_MAX.. => false,
+                _ => state.waiting.len() == NEXT_FLIGHT,
+            };
+            state.flights += u32::from(starts);
+            starts
+        };
+        if starts {
+            // A new task runs after the tasks that are ready now, whose reads join the batch.
+            runtime.spawn(Flying { batcher: Arc::clone(self), has_ended: false }.run());
+        }
+        Reply::later(async move {
+            answered.await.unwrap_or_else(|_| Err(StoreError::unavailable("the read was abandoned")))
+        })
+    }
+
+    /// Moves the next batch into `batch`, which is empty. Returns `false` if no read waits, and the task then ends.
+    fn take(&self, batch: &mut Vec<Waiting<L>>) -> bool {
+        let mut state = self.state.lock();
+        if state.waiting.len() <= BATCH_MAX {
+            std::mem::swap(&mut state.waiting, batch);
+        } else {
+            batch.extend(state.waiting.drain(..BATCH_MAX));
+        }
+        state.flights -= u32::from(batch.is_empty());
+        !batch.is_empty()
+    }
+
+    async fn send(&self, batch: &mut Vec<Waiting<L>>) {
+        batch.sort_unstable_by(|left, right| left.key.cmp(&right.key));
+        let keys: Vec<L::Column> = batch.iter().map(|waiting| L::column(&waiting.key)).collect();
+        match self.link.rows(&self.sql, &[&keys], Instant::now() + FLIGHT_TIME).await {
+            Ok(rows) => deliver(batch.drain(..), &rows),
+            Err(error) => {
+                // Those that came meanwhile have waited for the same connection.
+                batch.append(&mut self.state.lock().waiting);
+                for waiting in batch.drain(..) {
+                    let _: Result<(), _> = waiting.answer.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// The task that sends batches until no read waits.
+struct Flying<L: Lookup> {
+    batcher: Arc<Batcher<L>>,
+    has_ended: bool,
+}
+
+impl<L: Lookup> Flying<L> {
+    async fn run(mut self) {
+        let mut batch = Vec::new();
+        while self.batcher.take(&mut batch) {
+            self.batcher.send(&mut batch).await;
+        }
+        self.has_ended = true;
+    }
+}
+
+/// A runtime that shuts down drops the task: the reads that wait fail, and the next read starts a task on its runtime.
+impl<L: Lookup> Drop for Flying<L> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let mut state = self.batcher.state.lock();
+            state.flights -= 1;
+            state.waiting.clear();
+        }
+    }
+}
+
+/// Answers the reads, which are sorted by key, from the rows, which are too.
+fn deliver<L: Lookup>(batch: impl Iterator<Item = Waiting<L>>, rows: &[Row]) {
+    let mut batch = batch.peekable();
+    let mut rows = rows.iter().map(read::<L>).peekable();
+    while let Some(Waiting { key, answer }) = batch.next() {
+        while rows.next_if(|row| row.as_ref().is_ok_and(|(found, _)| *found < key)).is_some() {}
+        let result = match rows.peek() {
+            Some(Ok((found, row))) if *found == key => L::found(row).map(Some),
+            Some(Err(error)) => Err(error.clone()),
+            _ => Ok(None),
+        };
+        // A reader may be gone.
+        while let Some(same) = batch.next_if(|next| next.key == key) {
+            let _: Result<(), _> = same.answer.send(result.clone());
+        }
+        let _: Result<(), _> = answer.send(result);
+    }
+}
+
+fn read<L: Lookup>(row: &Row) -> Result<(L::Key, &Row), StoreError> {
+    let column =
+        row.try_get(0).map_err(|error| StoreError::corrupt("a key cannot be read").with_source(error))?;
+    Ok((L::key(column)?, row))
+}

@@ -1,0 +1,27 @@
+//! Statements that find rows by a list of keys.
+
+use petstore_ports::StoreError;
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+
+/// A statement that finds at most one row for each key of a list.
+pub(crate) trait Lookup: Send + Sync + 'static {
+    /// The key. Its order is that of the rows.
+    type Key: Ord + Send + Sync + 'static;
+    /// The key as the statement's parameter, an array of which is `$1`, and as the first column of each row.
+    type Column: ToSql + FromSqlOwned + Send + Sync;
+    /// The contents of a row.
+    type Found: Clone + Send + 'static;
+
+    /// The text of the statement. Its rows are sorted by the key.
+    fn sql() -> String;
+
+    /// The key as a parameter.
+    fn column(key: &Self::Key) -> Self::Column;
+
+    /// Parses the first column of a row.
+    fn key(column: Self::Column) -> Result<Self::Key, StoreError>;
+
+    /// Parses a row.
+    fn found(row: &Row) -> Result<Self::Found, StoreError>;
+}

@@ -1,0 +1,112 @@
+//! The connections for statements that may take longer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use petstore_ports::StoreError;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::Link;
+use crate::connection::{Connector, Role};
+
+/// The maximum number of statements that wait for a connection.
+const WAITING_MAX: usize = 1_024;
+
+/// The time limit of a statement, with its wait for a connection. It ends before the service stops waiting.
+const STATEMENT_TIME: Duration = Duration::from_millis(1_900);
+
+/// The parameters of a statement.
+pub(crate) type Parameters = Vec<Box<dyn ToSql + Sync + Send>>;
+
+/// A few connections, each of which executes one statement at a time, on the background thread.
+pub(crate) struct Pool {
+    background: Handle,
+    links: Arc<Links>,
+}
+
+struct Links {
+    free: Mutex<Vec<Link>>,
+    /// One permit for each free link.
+    permits: Semaphore,
+    /// The statements that execute or wait.
+    statements: AtomicUsize,
+    statements_max: usize,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: &Arc<Connector>, role: Role, size: usize, background: Handle) -> Self {
+        let links = Links {
+            free: Mutex::new((0..size).map(|_| Link::new(Arc::clone(connector), role)).collect()),
+            permits: Semaphore::new(size),
+            statements: AtomicUsize::new(0),
+            statements_max: size + WAITING_MAX,
+        };
+        Self { background, links: Arc::new(links) }
+    }
+
+    /// Executes a statement that may be repeated, and returns its rows.
+    pub(crate) async fn rows(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
+        let links = Arc::clone(&self.links);
+        let deadline = Instant::now() + STATEMENT_TIME;
+        let task = self.background.spawn(async move {
+            let _statement = links.enter()?;
+            links.rows(&sql, &parameters, deadline).await
+        });
+        task.await.unwrap_or_else(|_| Err(StoreError::unavailable("the read was abandoned")))
+    }
+}
+
+impl Links {
+    fn enter(&self) -> Result<Entered<'_>, StoreError> {
+        let entered = Entered(&self.statements);
+        if self.statements.fetch_add(1, Ordering::Relaxed) >= self.statements_max {
+            return Err(StoreError::busy("too many statements wait for a connection to PostgreSQL"));
+        }
+        Ok(entered)
+    }
+
+    async fn rows(
+        &self,
+        sql: &str,
+        parameters: &[Box<dyn ToSql + Sync + Send>],
+        deadline: Instant,
+    ) -> Result<Vec<Row>, StoreError> {
+        let permit = timeout_at(deadline, self.permits.acquire()).await;
+        let permit = permit.map_err(|_| StoreError::busy("all connections to PostgreSQL are in use"))?;
+        let _permit = permit.map_err(|_| StoreError::unavailable("the store is closed"))?;
+        let link = Borrowed { links: self, link: self.free.lock().pop() };
+        let Some(free) = &link.link else {
+            return Err(StoreError::unavailable("no connection to PostgreSQL is free"));
+        };
+        let parameters: Vec<&(dyn ToSql + Sync)> =
+            parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)).collect();
+        free.rows(sql, &parameters, deadline).await
+    }
+}
+
+/// A statement that is counted until it ends.
+struct Entered<'l>(&'l AtomicUsize);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A link that is given back, before its permit.
+struct Borrowed<'l> {
+    links: &'l Links,
+    link: Option<Link>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.links.free.lock().extend(self.link.take());
+    }
+}

@@ -1,0 +1,72 @@
+//! The schema of the database: its versions, their migrations, and the privileges that a node needs.
+
+mod migrate;
+mod privileges;
+mod sandbox;
+mod state;
+
+use petstore_domain::FOLDING;
+
+use crate::connection::Session;
+use crate::error::OpenError;
+
+pub(crate) use migrate::prepare;
+pub(crate) use sandbox::{check_sandbox, disclaim};
+pub(crate) use state::State;
+use state::probe;
+
+/// A step from one version of the tables to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// The statements, which run with the other steps in one transaction.
+    sql: &'static str,
+    /// The oldest version of a program, counted in steps, that may use the tables after this step. A step that only adds
+    /// keeps it, so that nodes of two releases run beside each other; a later step removes what the older one needed.
+    oldest_reader: i32,
+}
+
+/// The steps from an empty schema. A released step never changes.
+pub(crate) const STEPS: &[Step] = &[Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 }];
+
+/// The version that this program writes.
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "there are few steps")]
+pub(crate) const VERSION: i32 = STEPS.len() as i32;
+
+/// The properties of a new shop.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewShop {
+    /// The epoch of the shop and of its event log.
+    pub(crate) epoch: u64,
+    /// Marks the schema as one that a sandbox may reset.
+    pub(crate) is_sandbox: bool,
+}
+
+/// The version that a program with these steps writes.
+fn version_of(steps: &[Step]) -> i32 {
+    i32::try_from(steps.len()).expect("there are few steps")
+}
+
+/// The statements that make the first rows.
+fn first_rows(shop: NewShop) -> String {
+    let NewShop { epoch, is_sandbox } = shop;
+    format!(
+        "insert into shop (epoch, is_sandbox) values ('{epoch:016x}', {is_sandbox});
+         insert into event_log (epoch) values ('{epoch:016x}');
+         insert into key_changes (number) values (0);
+         insert into schema_version (version, oldest_reader, folding, event_form) values (1, 1, {FOLDING}, {});",
+        petstore_event_codec::VERSION
+    )
+}
+
+/// Checks a connected schema without changing it: that this program can use it, and that the role has its privileges.
+pub(crate) async fn check(session: &Session, schema: &str, steps: &[Step]) -> Result<State, OpenError> {
+    let state = probe(session, schema).await?;
+    if let State::Made(found) = &state {
+        found.check(schema, version_of(steps))?;
+        privileges::check(session, schema).await?;
+    }
+    Ok(state)
+}
+
+#[cfg(test)]
+mod tests;

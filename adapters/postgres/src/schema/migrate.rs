@@ -1,0 +1,124 @@
+//! Creating and migrating a schema, by one of any number of nodes that start at once.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::privileges;
+use super::state::{State, probe};
+use super::{NewShop, Step, first_rows, version_of};
+use crate::connection::{Connector, Role, Session};
+use crate::error::{Fate, OpenError, failed, fate};
+
+/// The first key of the advisory lock under which a schema is migrated, a number that means nothing. The second key is a
+/// hash of the schema's name.
+const LOCK: i32 = 1_349_285_956;
+
+/// The time limit for another node's migration.
+const MIGRATION_TIME: Duration = Duration::from_mins(1);
+
+/// The wait between two attempts to take the lock, each of which waits for 2 s itself.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Prepares the schema for a program with these steps: creates it, migrates it, or leaves it as it is. Returns a connection
+/// to it.
+pub(crate) async fn prepare(
+    connector: &Connector,
+    steps: &[Step],
+    new: NewShop,
+) -> Result<Session, OpenError> {
+    let (schema, known) = (connector.schema(), version_of(steps));
+    let since = Instant::now();
+    loop {
+        let session = connector.connect_at_start(Role::Writer).await?;
+        match probe(&session, schema).await? {
+            State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
+            State::Made(found) => {
+                found.check(schema, known)?;
+                if found.version >= known {
+                    privileges::check(&session, schema).await?;
+                    return Ok(session);
+                }
+            }
+            State::Absent | State::Empty => {}
+        }
+        match migrate(&session, schema, steps, new).await {
+            Ok(()) => {}
+            // Another node holds the lock, or has just made the schema.
+            Err(error) if matches!(fate(&error), Fate::Conflict | Fate::Duplicate) => {
+                if since.elapsed() > MIGRATION_TIME {
+                    return Err(locked(connector, error).await);
+                }
+                sleep(PAUSE).await;
+            }
+            Err(error) => return Err(refused(schema, error)),
+        }
+    }
+}
+
+/// Takes the lock, and applies the steps that are missing then, in one transaction. After an error the connection must be
+/// discarded.
+async fn migrate(
+    session: &Session,
+    schema: &str,
+    steps: &[Step],
+    new: NewShop,
+) -> Result<(), tokio_postgres::Error> {
+    let lock = format!(
+        "begin; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))"
+    );
+    session.batch(&lock).await?;
+    let done = match probe(session, schema).await {
+        Ok(State::Made(found)) => usize::try_from(found.version).unwrap_or(0),
+        // The next probe returns the error again.
+        Ok(State::Foreign) | Err(_) => steps.len(),
+        Ok(State::Empty | State::Absent) => 0,
+    };
+    let mut sql = String::new();
+    if done == 0 {
+        // `create schema if not exists` needs the privilege even if the schema exists.
+        let sql_exists = "select to_regnamespace(quote_ident($1)) is not null";
+        let row = session.client().query_one(sql_exists, &[&schema]).await?;
+        if !row.get::<_, bool>(0) {
+            sql = format!("create schema \"{schema}\";");
+        }
+    }
+    for (number, step) in (1_i32..).zip(steps).skip(done) {
+        sql.push_str(step.sql);
+        if number == 1 {
+            sql.push_str(&first_rows(new));
+        }
+        let oldest = step.oldest_reader;
+        let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest};");
+    }
+    sql.push_str("commit");
+    session.batch(&sql).await
+}
+
+/// The failure of a node that has waited in vain: it names the connection that holds the lock.
+async fn locked(connector: &Connector, error: tokio_postgres::Error) -> OpenError {
+    let schema = connector.schema().to_owned();
+    let sql = "select format('process %s, user %s, %s, %s', pid, usename, application_name, coalesce(client_addr::text, 'local'))
+        from pg_locks join pg_stat_activity using (pid)
+        where locktype = 'advisory' and granted and classid = $1::int4::oid and objid = hashtext($2)::oid and objsubid = 2";
+    let session = connector.connect(Role::Reader).await;
+    let holder = match &session {
+        Ok(session) => session.client().query_opt(sql, &[&LOCK, &schema]).await.ok().flatten(),
+        Err(_) => None,
+    };
+    match holder {
+        Some(row) => OpenError::Locked { schema, holder: row.get(0) },
+        None => OpenError::Store(failed("cannot take the lock for a migration", error)),
+    }
+}
+
+/// The failure of a migration, with the missing privilege by name.
+fn refused(schema: &str, error: tokio_postgres::Error) -> OpenError {
+    match error.as_db_error() {
+        Some(refusal) if *refusal.code() == tokio_postgres::error::SqlState::INSUFFICIENT_PRIVILEGE => {
+            OpenError::NotAllowed { schema: schema.to_owned(), reason: refusal.message().to_owned() }
+        }
+        _ => OpenError::Store(failed("cannot migrate the schema", error)),
+    }
+}

@@ -1,0 +1,22 @@
+//! The mark of a schema that a sandbox may reset. It is made with the schema, and never again.
+
+use petstore_ports::StoreError;
+
+use crate::connection::Session;
+use crate::error::failed;
+
+/// Fails if the schema does not have the mark.
+pub(crate) async fn check_sandbox(session: &Session) -> Result<(), StoreError> {
+    let row = session.client().query_one("select is_sandbox from shop", &[]).await;
+    let row = row.map_err(|error| failed("cannot read the mark of a sandbox", error))?;
+    if row.get(0) {
+        return Ok(());
+    }
+    Err(StoreError::unavailable("a server without --sandbox uses the schema, which is no longer a sandbox's"))
+}
+
+/// Removes the mark.
+pub(crate) async fn disclaim(session: &Session) -> Result<(), StoreError> {
+    let removed = session.client().execute("update shop set is_sandbox = false where is_sandbox", &[]).await;
+    removed.map(drop).map_err(|error| failed("cannot remove the mark of a sandbox", error))
+}

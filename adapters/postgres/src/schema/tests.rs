@@ -1,0 +1,207 @@
+use std::sync::Arc;
+
+use petstore_test_servers::Postgres;
+use tokio::runtime::Runtime;
+
+use super::*;
+use crate::connection::{Connector, Role, Target};
+
+/// The steps of a program, with fixtures behind the real ones.
+fn steps(fixtures: &[(&'static str, i32)]) -> Vec<Step> {
+    let fixtures = fixtures.iter().map(|(sql, oldest_reader)| Step { sql, oldest_reader: *oldest_reader });
+    STEPS.iter().copied().chain(fixtures).collect()
+}
+
+/// A step that only adds: fails if it runs twice.
+const ADDS: (&str, i32) = ("create table of_step_2 (n int); alter table pets add column colour text;", 1);
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn target(server: &Postgres, schema: &str) -> Target {
+    Target::parse(&server.url_of(schema)).unwrap()
+}
+
+/// Prepares a schema as a node with these steps does at its start.
+fn start(target: &Target, steps: &[Step], seed: u64) -> Result<(), OpenError> {
+    let connector = Connector::new(target.clone(), seed);
+    let new = NewShop { epoch: seed, is_sandbox: false };
+    runtime().block_on(prepare(&connector, steps, new)).map(drop)
+}
+
+/// Starts five nodes at once.
+fn start_five(target: &Target, steps: &[Step]) {
+    let barrier = Arc::new(std::sync::Barrier::new(5));
+    std::thread::scope(|scope| {
+        for seed in 1..=5 {
+            let barrier = Arc::clone(&barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                start(target, steps, seed).unwrap_or_else(|error| panic!("{error}"));
+            });
+        }
+    });
+}
+
+#[test]
+fn of_five_nodes_at_once_one_creates_and_one_migrates() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    let target = target(server, &schema);
+    start_five(&target, STEPS);
+    let count = |table: &str| server.sql(&format!("select count(*) from {schema}.{table}"));
+    assert_eq!(
+        (count("shop"), count("event_log"), count("schema_version")),
+        ("1".into(), "1".into(), "1".into())
+    );
+    let epoch = server.sql(&format!("select epoch from {schema}.shop"));
+    // A second run of the fixture would fail.
+    start_five(&target, &steps(&[ADDS]));
+    let version = format!("select version, oldest_reader from {schema}.schema_version");
+    assert_eq!(server.sql(&version), "2\t1");
+    assert_eq!(server.sql(&format!("select epoch from {schema}.shop")), epoch);
+    // The older program still starts, and changes nothing.
+    start_five(&target, STEPS);
+    assert_eq!(server.sql(&version), "2\t1");
+}
+
+#[test]
+fn a_schema_that_is_too_new_is_refused_by_name() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    let target = target(server, &schema);
+    start(&target, &steps(&[ADDS, ("alter table pets drop column colour;", 2)]), 1).unwrap();
+    start(&target, &steps(&[ADDS]), 2).unwrap();
+    let why = start(&target, STEPS, 3).unwrap_err().to_string();
+    assert!(why.contains(&schema) && why.contains("version 3") && why.contains("version 2 on"), "{why}");
+    server.sql(&format!("update {schema}.schema_version set folding = 99"));
+    let why = start(&target, &steps(&[ADDS]), 4).unwrap_err().to_string();
+    assert!(why.contains("rule 99"), "{why}");
+    server.sql(&format!("update {schema}.schema_version set folding = {FOLDING}, event_form = 99"));
+    let why = start(&target, &steps(&[ADDS]), 5).unwrap_err().to_string();
+    assert!(why.contains("form 99"), "{why}");
+}
+
+#[test]
+fn a_failed_step_leaves_the_schema_as_it_was() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    let target = target(server, &schema);
+    let broken = steps(&[ADDS, ("select 1 / 0;", 1)]);
+    assert!(start(&target, &broken, 1).is_err());
+    assert_eq!(server.sql(&format!("select to_regnamespace('{schema}')")), "");
+    start(&target, STEPS, 1).unwrap();
+    assert!(start(&target, &broken, 1).is_err());
+    assert_eq!(server.sql(&format!("select version from {schema}.schema_version")), "1");
+    assert_eq!(server.sql(&format!("select to_regclass('{schema}.of_step_2')")), "");
+}
+
+#[test]
+fn tables_of_another_program_are_left_alone() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    server.sql(&format!("create schema {schema}; create table {schema}.pets (id int)"));
+    let why = start(&target(server, &schema), STEPS, 1).unwrap_err().to_string();
+    assert!(why.contains("another program") && why.contains(&schema), "{why}");
+    assert_eq!(
+        server.sql(&format!("select count(*) from pg_class where relnamespace = '{schema}'::regnamespace")),
+        "1"
+    );
+}
+
+#[test]
+fn missing_privileges_are_named() {
+    let Some(server) = Postgres::shared() else { return };
+    let (schema, role) = (server.new_schema(), format!("{}_role", server.new_schema()));
+    server.sql(&format!("create role {role} login"));
+    let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
+    let target = Target::parse(&url).unwrap();
+    let why = start(&target, STEPS, 1).unwrap_err().to_string();
+    assert!(
+        why.contains("permission denied for database petstore") && why.contains("create schema"),
+        "{why}"
+    );
+    // A schema that an administrator has made for the role.
+    server.sql(&format!("create schema {schema} authorization {role}"));
+    start(&target, STEPS, 1).unwrap();
+    for (object, privilege, named) in [
+        ("table pets", "update", format!("UPDATE on table {schema}.pets")),
+        ("table event_batches", "insert", format!("INSERT on table {schema}.event_batches")),
+        ("sequence order_ids", "usage", format!("USAGE on sequence {schema}.order_ids")),
+    ] {
+        let (kind, name) = object.split_once(' ').unwrap();
+        server.sql(&format!("revoke {privilege} on {kind} {schema}.{name} from {role}"));
+        let why = start(&target, STEPS, 1).unwrap_err().to_string();
+        assert!(why.contains(&named), "{why}");
+        server.sql(&format!("grant {privilege} on {kind} {schema}.{name} to {role}"));
+    }
+    start(&target, STEPS, 1).unwrap();
+}
+
+#[test]
+fn the_settings_of_a_writer_are_at_least_on() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    let value = |parameters: &str| {
+        let target = Target::parse(&format!("{}&{parameters}", server.url_of(&schema))).unwrap();
+        let connector = Connector::new(target, 1);
+        runtime().block_on(async {
+            let session = connector.connect(Role::Writer).await?;
+            let row = session.client().query_one("show synchronous_commit", &[]).await.unwrap();
+            Ok::<String, petstore_ports::StoreError>(row.get(0))
+        })
+    };
+    let set = |value: &str| format!("options=-c%20synchronous_commit%3D{value}");
+    assert_eq!(value("user=petstore").unwrap(), "on");
+    assert_eq!(value(&set("remote_write")).unwrap(), "on");
+    assert_eq!(value(&set("remote_apply")).unwrap(), "remote_apply");
+    for refused in ["local", "off"] {
+        let why = value(&set(refused)).unwrap_err().report();
+        assert!(why.contains(&format!("synchronous_commit is {refused} in the URL's options")), "{why}");
+    }
+}
+
+#[test]
+fn a_node_waits_for_a_server_that_is_full_for_a_moment() {
+    let Some(server) = Postgres::shared() else { return };
+    let (schema, role) = (server.new_schema(), format!("{}_role", server.new_schema()));
+    let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
+    server.sql(&format!(
+        "create role {role} login connection limit 1; create schema {schema} authorization {role}"
+    ));
+    let target = Target::parse(&url).unwrap();
+    let holder = Connector::new(target.clone(), 1);
+    let runtime = runtime();
+    let held = runtime.block_on(holder.connect(Role::Reader)).unwrap();
+    let node = std::thread::spawn(move || start(&target, STEPS, 2));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!node.is_finished(), "the node waits");
+    // Its connection ends when its task runs.
+    runtime.block_on(async {
+        drop(held);
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    });
+    node.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_host_that_does_not_answer_or_is_read_only_is_passed_over() {
+    let (Some(frozen), Some(read_only)) = (Postgres::start(), Postgres::start()) else { return };
+    read_only.sql("alter system set default_transaction_read_only = on");
+    read_only.sql("select pg_reload_conf()");
+    let Some(server) = Postgres::shared() else { return };
+    let signal = |name: &str| {
+        let id = frozen.process_id().to_string();
+        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+    };
+    signal("-STOP");
+    let ports = [frozen.port(), read_only.port(), server.port()];
+    let hosts = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let schema = server.new_schema();
+    let target = Target::parse(&format!("postgres://petstore@{hosts}/petstore?schema={schema}")).unwrap();
+    let opened = start(&target, STEPS, 1);
+    signal("-CONT");
+    opened.unwrap();
+    assert_eq!(server.sql(&format!("select count(*) from {schema}.shop")), "1");
+}

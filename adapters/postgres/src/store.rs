@@ -1,0 +1,188 @@
+//! The store, and its parts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use petstore_ports::StoreError;
+use tokio::time::Instant;
+
+use crate::background::Background;
+use crate::connection::{Connector, Role, Target};
+use crate::error::{OpenError, failed};
+use crate::events::EventLog;
+use crate::health::Pulse;
+use crate::keys::{KeyCache, poll};
+use crate::queries::{Link, Pool};
+use crate::random::Random;
+use crate::reads::Loaders;
+use crate::schema::{self, NewShop};
+use crate::stats::Stats;
+use crate::writes::{AfterCommit, Writes};
+
+/// The number of connections for pages.
+const PAGE_CONNECTIONS: usize = 4;
+
+/// The options of a store.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The schema of the tables. It is created if it does not exist.
+    pub schema: String,
+    /// A random number. A new shop has it as its epoch, and this handle draws its own random numbers from it.
+    pub seed: u64,
+}
+
+/// A store on PostgreSQL. Several handles on one schema, in one process or in several, are one store.
+pub struct PostgresStore {
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) loaders: Loaders,
+    /// The connections for pages, and for other reads that may take longer.
+    pub(crate) pages: Pool,
+    /// The connection for housekeeping.
+    pub(crate) chores: Pool,
+    pub(crate) keys: Arc<KeyCache>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) stats: Stats,
+    /// The slot of this handle in the counts of idempotency records.
+    pub(crate) slot: i16,
+    pub(crate) events: Arc<EventLog>,
+    pub(crate) writes: Writes,
+    epoch: AtomicU64,
+    is_sandbox: bool,
+    // The last field: its tasks use the others.
+    pub(crate) background: Background,
+}
+
+impl PostgresStore {
+    /// Opens the store, and creates its schema if it does not exist. Blocks: it must not be called on a runtime's thread.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or does not suit.
+    pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), options, false)
+    }
+
+    /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
+    ///
+    /// # Errors
+    /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
+    pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
+        Self::open_as(target.into(), options, true)
+    }
+
+    fn open_as(target: Target, options: Options, as_sandbox: bool) -> Result<Self, OpenError> {
+        let background = Background::start().map_err(OpenError::Thread)?;
+        let Options { schema, seed } = options;
+        let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
+        let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
+        let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        if as_sandbox && !is_sandbox {
+            return Err(OpenError::NotASandbox { schema });
+        }
+        let handle = background.handle();
+        let events = EventLog::start(handle, &connector);
+        handle.block_on(events.bounds())?;
+        let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
+        let link = Link::new(Arc::clone(&connector), Role::Reader);
+        handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
+        let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
+        let random = Random::of_handle(seed);
+        let writes = Writes::start(handle, Arc::clone(&connector), random, slot(seed), after);
+        Ok(Self {
+            loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
+            pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
+            chores: Pool::new(&connector, Role::Writer, 1, handle.clone()),
+            keys,
+            pulse,
+            stats: Stats::default(),
+            slot: slot(seed),
+            events,
+            writes,
+            epoch: AtomicU64::new(epoch),
+            is_sandbox,
+            connector,
+            background,
+        })
+    }
+
+    /// The epoch of the shop, for entity tags and cursors.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of the epoch that began with a reset.
+    pub(crate) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Returns whether only sandboxes had used the schema when the store was opened.
+    pub fn is_sandbox(&self) -> bool {
+        self.is_sandbox
+    }
+
+    /// The reason why the database cannot be used now, if it cannot.
+    pub fn fault(&self) -> Option<StoreError> {
+        self.pulse.check(Instant::now()).err()
+    }
+
+    /// Fails if another node without a sandbox has removed the mark since the store was opened. Blocks.
+    ///
+    /// # Errors
+    /// The mark is missing, or the database cannot be reached.
+    pub fn check_sandbox(&self) -> Result<(), StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect(Role::Reader).await?;
+            schema::check_sandbox(&session).await
+        })
+    }
+
+    /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
+    ///
+    /// # Errors
+    /// The database cannot be reached.
+    pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect_at_start(Role::Writer).await?;
+            schema::disclaim(&session).await
+        })
+    }
+}
+
+/// The parts of a handle that hear of its commits.
+struct Hooks {
+    events: Arc<EventLog>,
+    keys: Arc<KeyCache>,
+}
+
+impl AfterCommit for Hooks {
+    fn events_committed(&self) {
+        self.events.committed();
+    }
+
+    fn keys_changed(&self) {
+        self.keys.forget();
+    }
+}
+
+/// Creates or migrates the schema. Returns the epoch of the shop, and whether a sandbox may reset it.
+async fn prepare(connector: &Connector, new: NewShop) -> Result<(u64, bool), OpenError> {
+    let session = schema::prepare(connector, schema::STEPS, new).await?;
+    let row = session.client().query_one("select epoch, is_sandbox from shop", &[]).await;
+    let row = row.map_err(|error| failed("read the epoch", error))?;
+    let epoch = u64::from_str_radix(row.get(0), 16);
+    let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
+    Ok((epoch, row.get(1)))
+}
+
+/// The number of slots in the counts of idempotency records.
+const SLOTS: u64 = 16;
+
+fn slot(seed: u64) -> i16 {
+    i16::try_from(seed % SLOTS).unwrap_or(0)
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore").finish_non_exhaustive()
+    }
+}

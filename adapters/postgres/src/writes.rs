@@ -1,0 +1,104 @@
+//! Writes: the transitions of a handle, run in batches that share a commit.
+//!
+//! All transitions of a handle wait in one queue, and one task takes up to 256 of them at a time (group commit). A batch is
+//! one transaction at READ COMMITTED: all rows that its transitions read are locked in one order, the transitions decide one
+//! after another, each on the result of those before it, and the net change of each row is written in one statement.
+//!
+//! From the bottom up:
+//! - [`any_record`], [`loaded`], [`overlay`], [`next_ids`]: records as the batch has read and decided them.
+//! - [`footprint`], [`samples`]: the records that a transition will read.
+//! - [`decide`], [`absence`]: the decisions, and the absent records that they rest on.
+//! - [`net_changes`], [`statement`]: the change of each row, and the statement that writes all.
+//! - [`prior_reads`], [`first_flight`], [`second_flight`], [`attempt`]: the conversation with the server.
+//! - [`failure`], [`settle`], [`reconnect`], [`lane`]: attempts until a batch is answered.
+
+mod absence;
+mod any_record;
+mod attempt;
+mod batch;
+mod begin;
+mod decide;
+mod failure;
+mod first_flight;
+mod footprint;
+mod lane;
+mod loaded;
+mod net_changes;
+mod next_ids;
+mod overlay;
+#[cfg(test)]
+mod plans;
+mod prior_reads;
+mod reconnect;
+mod samples;
+mod second_flight;
+mod settle;
+mod statement;
+mod table;
+mod tokens;
+mod wanted;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use petstore_ports::{StoreError, Transactor, Transition};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::oneshot;
+
+use self::batch::Pending;
+use self::lane::Lane;
+use crate::PostgresStore;
+use crate::connection::Connector;
+use crate::random::Random;
+
+pub(crate) use self::lane::AfterCommit;
+
+/// Most transitions that wait for a batch. Beyond it callers are told at once that the store is busy.
+const WAITING_MAX: usize = 4_096;
+
+/// The queue of a handle's transitions.
+pub(crate) struct Writes {
+    queue: mpsc::Sender<Pending>,
+}
+
+impl Writes {
+    /// Starts the lane on a runtime. `slot`: the slot of the handle in the counts of idempotency records.
+    pub(crate) fn start(
+        runtime: &Handle,
+        connector: Arc<Connector>,
+        random: Random,
+        slot: i16,
+        after: Arc<dyn AfterCommit>,
+    ) -> Self {
+        let (queue, waiting) = mpsc::channel(WAITING_MAX);
+        runtime.spawn(Lane::new(waiting, connector, random, slot, after).run());
+        Self { queue }
+    }
+
+    /// The number of transitions that wait for a batch.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.max_capacity().saturating_sub(self.queue.capacity())
+    }
+
+    /// Runs a transition. If the caller stops waiting, the transition is run nevertheless, unless its batch has not begun.
+    async fn run(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        let (sender, answer) = oneshot::channel();
+        self.queue.try_send(Pending::new(transition, sender)).map_err(|refused| match refused {
+            TrySendError::Full(_) => StoreError::busy("too many writes wait"),
+            TrySendError::Closed(_) => closed().with_kind(petstore_ports::StoreErrorKind::Unavailable),
+        })?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::indeterminate("the store is closed")
+}
+
+#[async_trait]
+impl Transactor for PostgresStore {
+    async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        self.writes.run(transition).await
+    }
+}

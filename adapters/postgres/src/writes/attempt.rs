@@ -1,0 +1,132 @@
+//! One attempt to run a batch: two flights of pipelined statements.
+//!
+//! The first flight begins the transaction, locks the rows of the batch and draws its ids. Then the transitions decide. The
+//! second flight reads absent records again, writes all changes in one statement, and commits.
+
+use std::collections::BTreeSet;
+
+use petstore_domain::RecordRef;
+use petstore_ports::StoreError;
+use tokio::time::Instant;
+
+use super::absence::{Absent, Identity};
+use super::batch::{Pending, conclude, references, wanted};
+use super::begin::Begin;
+use super::decide::{Decisions, Verdict};
+use super::failure::Failure;
+use super::first_flight;
+use super::net_changes::NetChanges;
+use super::prior_reads::read_beforehand;
+use super::reconnect::Open;
+use super::second_flight::{self, Answer};
+
+/// The parts of a commit that belong to its handle and not to its transitions.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Commit {
+    /// The token under which its outcome can be found out.
+    pub(super) token: [u8; 16],
+    /// The slot of the handle in the counts of idempotency records.
+    pub(super) slot: i16,
+    /// The start of the transaction.
+    pub(super) begin: Begin,
+}
+
+/// A batch that was committed, or that had nothing to commit.
+pub(super) struct Done {
+    /// True if events were committed.
+    pub(super) has_events: bool,
+    /// True if accounts or keys were changed.
+    pub(super) changes_keys: bool,
+    verdicts: Vec<Verdict>,
+    /// The absent records that have appeared.
+    appeared: Vec<Identity>,
+}
+
+impl Done {
+    /// Answers the callers. Returns the transitions that are to be decided in a later batch.
+    pub(super) fn conclude(self, batch: Vec<Pending>) -> Vec<Pending> {
+        conclude(batch, self.verdicts, |reference| Absent::has_appeared(&self.appeared, reference))
+    }
+}
+
+/// The end of an attempt.
+pub(super) enum End {
+    /// It was committed, or there was nothing to commit. The connection can be used again.
+    Done(Done, Box<Open>),
+    /// Nothing was done. The connection, if it is there, can be used again.
+    Failed(Failure, Option<Box<Open>>),
+    /// The commit was sent, and not answered.
+    Unknown(Done),
+}
+
+/// Runs a batch on a connection. Transitions that fail before anything is locked are answered and removed.
+pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commit: Commit) -> End {
+    match run(&mut open, batch, commit).await {
+        Ok((done, true)) => End::Done(done, open),
+        Ok((done, false)) => End::Unknown(done),
+        Err(failure) => {
+            let open = if !failure.concerns_database() && first_flight::roll_back(&open).await {
+                Some(open)
+            } else {
+                None
+            };
+            End::Failed(failure, open)
+        }
+    }
+}
+
+/// Returns the result, and whether the commit was answered.
+async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, bool), Failure> {
+    read_beforehand(open, batch).await?;
+    let begin = commit.begin.sql(&mut open.plans, Instant::now());
+    let (loaded, mut ids) = first_flight::lock(open, &references(batch), &wanted(batch), &begin).await?;
+    let mut decisions = Decisions::default();
+    let ask = |one: &Pending| decisions.ask(one.transition(), one.learnt(), &loaded, &mut ids);
+    let verdicts: Vec<_> = batch.iter().map(ask).collect();
+    let net = NetChanges::of(&loaded, &decisions.overlay).map_err(Failure::Refused)?;
+    let absent = Absent::of(unguarded(&verdicts, |_| true));
+    let of_writers = unguarded(&verdicts, |writes| writes);
+    let mut done = Done {
+        has_events: decisions.events.events() > 0,
+        changes_keys: decisions.changes_keys,
+        verdicts: Vec::new(),
+        appeared: Vec::new(),
+    };
+    let is_read_first = !of_writers.is_empty();
+    if is_read_first {
+        // A decision with changes that rests on absence: later decisions may rest on it, so it is checked before the write.
+        done.appeared = second_flight::read_again(open, &absent).await?;
+        if of_writers.iter().any(|reference| Absent::has_appeared(&done.appeared, reference)) {
+            return Err(Failure::Conflict(StoreError::busy("a record appeared meanwhile")));
+        }
+    }
+    let rest = (!is_read_first && !absent.is_empty()).then_some(&absent);
+    let answer = if net.is_empty() && !done.has_events {
+        second_flight::release(open, rest).await?
+    } else {
+        let statement = open.texts.statement(&net, &decisions, commit.token, commit.slot);
+        second_flight::commit(open, statement, rest).await?
+    };
+    done.verdicts = verdicts;
+    match answer {
+        Answer::Committed(appeared) => {
+            done.appeared.extend(appeared);
+            Ok((done, true))
+        }
+        // The absence was not confirmed, so it is asked again in a later batch.
+        Answer::Unknown => {
+            if let Some(rest) = rest {
+                done.appeared = rest.all();
+            }
+            Ok((done, false))
+        }
+    }
+}
+
+fn unguarded(verdicts: &[Verdict], of: impl Fn(bool) -> bool) -> BTreeSet<RecordRef> {
+    let records = verdicts.iter().filter_map(|verdict| match verdict {
+        Verdict::Decided { writes, unguarded } if of(*writes) => Some(unguarded),
+        _ => None,
+    });
+    records.flatten().cloned().collect()
+}

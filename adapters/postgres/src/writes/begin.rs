@@ -1,0 +1,70 @@
+//! The start of a transaction.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The age at which plans are made again.
+///
+/// A plan is made for the size that a table has at that moment, and is kept. For a table of one page it reads the whole
+/// table. Statistics do not matter here: the planner asks for the table's real size.
+const PLANS_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// The start of a transaction, with its time limit for each lock. It waits while an import or a reset keeps writers out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// Of a batch, with the time limit of the connection.
+    Batch,
+    /// Of a single transition. The lane waits for one after the other, so each waits for a shorter time.
+    One,
+}
+
+impl Begin {
+    /// The statements.
+    pub(super) fn sql(self, plans: &mut Plans, now: Instant) -> String {
+        let discard = if plans.are_due(now) { "discard plans; " } else { "" };
+        let limit = match self {
+            Self::Batch => "",
+            Self::One => " set local lock_timeout = '100ms';",
+        };
+        format!("{discard}begin;{limit} lock table shop_lock in row share mode")
+    }
+}
+
+/// The age of a connection's plans.
+#[derive(Debug)]
+pub(super) struct Plans {
+    made: Instant,
+}
+
+impl Plans {
+    /// The plans of a new connection.
+    pub(super) fn new(now: Instant) -> Self {
+        Self { made: now }
+    }
+
+    /// Returns whether they have to be made again, and takes note that they are.
+    fn are_due(&mut self, now: Instant) -> bool {
+        let are_due = now.saturating_duration_since(self.made) >= PLANS_AGE_MAX;
+        if are_due {
+            self.made = now;
+        }
+        are_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_discarded_once_a_second() {
+        let start = Instant::now();
+        let mut plans = Plans::new(start);
+        let mut discards = |millis| {
+            Begin::Batch.sql(&mut plans, start + Duration::from_millis(millis)).starts_with("discard plans;")
+        };
+        let found = [0, 999, 1_000, 1_001, 1_999, 2_000, 9_000].map(&mut discards);
+        assert_eq!(found, [false, false, true, false, false, true, true]);
+    }
+}

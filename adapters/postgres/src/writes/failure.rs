@@ -1,0 +1,163 @@
+//! The failures of a batch.
+
+use petstore_ports::{StoreError, StoreErrorKind};
+
+use crate::error::{Fate, fate};
+
+/// A failed attempt to run a batch. Except for [`Failure::Unsettled`], nothing was done.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The transaction was undone for the sake of another one, or for a row that appeared meanwhile.
+    Conflict(StoreError),
+    /// It waited too long for a lock.
+    Locked(StoreError),
+    /// A unique index found a row that the batch had not seen.
+    Duplicate(StoreError),
+    /// The server refuses a statement, and would refuse it again.
+    Refused(StoreError),
+    /// The connection was lost.
+    Lost(StoreError),
+    /// No connection could be opened.
+    Away(StoreError),
+    /// The database did not answer in time.
+    Late(StoreError),
+    /// It is unknown whether the batch was committed.
+    Unsettled(StoreError),
+}
+
+/// PostgreSQL's code for a lock that was not free in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+impl Failure {
+    /// The failure of a statement before the commit.
+    pub(super) fn of(what: &'static str, error: tokio_postgres::Error) -> Self {
+        let is_locked = error.code().is_some_and(|state| state.code() == LOCK_NOT_AVAILABLE);
+        let fate = fate(&error);
+        let error = |kind| StoreError::new(kind, what).with_source(error);
+        match fate {
+            Fate::Conflict if is_locked => Self::Locked(error(StoreErrorKind::Busy)),
+            Fate::Conflict => Self::Conflict(error(StoreErrorKind::Busy)),
+            Fate::Duplicate => Self::Duplicate(error(StoreErrorKind::Busy)),
+            Fate::Refused => Self::Refused(error(StoreErrorKind::Corrupt)),
+            Fate::Disconnected => Self::Lost(error(StoreErrorKind::Unavailable)),
+        }
+    }
+
+    /// Returns whether the database is away or does not answer, so that the connection is not used again.
+    pub(super) fn concerns_database(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Away(_) | Self::Late(_) | Self::Unsettled(_))
+    }
+
+    /// The answer to the callers if it is the last attempt.
+    pub(super) fn error(&self) -> StoreError {
+        match self {
+            Self::Conflict(error)
+            | Self::Locked(error)
+            | Self::Duplicate(error)
+            | Self::Refused(error)
+            | Self::Lost(error)
+            | Self::Away(error)
+            | Self::Late(error)
+            | Self::Unsettled(error) => error.clone(),
+        }
+    }
+}
+
+/// The next step after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The batch once more, at once.
+    Again,
+    /// Each transition on its own.
+    Singly,
+    /// The callers get the failure.
+    Answer,
+}
+
+/// The attempts of a batch of several transitions.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    conflicts: u32,
+    losses: u32,
+}
+
+/// Most attempts of one transition that conflicts with others.
+pub(super) const CONFLICTS_MAX: u32 = 5;
+
+/// Most attempts after a lost connection. Nothing was done, and another connection may be had.
+const LOSSES_MAX: u32 = 2;
+
+impl Attempts {
+    /// The next step of a batch of several transitions.
+    pub(super) fn next_of_batch(&mut self, failure: &Failure) -> Next {
+        match failure {
+            Failure::Conflict(_) => {
+                self.conflicts += 1;
+                if self.conflicts == 1 { Next::Again } else { Next::Singly }
+            }
+            Failure::Locked(_) | Failure::Duplicate(_) | Failure::Refused(_) => Next::Singly,
+            Failure::Lost(_) => self.lost(),
+            Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+        }
+    }
+
+    /// The next step of a single transition.
+    pub(super) fn next_of_one(&mut self, failure: &Failure) -> Next {
+        match failure {
+            Failure::Conflict(_) | Failure::Locked(_) | Failure::Duplicate(_) => {
+                self.conflicts += 1;
+                if self.conflicts < CONFLICTS_MAX { Next::Again } else { Next::Answer }
+            }
+            Failure::Lost(_) => self.lost(),
+            Failure::Refused(_) | Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+        }
+    }
+
+    /// The number of conflicts so far.
+    pub(super) fn conflicts(&self) -> u32 {
+        self.conflicts
+    }
+
+    fn lost(&mut self) -> Next {
+        self.losses += 1;
+        if self.losses < LOSSES_MAX { Next::Again } else { Next::Answer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error() -> StoreError {
+        StoreError::busy("planted")
+    }
+
+    #[test]
+    fn a_batch_that_conflicts_runs_once_more_and_then_singly() {
+        let mut attempts = Attempts::default();
+        assert_eq!(attempts.next_of_batch(&Failure::Conflict(error())), Next::Again);
+        assert_eq!(attempts.next_of_batch(&Failure::Conflict(error())), Next::Singly);
+        for failure in [Failure::Duplicate(error()), Failure::Refused(error()), Failure::Locked(error())] {
+            assert_eq!(Attempts::default().next_of_batch(&failure), Next::Singly, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_transition_has_a_bounded_number_of_attempts() {
+        let mut attempts = Attempts::default();
+        let steps: Vec<_> = (0..5).map(|_| attempts.next_of_one(&Failure::Duplicate(error()))).collect();
+        assert_eq!(steps, [Next::Again, Next::Again, Next::Again, Next::Again, Next::Answer]);
+        assert_eq!(Attempts::default().next_of_one(&Failure::Refused(error())), Next::Answer);
+    }
+
+    #[test]
+    fn a_lost_connection_is_replaced_once() {
+        let mut attempts = Attempts::default();
+        let steps: Vec<_> = (0..2).map(|_| attempts.next_of_batch(&Failure::Lost(error()))).collect();
+        assert_eq!(steps, [Next::Again, Next::Answer]);
+        for failure in [Failure::Unsettled(error()), Failure::Away(error()), Failure::Late(error())] {
+            assert_eq!(Attempts::default().next_of_batch(&failure), Next::Answer, "{failure:?}");
+            assert_eq!(Attempts::default().next_of_one(&failure), Next::Answer, "{failure:?}");
+        }
+    }
+}

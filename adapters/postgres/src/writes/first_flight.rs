@@ -1,0 +1,108 @@
+//! Reading records, with or without locks, and drawing ids: one flight of pipelined statements.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use petstore_domain::RecordRef;
+use petstore_ports::StoreError;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error, Row};
+
+use super::failure::Failure;
+use super::loaded::Loaded;
+use super::next_ids::NextIds;
+use super::reconnect::Open;
+use super::wanted::{Locking, Wanted};
+
+/// The time limit of one flight. Beyond it the connection is discarded.
+pub(super) const FLIGHT_TIME: Duration = Duration::from_secs(2);
+
+type Statements<'s> = Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 's>>>;
+
+/// Begins a transaction with these statements, locks these records, and draws ids.
+pub(super) async fn lock(
+    open: &Open,
+    references: &BTreeSet<&RecordRef>,
+    wanted: &Wanted,
+    begin: &str,
+) -> Result<(Loaded, NextIds), Failure> {
+    fly(open, references, wanted, Some(begin)).await
+}
+
+/// Reads these records without locks, and draws ids.
+pub(super) async fn read(
+    open: &Open,
+    references: &BTreeSet<&RecordRef>,
+    wanted: &Wanted,
+) -> Result<(Loaded, NextIds), Failure> {
+    fly(open, references, wanted, None).await
+}
+
+/// Ends a transaction without its changes. Returns whether the connection can be used again.
+pub(super) async fn roll_back(open: &Open) -> bool {
+    matches!(timeout(FLIGHT_TIME, open.session.batch("rollback")).await, Ok(Ok(())))
+}
+
+async fn fly(
+    open: &Open,
+    references: &BTreeSet<&RecordRef>,
+    wanted: &Wanted,
+    begin: Option<&str>,
+) -> Result<(Loaded, NextIds), Failure> {
+    let locking = if begin.is_some() { Locking::Rows } else { Locking::None };
+    let late = |_| Failure::Late(StoreError::unavailable("the records were not read in time"));
+    let flight = timeout(FLIGHT_TIME, send(open, wanted, locking, begin)).await.map_err(late)?;
+    let (tables, results) = flight.map_err(|error| Failure::of("read the records of a batch", error))?;
+    let mut loaded = Loaded::absent(references.iter().copied());
+    let mut ids = NextIds::default();
+    let mut results = results.into_iter();
+    for (table, rows) in tables.into_iter().zip(results.by_ref()) {
+        loaded.add(table, &rows).map_err(Failure::Refused)?;
+    }
+    for ((kind, _), rows) in wanted.draws().zip(results) {
+        let drawn = rows.iter().map(|row| row.try_get::<_, i64>(0).map(|id| u64::try_from(id).unwrap_or(0)));
+        let drawn: Result<Vec<u64>, Error> = drawn.collect();
+        ids.add(kind, drawn.map_err(|error| Failure::of("draw ids", error))?);
+    }
+    Ok((loaded, ids))
+}
+
+/// Sends all statements before the first answer. Returns the rows of each but the first, which begins the transaction.
+async fn send(
+    open: &Open,
+    wanted: &Wanted,
+    locking: Locking,
+    begin: Option<&str>,
+) -> Result<(Vec<super::table::Table>, Vec<Vec<Row>>), Error> {
+    let client = open.session.client();
+    let reads = wanted.reads(locking);
+    let mut prepared = Vec::with_capacity(reads.len());
+    for (_, sql, _) in &reads {
+        prepared.push(open.session.prepared(sql).await?);
+    }
+    let mut drawn = Vec::new();
+    for (kind, count) in wanted.draws() {
+        drawn.push((open.session.prepared(kind.sql()).await?, count));
+    }
+    let mut statements: Statements<'_> = Vec::with_capacity(1 + prepared.len() + drawn.len());
+    statements.push(Box::pin(begun(client, begin)));
+    for (statement, (_, _, parameters)) in prepared.iter().zip(&reads) {
+        statements.push(Box::pin(client.query(statement, parameters)));
+    }
+    for (statement, count) in &drawn {
+        statements.push(Box::pin(async move { client.query(statement, &[*count]).await }));
+    }
+    // Polled, and so sent, in their order. The first failure is the cause of those after it.
+    let results = join_all(statements).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok((reads.into_iter().map(|(table, _, _)| table).collect(), results.into_iter().skip(1).collect()))
+}
+
+async fn begun(client: &Client, begin: Option<&str>) -> Result<Vec<Row>, Error> {
+    if let Some(begin) = begin {
+        client.batch_execute(begin).await?;
+    }
+    Ok(Vec::new())
+}

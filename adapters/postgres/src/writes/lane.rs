@@ -1,0 +1,195 @@
+//! The lane of a handle: it takes the waiting transitions and runs them in batches, one after another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_ports::{StoreError, StoreErrorKind};
+use tokio::sync::mpsc::Receiver;
+use tokio::time::{Instant, sleep};
+
+use super::attempt::{Commit, Done, End, attempt};
+use super::batch::Pending;
+use super::begin::Begin;
+use super::failure::{Attempts, Failure, Next};
+use super::reconnect::Reconnecting;
+use super::settle::{Outcome, settle};
+use super::tokens::Tokens;
+use crate::connection::Connector;
+use crate::random::Random;
+
+/// Most transitions of a batch. A larger one would delay its first caller, and hardly share the cost of a commit further.
+const BATCH_MAX: usize = 256;
+
+/// The time after which the transitions of a batch that still conflict with others are not tried again.
+const BATCH_TIME: Duration = Duration::from_secs(2);
+
+/// The longest pause before the second attempt of a single transition. It doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Called after a commit and before its callers are answered.
+pub(crate) trait AfterCommit: Send + Sync {
+    /// Events were committed.
+    fn events_committed(&self);
+
+    /// Accounts or keys were changed.
+    fn keys_changed(&self);
+}
+
+/// Runs transitions in batches.
+pub(super) struct Lane {
+    queue: Receiver<Pending>,
+    connection: Reconnecting,
+    random: Random,
+    tokens: Tokens,
+    slot: i16,
+    after: Arc<dyn AfterCommit>,
+    /// Transitions that are to be decided again.
+    later: Vec<Pending>,
+}
+
+impl Lane {
+    pub(super) fn new(
+        queue: Receiver<Pending>,
+        connector: Arc<Connector>,
+        mut random: Random,
+        slot: i16,
+        after: Arc<dyn AfterCommit>,
+    ) -> Self {
+        let tokens = Tokens::new(random.next());
+        let connection = Reconnecting::new(connector);
+        Self { queue, connection, random, tokens, slot, after, later: Vec::new() }
+    }
+
+    /// Runs batches until the handle is closed.
+    pub(super) async fn run(mut self) {
+        loop {
+            let mut batch = std::mem::take(&mut self.later);
+            if batch.is_empty() {
+                if self.queue.recv_many(&mut batch, BATCH_MAX).await == 0 {
+                    return;
+                }
+            } else {
+                while batch.len() < BATCH_MAX
+                    && let Ok(one) = self.queue.try_recv()
+                {
+                    batch.push(one);
+                }
+            }
+            batch.retain(|one| !one.is_abandoned());
+            self.run_batch(batch).await;
+        }
+    }
+
+    async fn run_batch(&mut self, mut batch: Vec<Pending>) {
+        let end = Instant::now() + BATCH_TIME;
+        let mut attempts = Attempts::default();
+        while !batch.is_empty() {
+            let Err(failure) = self.attempt(&mut batch, Begin::Batch).await else { return };
+            match attempts.next_of_batch(&failure) {
+                Next::Again => {}
+                Next::Singly => return self.run_singly(batch, end, &failure).await,
+                Next::Answer => {
+                    answer_all(batch, &failure.error());
+                    return self.answer_waiting(&failure);
+                }
+            }
+        }
+    }
+
+    /// Runs each transition of a batch on its own. `before`: the failure of the batch.
+    async fn run_singly(&mut self, batch: Vec<Pending>, end: Instant, before: &Failure) {
+        let mut rest = batch.into_iter();
+        while let Some(one) = rest.next() {
+            if Instant::now() >= end {
+                let busy =
+                    StoreError::busy("other transactions hold its records").with_source(before.error());
+                one.answer(Err(busy));
+            } else if let Err(failure) = self.run_one(one, end).await
+                && failure.concerns_database()
+            {
+                answer_all(rest, &failure.error());
+                return self.answer_waiting(&failure);
+            }
+        }
+    }
+
+    /// Runs a transition on its own, and answers it. Returns the failure it was answered with.
+    async fn run_one(&mut self, one: Pending, end: Instant) -> Result<(), Failure> {
+        let mut attempts = Attempts::default();
+        let mut batch = vec![one];
+        while !batch.is_empty() {
+            let Err(failure) = self.attempt(&mut batch, Begin::One).await else { break };
+            if attempts.next_of_one(&failure) == Next::Answer || Instant::now() >= end {
+                answer_all(batch, &failure.error());
+                return Err(failure);
+            }
+            self.pause(attempts.conflicts()).await;
+        }
+        Ok(())
+    }
+
+    /// Answers the transitions that wait, if the database is away: each would wait for a failure of its own.
+    fn answer_waiting(&mut self, failure: &Failure) {
+        if !failure.concerns_database() {
+            return;
+        }
+        let error = failure.error().with_kind(StoreErrorKind::Unavailable);
+        answer_all(std::mem::take(&mut self.later), &error);
+        // No more than waited at the start, so that it ends while others come.
+        for _ in 0..self.queue.len() {
+            let Ok(one) = self.queue.try_recv() else { return };
+            one.answer(Err(error.clone()));
+        }
+    }
+
+    async fn pause(&mut self, conflicts: u32) {
+        let bound = PAUSE.saturating_mul(2_u32.saturating_pow(conflicts));
+        let bound = u64::try_from(bound.as_micros()).unwrap_or(u64::MAX);
+        sleep(Duration::from_micros(self.random.below(bound))).await;
+    }
+
+    /// Runs a batch once. After a success it is empty, and its callers are answered.
+    async fn attempt(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<(), Failure> {
+        let open = self.connection.take().await.map_err(Failure::Away)?;
+        let token = self.tokens.next();
+        let done = match attempt(open, batch, Commit { token, slot: self.slot, begin }).await {
+            End::Done(done, open) => {
+                self.connection.keep(open);
+                done
+            }
+            End::Failed(failure, open) => {
+                if let Some(open) = open {
+                    self.connection.keep(open);
+                }
+                return Err(failure);
+            }
+            End::Unknown(done) => match settle(&mut self.connection, token).await {
+                Ok(Outcome::Committed) => done,
+                Ok(Outcome::NotCommitted) => {
+                    return Err(Failure::Conflict(StoreError::unavailable(
+                        "the connection was lost during a commit",
+                    )));
+                }
+                Err(error) => return Err(Failure::Unsettled(error)),
+            },
+        };
+        self.conclude(done, std::mem::take(batch));
+        Ok(())
+    }
+
+    fn conclude(&mut self, done: Done, batch: Vec<Pending>) {
+        if done.changes_keys {
+            self.after.keys_changed();
+        }
+        if done.has_events {
+            self.after.events_committed();
+        }
+        self.later.extend(done.conclude(batch));
+    }
+}
+
+fn answer_all(batch: impl IntoIterator<Item = Pending>, error: &StoreError) {
+    for one in batch {
+        one.answer(Err(error.clone()));
+    }
+}

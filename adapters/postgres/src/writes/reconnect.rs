@@ -1,0 +1,48 @@
+//! The connection of the lane.
+
+use std::sync::Arc;
+
+use petstore_ports::StoreError;
+use tokio::time::Instant;
+
+use super::begin::Plans;
+use super::statement::Texts;
+use crate::connection::{Connector, Role, Session};
+use crate::error::failed;
+
+/// The time limit for each lock of a batch. All callers of the node wait meanwhile.
+const SETTINGS: &str = "set lock_timeout = '500ms'";
+
+/// An open connection with the texts that it has prepared.
+pub(super) struct Open {
+    pub(super) session: Session,
+    pub(super) texts: Texts,
+    pub(super) plans: Plans,
+}
+
+/// The connection of the lane. It is discarded after a failure and opened again at the next use.
+pub(super) struct Reconnecting {
+    connector: Arc<Connector>,
+    open: Option<Box<Open>>,
+}
+
+impl Reconnecting {
+    pub(super) fn new(connector: Arc<Connector>) -> Self {
+        Self { connector, open: None }
+    }
+
+    /// Takes the connection, or opens one.
+    pub(super) async fn take(&mut self) -> Result<Box<Open>, StoreError> {
+        if let Some(open) = self.open.take().filter(|open| !open.session.is_closed()) {
+            return Ok(open);
+        }
+        let session = self.connector.connect(Role::Writer).await?;
+        session.batch(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
+        Ok(Box::new(Open { session, texts: Texts::default(), plans: Plans::new(Instant::now()) }))
+    }
+
+    /// Gives the connection back for the next use.
+    pub(super) fn keep(&mut self, open: Box<Open>) {
+        self.open = Some(open);
+    }
+}

@@ -1,0 +1,112 @@
+//! Writing and committing a batch: one flight of pipelined statements.
+
+use futures_util::future::{join, join3};
+use petstore_ports::StoreError;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error, Row};
+
+use super::absence::{self, Absent, Identity};
+use super::failure::Failure;
+use super::first_flight::FLIGHT_TIME;
+use super::reconnect::Open;
+use super::statement::Statement;
+
+/// The answer to a commit.
+pub(super) enum Answer {
+    /// It was committed, and these absent records have appeared before.
+    Committed(Vec<Identity>),
+    /// The connection was lost, or the answer did not come in time: the commit may have taken place.
+    Unknown,
+}
+
+/// Reads absent records again. Returns those that have appeared.
+pub(super) async fn read_again(open: &Open, absent: &Absent) -> Result<Vec<Identity>, Failure> {
+    let rows = async {
+        let statement = open.session.prepared(absence::SQL).await?;
+        query(open.session.client(), Some((&statement, absent))).await
+    };
+    let rows = timeout(FLIGHT_TIME, rows).await.map_err(|_| late())?;
+    absence::identities(&rows.map_err(|error| Failure::of("read absent records again", error))?)
+}
+
+/// Ends a transaction that writes nothing.
+pub(super) async fn release(open: &Open, absent: Option<&Absent>) -> Result<Answer, Failure> {
+    let flight = async {
+        let client = open.session.client();
+        let statement = prepared_again(open, absent).await?;
+        let (rows, ended) =
+            join(query(client, statement.as_ref().zip(absent)), client.batch_execute("rollback")).await;
+        ended.and(rows)
+    };
+    let rows = timeout(FLIGHT_TIME, flight).await.map_err(|_| late())?;
+    let rows = rows.map_err(|error| Failure::of("end a transaction without changes", error))?;
+    Ok(Answer::Committed(absence::identities(&rows)?))
+}
+
+/// Writes the changes of a batch and commits. The statements are sent together.
+///
+/// The answer to `commit` proves nothing on its own: a failed transaction answers it without an error, by a rollback. So a
+/// failure of any statement before it decides.
+pub(super) async fn commit(
+    open: &Open,
+    statement: Statement<'_>,
+    absent: Option<&Absent>,
+) -> Result<Answer, Failure> {
+    let client = open.session.client();
+    let preparing = async {
+        let again = prepared_again(open, absent).await?;
+        Ok::<_, Error>((again, open.session.prepared(&statement.sql).await?))
+    };
+    let prepared = timeout(FLIGHT_TIME, preparing).await.map_err(|_| late())?;
+    let (again, write) = prepared.map_err(|error| Failure::of("prepare the write of a batch", error))?;
+    let parameters = statement.parameters();
+    let flight = join3(
+        query(client, again.as_ref().zip(absent)),
+        client.execute(&write, &parameters),
+        client.batch_execute("commit"),
+    );
+    let Ok((rows, written, committed)) = timeout(FLIGHT_TIME, flight).await else {
+        return Ok(Answer::Unknown);
+    };
+    let rows = match (rows, written) {
+        (Ok(rows), Ok(_)) => rows,
+        // The server has failed the transaction.
+        (Err(error), _) | (_, Err(error)) if error.code().is_some() => {
+            return Err(Failure::of("write a batch", error));
+        }
+        (Err(_), _) | (_, Err(_)) => return Ok(Answer::Unknown),
+    };
+    match committed.map_err(|error| Failure::of("commit a batch", error)) {
+        // Committed is committed: if the ids cannot be read, those decisions are made again that rest on them.
+        Ok(()) => {
+            let all = |_| absent.map(Absent::all).unwrap_or_default();
+            Ok(Answer::Committed(absence::identities(&rows).unwrap_or_else(all)))
+        }
+        Err(Failure::Lost(_)) => Ok(Answer::Unknown),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn prepared_again(
+    open: &Open,
+    absent: Option<&Absent>,
+) -> Result<Option<tokio_postgres::Statement>, Error> {
+    match absent {
+        Some(_) => open.session.prepared(absence::SQL).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn query(
+    client: &Client,
+    again: Option<(&tokio_postgres::Statement, &Absent)>,
+) -> Result<Vec<Row>, Error> {
+    match again {
+        Some((statement, absent)) => client.query(statement, &absent.parameters()).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+fn late() -> Failure {
+    Failure::Late(StoreError::unavailable("the database did not answer in time"))
+}

@@ -1,0 +1,53 @@
+//! Finding out whether a commit took place whose answer was lost.
+
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::reconnect::Reconnecting;
+
+/// The time in which the outcome of a commit must be found out. Beyond it the callers are told that it is unknown.
+pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
+
+/// The pause between two attempts to find out.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Returns true if the commit was not, and now cannot be, made. It can be repeated, should its own answer be lost.
+const SQL: &str = "insert into commits (token, is_undone) values ($1, true)
+     on conflict (token) do update set token = excluded.token returning is_undone";
+
+/// The outcome of a commit whose answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Committed,
+    /// It has not been committed, and never will be: its token is taken.
+    NotCommitted,
+}
+
+/// Inserts the token of the commit on another connection. While the old transaction runs, the insertion waits for it. If it
+/// was committed, its row is found. If the token can be inserted, the old transaction was undone; should its statements still
+/// arrive, they fail on the token.
+pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
+    let end = Instant::now() + SETTLE_TIME;
+    let mut last = StoreError::indeterminate("the commit was not answered in time");
+    while Instant::now() < end {
+        match timeout_at(end, insert(connection, token)).await {
+            Ok(Ok(outcome)) => return Ok(outcome),
+            Ok(Err(error)) => last = error,
+            Err(_) => break,
+        }
+        sleep(PAUSE).await;
+    }
+    Err(StoreError::indeterminate("it is unknown whether the changes were committed").with_source(last))
+}
+
+async fn insert(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
+    let open = connection.take().await?;
+    let failed = |error| StoreError::indeterminate("look for the commit").with_source(error);
+    let statement = open.session.prepared(SQL).await.map_err(failed)?;
+    let row = open.session.client().query_one(&statement, &[&token.as_slice()]).await.map_err(failed)?;
+    let is_undone = row.try_get(0).map_err(failed)?;
+    connection.keep(open);
+    Ok(if is_undone { Outcome::NotCommitted } else { Outcome::Committed })
+}

@@ -1,0 +1,331 @@
+//! The parts of the statement, in the order in which they take locks.
+
+use std::collections::BTreeMap;
+
+use petstore_domain::{
+    Account, CategoryRecord, Description, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan,
+    Timestamp,
+};
+use tokio_postgres::types::ToSql;
+
+use super::{Column, Part};
+use crate::records::{stored, stored_option};
+use crate::writes::decide::Decisions;
+use crate::writes::net_changes::{NetChanges, Rows};
+use crate::writes::wanted::signed;
+
+/// All parts, also those without rows.
+pub(super) fn of<'r>(
+    net: &NetChanges<'r>,
+    decisions: &'r Decisions,
+    token: [u8; 16],
+    slot: i16,
+) -> Vec<Part<'r>> {
+    let mut parts = Vec::with_capacity(20);
+    pets(&net.pets, net.moves_pets, &mut parts);
+    categories(&net.categories, &mut parts);
+    orders(&net.orders, &mut parts);
+    accounts(&net.accounts, &mut parts);
+    keys(&net.keys, &mut parts);
+    idempotency(&net.idempotency, slot, &mut parts);
+    last(decisions, token, &mut parts);
+    parts
+}
+
+fn push<'r>(
+    parts: &mut Vec<Part<'r>>,
+    number: u32,
+    has_rows: bool,
+    sql: &'static str,
+    columns: Vec<Column<'r>>,
+) {
+    parts.push(Part { number, sql, columns, has_rows });
+}
+
+/// The values of one column of these rows.
+fn column<'r, R, T: ToSql + Sync + Send + 'r>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Column<'r> {
+    Box::new(rows.iter().map(|row| value(row)).collect::<Vec<T>>())
+}
+
+fn pets<'r>(rows: &Rows<'r, PetRecord>, moves: bool, parts: &mut Vec<Part<'r>>) {
+    let state = |rows: &[&'r PetRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.pet.id.get())),
+            column(rows, |one| one.pet.status.as_str()),
+            column(rows, |one| signed(one.version.get())),
+            column(rows, |one| signed(one.stock)),
+            column(rows, |one| signed(one.item_version.get())),
+            column(rows, |one| i64::from(one.open_orders)),
+        ]
+    };
+    let texts = |rows: &[&'r PetRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| one.pet.name.as_str()),
+            column(rows, |one| one.pet.name.folded().as_str().to_owned()),
+            column(rows, |one| signed(one.pet.category_id.get())),
+        ]
+    };
+    let both = |rows: &[&'r PetRecord]| state(rows).into_iter().chain(texts(rows)).collect::<Vec<_>>();
+    push(
+        parts,
+        0,
+        !rows.inserted.is_empty(),
+        "insert into pets (id, status, version, stock, item_version, open_orders, name, folded_name, category_id)
+         select * from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])",
+        both(&rows.inserted),
+    );
+    // Most updates leave the name and the category: an order changes the stock only.
+    let (in_place, elsewhere): (&[_], &[_]) = if moves { (&[], &rows.updated) } else { (&rows.updated, &[]) };
+    push(
+        parts,
+        1,
+        !in_place.is_empty(),
+        "update pets set status = i.status, version = i.version, stock = i.stock, item_version = i.item_version,
+             open_orders = i.open_orders
+         from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[])
+             as i (id, status, version, stock, item_version, open_orders)
+         where pets.id = i.id",
+        state(in_place),
+    );
+    push(
+        parts,
+        2,
+        !elsewhere.is_empty(),
+        "update pets set status = i.status, version = i.version, stock = i.stock, item_version = i.item_version,
+             open_orders = i.open_orders, name = i.name, folded_name = i.folded_name, category_id = i.category_id
+         from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])
+             as i (id, status, version, stock, item_version, open_orders, name, folded_name, category_id)
+         where pets.id = i.id",
+        both(elsewhere),
+    );
+    let sql = "delete from pets where id = any(?::int8[])";
+    push(parts, 3, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
+}
+
+fn categories<'r>(rows: &Rows<'r, CategoryRecord>, parts: &mut Vec<Part<'r>>) {
+    let columns = |rows: &[&'r CategoryRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.category.id.get())),
+            column(rows, |one| one.category.name.as_str()),
+            column(rows, |one| one.category.name.folded().as_str().to_owned()),
+            column(rows, |one| one.category.description.as_ref().map(Description::as_str)),
+            column(rows, |one| signed(one.version.get())),
+            column(rows, |one| signed(one.pets)),
+        ]
+    };
+    push(
+        parts,
+        4,
+        !rows.inserted.is_empty(),
+        "insert into categories (id, name, folded_name, description, version, pets)
+         select * from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[])",
+        columns(&rows.inserted),
+    );
+    push(
+        parts,
+        5,
+        !rows.updated.is_empty(),
+        "update categories set name = i.name, folded_name = i.folded_name, description = i.description,
+             version = i.version, pets = i.pets
+         from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[])
+             as i (id, name, folded_name, description, version, pets)
+         where categories.id = i.id",
+        columns(&rows.updated),
+    );
+    let sql = "delete from categories where id = any(?::int8[])";
+    push(parts, 6, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
+}
+
+fn orders<'r>(rows: &Rows<'r, OrderRecord>, parts: &mut Vec<Part<'r>>) {
+    let columns = |rows: &[&'r OrderRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.order.id.get())),
+            column(rows, |one| stored_option(one.order.ship_date)),
+            column(rows, |one| one.order.complete),
+            column(rows, |one| signed(one.version.get())),
+            column(rows, |one| signed(one.order.pet_id.get())),
+            column(rows, |one| i32::try_from(one.order.quantity.get()).unwrap_or(i32::MAX)),
+        ]
+    };
+    push(
+        parts,
+        7,
+        !rows.inserted.is_empty(),
+        "insert into orders (id, ship_date, complete, version, pet_id, quantity)
+         select * from unnest(?::int8[], ?::timestamptz[], ?::bool[], ?::int8[], ?::int8[], ?::int4[])",
+        columns(&rows.inserted),
+    );
+    push(
+        parts,
+        8,
+        !rows.updated.is_empty(),
+        "update orders set ship_date = i.ship_date, complete = i.complete, version = i.version, pet_id = i.pet_id,
+             quantity = i.quantity
+         from unnest(?::int8[], ?::timestamptz[], ?::bool[], ?::int8[], ?::int8[], ?::int4[])
+             as i (id, ship_date, complete, version, pet_id, quantity)
+         where orders.id = i.id",
+        columns(&rows.updated),
+    );
+    let sql = "delete from orders where id = any(?::int8[])";
+    push(parts, 9, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
+}
+
+fn accounts<'r>(rows: &Rows<'r, Account>, parts: &mut Vec<Part<'r>>) {
+    let limits = |one: &Account| match one.plan {
+        Plan::Enterprise(limits) => Some(limits),
+        Plan::Free | Plan::Pro | Plan::Business => None,
+    };
+    let columns = |rows: &[&'r Account]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.id.get())),
+            column(rows, |one| one.name.as_str()),
+            column(rows, |one| one.name.folded().as_str().to_owned()),
+            column(rows, |one| one.plan.as_str()),
+            column(rows, |one| limits(one).map(|Limits { minute, .. }| i64::from(minute.get()))),
+            column(rows, |one| limits(one).map(|Limits { day, .. }| i64::from(day.get()))),
+            column(rows, |one| stored(one.created_at)),
+        ]
+    };
+    push(
+        parts,
+        10,
+        !rows.inserted.is_empty(),
+        "insert into accounts (id, name, folded_name, plan, minute_limit, day_limit, created_at)
+         select * from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[], ?::timestamptz[])",
+        columns(&rows.inserted),
+    );
+    push(
+        parts,
+        11,
+        !rows.updated.is_empty(),
+        "update accounts set name = i.name, folded_name = i.folded_name, plan = i.plan, minute_limit = i.minute_limit,
+             day_limit = i.day_limit, created_at = i.created_at
+         from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[], ?::timestamptz[])
+             as i (id, name, folded_name, plan, minute_limit, day_limit, created_at)
+         where accounts.id = i.id",
+        columns(&rows.updated),
+    );
+}
+
+fn keys<'r>(rows: &Rows<'r, KeyRecord>, parts: &mut Vec<Part<'r>>) {
+    let time = |rows: &[&'r KeyRecord], of: fn(&KeyRecord) -> Option<Timestamp>| -> Column<'r> {
+        column(rows, |one| stored_option(of(one)))
+    };
+    let columns = |rows: &[&'r KeyRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.id.get())),
+            column(rows, |one| signed(one.account.get())),
+            column(rows, |one| one.digest.0.as_slice()),
+            column(rows, |one| one.prefix.as_str()),
+            column(rows, |one| one.label.as_str()),
+            column(rows, |one| one.scopes.as_str()),
+            column(rows, |one| stored(one.created_at)),
+            time(rows, |one| one.expires_at),
+            time(rows, |one| one.replaced_until),
+            time(rows, |one| one.revoked_at),
+            time(rows, |one| one.ban.map(|ban| ban.since)),
+            time(rows, |one| one.ban.map(|ban| ban.until)),
+            column(rows, |one| one.ban.map(|ban| i64::try_from(ban.length.as_millis()).unwrap_or(i64::MAX))),
+            time(rows, |one| one.ban_lifted_at),
+        ]
+    };
+    push(
+        parts,
+        12,
+        !rows.inserted.is_empty(),
+        "insert into keys (id, account_id, digest, prefix, label, scopes, created_at, expires_at, replaced_until, revoked_at,
+             ban_since, ban_until, ban_length_ms, ban_lifted_at)
+         select * from unnest(?::int8[], ?::int8[], ?::bytea[], ?::text[], ?::text[], ?::text[], ?::timestamptz[],
+             ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::int8[],
+             ?::timestamptz[])",
+        columns(&rows.inserted),
+    );
+    push(
+        parts,
+        13,
+        !rows.updated.is_empty(),
+        "update keys set account_id = i.account_id, digest = i.digest, prefix = i.prefix, label = i.label,
+             scopes = i.scopes, created_at = i.created_at, expires_at = i.expires_at, replaced_until = i.replaced_until,
+             revoked_at = i.revoked_at, ban_since = i.ban_since, ban_until = i.ban_until,
+             ban_length_ms = i.ban_length_ms, ban_lifted_at = i.ban_lifted_at
+         from unnest(?::int8[], ?::int8[], ?::bytea[], ?::text[], ?::text[], ?::text[], ?::timestamptz[],
+             ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::timestamptz[], ?::int8[],
+             ?::timestamptz[])
+             as i (id, account_id, digest, prefix, label, scopes, created_at, expires_at, replaced_until, revoked_at,
+             ban_since, ban_until, ban_length_ms, ban_lifted_at)
+         where keys.id = i.id",
+        columns(&rows.updated),
+    );
+}
+
+fn idempotency<'r>(rows: &Rows<'r, IdempotencyRecord>, slot: i16, parts: &mut Vec<Part<'r>>) {
+    let columns = |rows: &[&'r IdempotencyRecord]| -> Vec<Column<'r>> {
+        vec![
+            column(rows, |one| signed(one.id.account.get())),
+            column(rows, |one| petstore_outcome_json::scope_text(one.id.scope)),
+            column(rows, |one| one.id.key.as_str()),
+            column(rows, |one| one.fingerprint.0.as_slice()),
+            column(rows, |one| petstore_outcome_json::write(&one.outcome)),
+            column(rows, |one| stored(one.expires_at)),
+        ]
+    };
+    push(
+        parts,
+        14,
+        !rows.inserted.is_empty(),
+        "insert into idempotency_records (account_id, scope, idempotency_key, fingerprint, outcome, expires_at)
+         select a, s, k, f, o::jsonb, e
+         from unnest(?::int8[], ?::text[], ?::text[], ?::bytea[], ?::text[], ?::timestamptz[]) as i (a, s, k, f, o, e)",
+        columns(&rows.inserted),
+    );
+    push(
+        parts,
+        15,
+        !rows.updated.is_empty(),
+        "update idempotency_records set fingerprint = i.f, outcome = i.o::jsonb, expires_at = i.e
+         from unnest(?::int8[], ?::text[], ?::text[], ?::bytea[], ?::text[], ?::timestamptz[]) as i (a, s, k, f, o, e)
+         where account_id = i.a and scope = i.s and idempotency_key = i.k",
+        columns(&rows.updated),
+    );
+    let mut counts = BTreeMap::<i64, i64>::new();
+    for record in &rows.inserted {
+        *counts.entry(signed(record.id.account.get())).or_default() += 1;
+    }
+    // Sorted, so that two handles with one slot wait for each other in one direction only.
+    let accounts: Vec<_> = counts.keys().copied().collect();
+    let numbers: Vec<_> = counts.values().copied().collect();
+    push(
+        parts,
+        16,
+        !accounts.is_empty(),
+        "insert into idempotency_counts (account_id, slot, records)
+         select account, ?::int2, number from unnest(?::int8[], ?::int8[]) as i (account, number)
+         on conflict (account_id, slot) do update set records = idempotency_counts.records + excluded.records",
+        vec![Box::new(slot), Box::new(accounts), Box::new(numbers)],
+    );
+}
+
+/// The events, the sign that keys have changed, and the token of the commit.
+fn last<'r>(decisions: &'r Decisions, token: [u8; 16], parts: &mut Vec<Part<'r>>) {
+    let events = decisions.times.map(|(first, latest)| {
+        let number = i32::try_from(decisions.events.events()).unwrap_or(i32::MAX);
+        (number, stored(first), stored(latest), decisions.events.as_bytes())
+    });
+    let rows: Vec<_> = events.iter().collect();
+    push(
+        parts,
+        17,
+        events.is_some(),
+        "insert into event_batches (events, first_at, latest_at, body)
+         select * from unnest(?::int4[], ?::timestamptz[], ?::timestamptz[], ?::bytea[])",
+        vec![
+            Box::new(rows.iter().map(|row| row.0).collect::<Vec<_>>()),
+            Box::new(rows.iter().map(|row| row.1).collect::<Vec<_>>()),
+            Box::new(rows.iter().map(|row| row.2).collect::<Vec<_>>()),
+            Box::new(rows.iter().map(|row| row.3).collect::<Vec<_>>()),
+        ],
+    );
+    let sql = "update key_changes set number = number + 1 where one and ?::bool";
+    push(parts, 18, decisions.changes_keys, sql, vec![Box::new(decisions.changes_keys)]);
+    push(parts, 19, true, "insert into commits (token) values (?::bytea)", vec![Box::new(token.to_vec())]);
+}

@@ -1,0 +1,8 @@
+//! The store on a PostgreSQL server that the tests start. The conformance suite runs in `petstore-tests`.
+
+mod common;
+mod failing_reads;
+mod housekeeping;
+mod key_cache;
+mod reads;
+mod stats;

@@ -1,0 +1,7 @@
+//! Writes against a server: batches of which a part fails, conflicts, and connections that are lost at any point.
+
+mod batches;
+mod commits;
+mod consistency;
+mod proxy;
+mod shop;

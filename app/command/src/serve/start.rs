@@ -1,0 +1,142 @@
+//! The parts of a start: reading files, opening the store and the admin socket, the demonstration, the first key.
+
+use std::sync::Arc;
+
+use petstore_http::IdleTime;
+use petstore_ports::Clock;
+use petstore_service::Service;
+use petstore_sqlite::LogPosition;
+
+use crate::admin::AdminSocket;
+use crate::environment::SystemClock;
+use crate::failure::Failure;
+use crate::first_key::{FirstKey, show};
+use crate::log::Log;
+use crate::settings::{Db, Loaded, Reading, ServeArgs};
+use crate::signals::Signals;
+use crate::store::{Backend, BackendOptions};
+use crate::tls::{self, Certificate};
+use crate::{demo, migration_report, sandbox};
+
+/// The files that a start reads besides the settings file, checked together with the path of the admin socket.
+pub(crate) struct Inputs<'a> {
+    /// The location of the data, with the password of a database.
+    pub(crate) db: Db,
+    pub(super) certificate: Option<Arc<Certificate>>,
+    /// A warning about the certificate's dates.
+    pub(crate) warning: Option<String>,
+    pub(crate) first_key: FirstKey<'a>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Reads and checks the files.
+    pub(crate) fn read(args: &'a ServeArgs, loaded: &Loaded) -> Result<Self, Failure> {
+        let read = tls::read(args, loaded, Reading::First)?;
+        let warning =
+            read.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
+        let certificate = read.map(|(files, read)| Certificate::new(files, read));
+        AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
+        let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
+        Ok(Self { db, certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
+    }
+}
+
+/// Opens the store. Returns none if the server is stopped meanwhile: another node may migrate the schema for long.
+pub(super) async fn open_store(
+    args: &ServeArgs,
+    db: Db,
+    idle: IdleTime,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Option<Backend>, Failure> {
+    let if_in_use = "stop that process, or name another --db";
+    let options = BackendOptions { file: args.open_options(), is_sandbox: args.sandbox };
+    let open = move || Backend::open_with(&db, if_in_use, idle, &options);
+    let Some(opened) = signals.unless_stopped(log, open).await? else { return Ok(None) };
+    if opened.is_shared() {
+        log.info(
+            "quotas are counted by each node: a client that uses several nodes has the quota of each, and a node's counts \
+                end with it",
+        );
+    }
+    opened.set_event_retention(args.event_retention, args.event_bytes);
+    for line in migration_report::lines(&opened.mended) {
+        log.warn(&line);
+    }
+    if args.drop_damaged_wal {
+        tell_what_was_dropped(&args.db, opened.dropped, log);
+    }
+    Ok(Some(opened))
+}
+
+/// Makes the first key and shows it. Of several nodes that start at once, one does.
+pub(super) async fn hand_out(
+    first_key: FirstKey<'_>,
+    backend: &Arc<Backend>,
+    service: &Service,
+    log: &Log,
+) -> Result<(), Failure> {
+    let lock = Arc::clone(backend);
+    let lock = blocking(move || lock.lock_start().map_err(|error| Failure::because(error.report()))).await?;
+    let shown = first_key.hand_out(service, log).await?;
+    drop(lock);
+    shown.map_or(Ok(()), |key| show(&key))
+}
+
+/// Runs a part of the start that blocks.
+pub(super) async fn blocking<T: Send + 'static>(
+    part: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(part).await;
+    done.map_err(|_| Failure::because("a part of the start panicked")).flatten()
+}
+
+/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start for which the setting is given: if
+/// the log is damaged again, the setting would drop the changes behind that damage too.
+fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
+    const TAKE_AWAY: &str =
+        "remove drop-damaged-wal, which would also drop the changes behind the next damage";
+    match dropped {
+        Some(place) => log.warn(&format!(
+            "{db}-wal was damaged in {place}, and the changes behind the damage were dropped; {TAKE_AWAY}"
+        )),
+        None => log.warn(&format!("{db}-wal is not damaged, and nothing was dropped; {TAKE_AWAY}")),
+    }
+}
+
+/// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
+/// memory or in a database is served without the socket, for example in a read-only folder or beside another server.
+pub(super) fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
+    let path = args.admin_socket();
+    match AdminSocket::open(&path) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) if !matches!(args.db, Db::File(_)) && args.admin_socket.is_none() => {
+            log.warn(&format!(
+                "no admin socket: {} cannot be opened: {error}; the commands keys, accounts, import, export and \
+                    reload cannot reach this server: name another file with --admin-socket",
+                path.display()
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(Failure::because(format!(
+            "the admin socket {} cannot be opened: {error}; name another file with --admin-socket",
+            path.display()
+        ))),
+    }
+}
+
+/// Fills an empty store with the demonstration. Returns none if the server is stopped meanwhile.
+pub(super) async fn fill(
+    backend: &Arc<Backend>,
+    pets: u32,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Option<()>, Failure> {
+    let backend = Arc::clone(backend);
+    let fill = move || demo::fill(backend.bulk(), pets).map_err(sandbox::demo_failed);
+    let filled = signals.unless_stopped(log, fill).await?;
+    if filled == Some(false) {
+        log.info("demo: the store is not empty and was left unchanged");
+    }
+    Ok(filled.map(|_| ()))
+}

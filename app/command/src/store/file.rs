@@ -1,0 +1,116 @@
+//! The store in memory with its journal in a file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io};
+
+use petstore_http::IdleTime;
+use petstore_memory::{MemoryStore, Opened};
+use petstore_ports::StoreErrorKind;
+use petstore_sqlite::{OpenError, OpenOptions, SqliteJournal, companion};
+
+use super::commits::{CommitCounters, TimedJournal};
+use super::{Backend, Kind};
+use crate::environment::Pressure;
+use crate::failure::Failure;
+use crate::settings::DEFAULT_DB;
+
+/// Opens a file, and creates it if it is missing.
+pub(super) fn open_file(
+    file: &Path,
+    epoch_if_new: u64,
+    if_in_use: &str,
+    idle: IdleTime,
+    options: OpenOptions,
+) -> Result<Backend, Failure> {
+    // Opening a file may copy its log into it, so the log is looked for before.
+    let had_log = has_log(file);
+    let hint = |is_damaged| match is_damaged {
+        true if had_log => IF_DAMAGED,
+        true => "; restore a backup",
+        false if has_log(file) => IF_WHOLE,
+        _ => "",
+    };
+    let opened = SqliteJournal::open_with(file, epoch_if_new, options);
+    let (journal, mended) = opened.map_err(|error| match error {
+        OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
+            Failure::because(format!("{}; {if_in_use}", error.report()))
+        }
+        OpenError::NameCollisions { .. } => Failure::because(format!("{}; {IF_NAMESAKES}", error.report())),
+        OpenError::Damaged { .. } => Failure::because(format!("{}{}", error.report(), hint(true))),
+        OpenError::Unreadable { ref source, .. } => {
+            let hint = hint(source.kind() == StoreErrorKind::Corrupt);
+            Failure::because(format!("{}{hint}", error.report()))
+        }
+        OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
+        OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
+        OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
+        OpenError::File { ref source, .. } if is_forbidden(source) => {
+            Failure::because(format!("{}{IF_FORBIDDEN}", error.report()))
+        }
+        OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Failure::because(format!("{}{IF_NO_FOLDER}", error.report()))
+        }
+        error => Failure::because(error.report()),
+    })?;
+    let dropped = journal.dropped();
+    let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
+    let commits = Arc::<CommitCounters>::default();
+    let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
+    let mut pressure = Pressure::on(idle);
+    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
+    let Opened { store, header } = opened.map_err(|error| {
+        let hint = hint(error.kind() == StoreErrorKind::Corrupt);
+        Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))
+    })?;
+    let store = Arc::new(store);
+    let commits = Some(commits);
+    Ok(Backend {
+        commits,
+        files,
+        checkpoints,
+        dropped,
+        mended,
+        ..Backend::of(Kind::Local(store), header.epoch)
+    })
+}
+
+/// The advice for a file with names that are equal by the rule of this program.
+const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends the id to the name of the younger \
+    one, or rename them with the version that wrote the file";
+
+/// The advice for a damaged file, whose log may belong to another file.
+const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
+    file, and restore it again";
+
+/// The advice for a damaged log. All its suggestions except the first lose acknowledged changes.
+pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
+    a server once with --drop-damaged-wal, which drops those changes";
+
+/// The advice for a file that cannot be read now. Its log may be sound, and removing that log would lose changes.
+const IF_WHOLE: &str = "; keep the -wal beside it: it holds the latest acknowledged changes";
+
+/// The advice for a file or folder that is not writable.
+const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the user that runs petstore: name another \
+    file with --db, or use --db memory, which stores nothing";
+
+/// The advice if the folder of a data file is missing, because a start creates the file but not its folder.
+const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
+
+/// The message if the path of a data file is a folder. It suggests the file in that folder.
+pub(crate) fn is_folder(folder: &Path) -> String {
+    format!(
+        "{} is a folder: name a data file in it, such as --db {}",
+        folder.display(),
+        folder.join(DEFAULT_DB).display()
+    )
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Returns whether there is a log with content beside a file.
+fn has_log(file: &Path) -> bool {
+    fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
+}

@@ -1,0 +1,143 @@
+//! The store in a PostgreSQL database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_http::TokioTimer;
+use petstore_memory::MemoryStore;
+use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
+use petstore_postgres::{
+    EventRetention, Examined, OpenError, Options, PostgresStore, Roots, SchemaState, Target,
+};
+use petstore_service::{OnQuotaOutage, Ports};
+use rustls::RootCertStore;
+
+use super::{Backend, Kind};
+use crate::failure::Failure;
+use crate::settings::Db;
+use crate::tls;
+
+/// Opens the schema, and creates or migrates it.
+pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backend, Failure> {
+    let target = with_tls(target)?;
+    let options = Options { schema: target.schema().to_owned(), seed };
+    let name = target.to_string();
+    let opened = if is_sandbox {
+        PostgresStore::open_sandbox(target, options)
+    } else {
+        PostgresStore::open(target, options)
+    };
+    let store = opened.map_err(|error| unusable(&name, &error))?;
+    let epoch = store.epoch();
+    let meters = Arc::new(MemoryStore::with_epoch(epoch));
+    Ok(Backend::of(Kind::Shared { store: Arc::new(store), meters }, epoch))
+}
+
+/// Checks a database without changing it.
+pub(crate) fn examine(target: &Target) -> Result<Examined, Failure> {
+    petstore_postgres::examine(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
+}
+
+/// Refuses a schema without tables. A command that only reads or changes records must not create them under a wrong name.
+pub(crate) fn check_made(db: &Db) -> Result<(), Failure> {
+    let Db::Postgres(target) = db else { return Ok(()) };
+    match examine(target)?.schema {
+        SchemaState::Made { .. } => Ok(()),
+        SchemaState::New => Err(Failure::because(format!(
+            "the schema {} of {target} has no tables: start a server with `petstore serve`, or name another schema in the URL",
+            target.schema()
+        ))),
+    }
+}
+
+/// Returns the target with the TLS client that it needs.
+fn with_tls(target: &Target) -> Result<Target, Failure> {
+    let roots = match target.roots() {
+        Roots::NotNeeded => RootCertStore::empty(),
+        Roots::System => tls::client::system_roots()?,
+        Roots::File(file) => tls::client::roots_in(file)
+            .map_err(|why| Failure::usage(format!("sslrootcert in the URL of db: {why}")))?,
+    };
+    let mut target = target.clone();
+    let set = target.set_tls(tls::provider(), roots);
+    set.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
+    Ok(target)
+}
+
+fn unusable(name: &str, error: &OpenError) -> Failure {
+    match error {
+        OpenError::NotASandbox { .. } => Failure::usage(format!("{name}: {error}")),
+        error => Failure::because(format!("{name} cannot be used: {}", report(error))),
+    }
+}
+
+/// The message of an error with those of its sources.
+fn report(error: &OpenError) -> String {
+    match error {
+        OpenError::Store(error) => error.report(),
+        error => match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+/// Sets how long events are kept, and how many bytes of them.
+pub(super) fn set_event_retention(store: &PostgresStore, age: Duration, bytes: Option<u64>) {
+    let bytes = bytes.unwrap_or(EventRetention::DEFAULT.bytes);
+    store.set_event_retention(EventRetention { age, bytes });
+}
+
+/// The ports of a node. Quotas are counted in its memory.
+pub(super) fn ports(
+    store: &Arc<PostgresStore>,
+    meters: &Arc<MemoryStore>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    timer: Arc<TokioTimer>,
+) -> Ports {
+    Ports {
+        transactor: Arc::clone(store) as _,
+        pets: Arc::clone(store) as _,
+        categories: Arc::clone(store) as _,
+        orders: Arc::clone(store) as _,
+        events: Arc::clone(store) as _,
+        feed: Arc::clone(store) as _,
+        keys: Arc::clone(store) as _,
+        directory: Arc::clone(store) as _,
+        idempotency: Arc::clone(store) as _,
+        quotas: Arc::clone(meters) as _,
+        addresses: Arc::clone(meters) as _,
+        on_quota_outage: OnQuotaOutage::Refuse,
+        health: Arc::clone(store) as _,
+        clock,
+        entropy,
+        timer,
+    }
+}
+
+/// The port for resets: the schema, and the counts of this node.
+pub(super) fn resettable(store: &Arc<PostgresStore>, meters: &Arc<MemoryStore>) -> Arc<dyn Resettable> {
+    Arc::new(Reset { store: Arc::clone(store), meters: Arc::clone(meters) })
+}
+
+struct Reset {
+    store: Arc<PostgresStore>,
+    meters: Arc<MemoryStore>,
+}
+
+impl Resettable for Reset {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+        // A node without --sandbox may have begun to use the schema.
+        self.store.check_sandbox()?;
+        self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
+    }
+
+    fn forget_usage(&self) -> Result<(), StoreError> {
+        self.store.forget_usage_with_bans(self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
+    }
+}

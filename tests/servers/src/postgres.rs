@@ -1,0 +1,337 @@
+//! PostgreSQL clusters.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use crate::programs::Programs;
+use crate::reaper::Reaper;
+use crate::skips;
+
+/// The superuser of a cluster, who needs no password, and the database.
+const NAME: &str = "petstore";
+
+/// A PostgreSQL cluster: a server on a free loopback port and on a Unix socket, with a database `petstore` in UTF-8 that its
+/// superuser `petstore` may use without a password. Dropping it stops the server and removes the data.
+pub struct Postgres {
+    programs: Programs,
+    folder: PathBuf,
+    port: u16,
+    server: Mutex<Option<Child>>,
+    schemas: AtomicU32,
+    // The last field, because it removes the folder.
+    _reaper: Reaper,
+}
+
+/// The settings of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct PostgresBuilder {
+    settings: Vec<(String, String)>,
+    access: Option<String>,
+    files: Vec<(String, Vec<u8>)>,
+}
+
+/// A way to stop a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Transactions are aborted, and the data are written.
+    Fast,
+    /// Like a crash of the server: the next start recovers from the log.
+    Immediate,
+}
+
+/// The cluster that the tests of this process share.
+static SHARED: LazyLock<Option<Postgres>> = LazyLock::new(|| PostgresBuilder::default().start_if_installed());
+
+impl Postgres {
+    /// The cluster that the tests of this process share, started at the first call. None after the calling test was
+    /// reported as skipped, because PostgreSQL is not installed; under `CI=true` the test fails instead. Each test uses a
+    /// schema of its own.
+    #[track_caller]
+    pub fn shared() -> Option<&'static Self> {
+        reported(SHARED.as_ref())
+    }
+
+    /// Starts a separate cluster. None after the calling test was reported as skipped, as by [`Postgres::shared`].
+    #[track_caller]
+    pub fn start() -> Option<Self> {
+        PostgresBuilder::default().start()
+    }
+
+    /// A cluster with other settings.
+    pub fn builder() -> PostgresBuilder {
+        PostgresBuilder::default()
+    }
+
+    /// The TCP port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of the Unix socket.
+    pub fn socket_folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The URL of the database over TCP, without parameters.
+    pub fn url(&self) -> String {
+        format!("postgres://{NAME}@127.0.0.1:{}/{NAME}", self.port)
+    }
+
+    /// The URL of the database with this schema.
+    pub fn url_of(&self, schema: &str) -> String {
+        format!("{}?schema={schema}", self.url())
+    }
+
+    /// A name for a schema that no other caller in this process was given. The schema is not created.
+    pub fn new_schema(&self) -> String {
+        format!("test_{}", self.schemas.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Runs SQL in the database as the superuser, each statement in its own transaction. Returns the rows, with tabs
+    /// between columns.
+    ///
+    /// # Panics
+    /// The first statement that fails ends the test.
+    pub fn sql(&self, sql: &str) -> String {
+        self.sql_in(NAME, sql)
+    }
+
+    /// Runs SQL in another database.
+    ///
+    /// # Panics
+    /// The first statement that fails ends the test.
+    pub fn sql_in(&self, database: &str, sql: &str) -> String {
+        let target =
+            format!("host={} port={} user={NAME} dbname={database}", self.folder.display(), self.port);
+        self.psql(&target, sql).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Runs SQL on a connection that a URL or the form `host=... user=...` describes. The error is the message of psql.
+    pub fn psql(&self, target: &str, sql: &str) -> Result<String, String> {
+        let mut command = self.programs.command("psql");
+        command.args([
+            "-X",
+            "-w",
+            "-q",
+            "-A",
+            "-t",
+            "-F",
+            "\t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-d",
+            target,
+            "-c",
+            sql,
+        ]);
+        run(&mut command).map(|rows| rows.trim_end_matches('\n').to_owned())
+    }
+
+    /// The id of the server's first process, for signals.
+    ///
+    /// # Panics
+    /// The server is stopped.
+    pub fn process_id(&self) -> u32 {
+        self.server.lock().unwrap().as_ref().expect("the server runs").id()
+    }
+
+    /// Stops the server and waits for its end. The data, the port and the settings are kept for [`Postgres::start_again`].
+    pub fn stop(&self, how: Stop) {
+        let signal = if how == Stop::Fast { "-INT" } else { "-QUIT" };
+        self.end_by(signal);
+    }
+
+    /// Kills the first process of the server with SIGKILL. Its other processes notice and end themselves.
+    pub fn kill(&self) {
+        self.end_by("-KILL");
+    }
+
+    /// Starts a stopped server on the same port, and waits until it accepts connections.
+    ///
+    /// # Panics
+    /// The server does not start; the message ends with its log.
+    pub fn start_again(&self) {
+        let mut server = self.server.lock().unwrap();
+        assert!(server.is_none(), "the server runs already");
+        *server = Some(serve(&self.programs, &self.folder, self.port).unwrap_or_else(|log| panic!("{log}")));
+    }
+
+    /// Replaces the access rules (`pg_hba.conf`), for new connections. Connections on the Unix socket are always trusted.
+    pub fn set_access(&self, rules: &str) {
+        write_access(&self.programs, &self.folder, Some(rules));
+        self.sql("select pg_reload_conf()");
+    }
+
+    fn end_by(&self, signal: &str) {
+        if let Some(mut server) = self.server.lock().unwrap().take() {
+            let sent = Command::new("kill").args([signal, &server.id().to_string()]).status();
+            assert!(sent.is_ok_and(|status| status.success()), "the server takes {signal}");
+            server.wait().expect("a child can be awaited");
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop(Stop::Immediate);
+    }
+}
+
+impl PostgresBuilder {
+    /// Sets a setting of the server (`postgresql.conf`).
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Replaces the access rules for TCP (`pg_hba.conf`), by default trust.
+    #[must_use]
+    pub fn access(mut self, rules: &str) -> Self {
+        self.access = Some(rules.to_owned());
+        self
+    }
+
+    /// Puts a file into the data folder, readable by the server only, such as a certificate's key.
+    #[must_use]
+    pub fn file(mut self, name: &str, content: &[u8]) -> Self {
+        self.files.push((name.to_owned(), content.to_vec()));
+        self
+    }
+
+    /// Starts the cluster. None after the calling test was reported as skipped, as by [`Postgres::shared`].
+    #[track_caller]
+    pub fn start(self) -> Option<Postgres> {
+        reported(self.start_if_installed())
+    }
+
+    fn start_if_installed(self) -> Option<Postgres> {
+        let programs = Programs::find()?;
+        let folder = new_folder(&programs);
+        // From here on the folder is removed, even after a panic.
+        let reaper = Reaper::of(&folder);
+        let data = folder.join("data");
+        let mut initdb = programs.command("initdb");
+        initdb.args([
+            "-U",
+            NAME,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        ]);
+        run(initdb.arg("-D").arg(&data)).unwrap_or_else(|error| panic!("{error}"));
+        self.configure(&programs, &folder);
+        // Another process may take the port between its choice and the start of the server.
+        let mut tries = 5;
+        let (port, server) = loop {
+            let port = free_port();
+            match serve(&programs, &folder, port) {
+                Ok(server) => break (port, server),
+                Err(log) if tries == 0 || !log.contains("Address already in use") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+        };
+        let server = Mutex::new(Some(server));
+        let cluster =
+            Postgres { programs, folder, port, server, schemas: AtomicU32::new(0), _reaper: reaper };
+        cluster.sql_in("postgres", &format!("create database {NAME}"));
+        Some(cluster)
+    }
+
+    fn configure(&self, programs: &Programs, folder: &Path) {
+        let mut text = String::from(
+            "listen_addresses = '127.0.0.1'\nmax_connections = 400\nshared_buffers = '64MB'\nautovacuum_naptime = '5s'\n",
+        );
+        let _ = writeln!(text, "unix_socket_directories = '{}'", folder.display());
+        for (name, value) in &self.settings {
+            let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
+        }
+        let file = folder.join("data/postgresql.conf");
+        let defaults = fs::read_to_string(&file).expect("initdb wrote it");
+        // A later line wins.
+        fs::write(&file, defaults + &text).expect("the settings can be written");
+        write_access(programs, folder, self.access.as_deref());
+        for (name, content) in &self.files {
+            let path = folder.join("data").join(name);
+            fs::write(&path, content).expect("a file can be written");
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+                .expect("and closed");
+            programs.give(&path);
+        }
+    }
+}
+
+/// Reports the calling test as skipped if there is no cluster.
+#[track_caller]
+fn reported<T>(cluster: Option<T>) -> Option<T> {
+    if cluster.is_none() {
+        skips::skip("PostgreSQL is not installed (postgres, initdb, psql)");
+    }
+    cluster
+}
+
+fn new_folder(programs: &Programs) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Short, because a Unix socket's path has at most 107 bytes.
+    let folder = std::env::temp_dir().join(format!("petstore-pg-{}-{number}", std::process::id()));
+    fs::create_dir(&folder).expect("a temporary folder can be made");
+    programs.give(&folder);
+    folder
+}
+
+fn write_access(programs: &Programs, folder: &Path, tcp: Option<&str>) {
+    let tcp = tcp.unwrap_or("host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust");
+    let rules = format!("local all all trust\nlocal replication all trust\n{tcp}\n");
+    let file = folder.join("data/pg_hba.conf");
+    fs::write(&file, rules).expect("the access rules can be written");
+    programs.give(&file);
+}
+
+/// Starts a server and waits until it accepts connections. The error is its log.
+fn serve(programs: &Programs, folder: &Path, port: u16) -> Result<Child, String> {
+    let log = fs::File::create(folder.join("log")).expect("a log can be made");
+    let mut command = programs.command("postgres");
+    command.arg("-D").arg(folder.join("data")).args(["-p", &port.to_string()]);
+    command.stdin(Stdio::null()).stdout(log.try_clone().expect("a descriptor")).stderr(log);
+    let mut server = command.spawn().expect("postgres starts");
+    for _ in 0..1_500 {
+        let mut probe = programs.command("pg_isready");
+        probe.args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]);
+        if server.try_wait().expect("a child has a status").is_some() {
+            break;
+        }
+        if probe.status().is_ok_and(|status| status.success()) {
+            return Ok(server);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    Err(format!("PostgreSQL does not start:\n{}", fs::read_to_string(folder.join("log")).unwrap_or_default()))
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// Runs a program. The error is its messages.
+fn run(command: &mut Command) -> Result<String, String> {
+    let done = command.stdin(Stdio::null()).output().expect("a program of PostgreSQL starts");
+    if done.status.success() {
+        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+    } else {
+        Err(format!("{}: {}", command.get_program().display(), String::from_utf8_lossy(&done.stderr)))
+    }
+}

@@ -1,0 +1,42 @@
+//! The end of a server at the end of its test process, and the removal of its folder.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// A shell that waits for the end of its standard input, whose other end only this process holds. Then it stops the server
+/// of a folder and removes the folder. So both end with this process, however it ends.
+pub(crate) struct Reaper {
+    shell: Child,
+    input: Option<ChildStdin>,
+}
+
+/// Stops the server whose id is in the file, and waits for its end.
+const SCRIPT: &str = r#"
+while read -r _; do :; done
+server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+if [ -n "$server" ]; then
+  kill -QUIT "$server" 2>/dev/null
+  for _ in $(seq 500); do kill -0 "$server" 2>/dev/null || break; sleep 0.02; done
+fi
+rm -rf "$1"
+"#;
+
+impl Reaper {
+    /// Starts the shell. It has a process group of its own, so that Ctrl+C does not end it before its work.
+    pub(crate) fn of(folder: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT, "sh"]).arg(folder).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut shell = command.spawn().expect("a shell starts");
+        let input = shell.stdin.take();
+        Self { shell, input }
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.shell.wait();
+    }
+}

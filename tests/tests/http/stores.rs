@@ -1,0 +1,97 @@
+//! The store under the petstore of a test: in memory, or the same schema of a PostgreSQL database for one node or for two.
+//!
+//! `PETSTORE_TEST_STORE` chooses it for the whole run: `memory` (the default), `postgres`, or `two-nodes`. With two nodes the
+//! tests talk to a proxy that gives each connection to the other node.
+
+use std::env;
+use std::sync::Arc;
+use std::thread;
+
+use petstore_http::TokioTimer;
+use petstore_memory::MemoryStore;
+use petstore_ports::{Clock, Entropy, Resettable};
+use petstore_postgres::{Options, PostgresStore, Target};
+use petstore_service::{OnQuotaOutage, Ports};
+use petstore_test_servers::Postgres;
+
+/// The variable that chooses the store.
+const VARIABLE: &str = "PETSTORE_TEST_STORE";
+
+/// The store of each node, and the port that resets all of them.
+pub(crate) struct Nodes {
+    pub(crate) stores: Vec<NodeStore>,
+    pub(crate) resettable: Arc<dyn Resettable>,
+}
+
+/// The store of one node.
+pub(crate) enum NodeStore {
+    Memory(Arc<MemoryStore>),
+    /// A handle on the shared schema, and the meters that count quotas.
+    Postgres {
+        store: Arc<PostgresStore>,
+        meters: Arc<MemoryStore>,
+    },
+}
+
+impl Nodes {
+    /// Opens the chosen store, empty, once for each node. `epoch` is the epoch of its event log.
+    pub(crate) fn open(epoch: u64) -> Self {
+        match env::var(VARIABLE).as_deref() {
+            Err(env::VarError::NotPresent) | Ok("memory") => {
+                let store = Arc::new(MemoryStore::with_epoch(epoch));
+                Self { stores: vec![NodeStore::Memory(Arc::clone(&store))], resettable: store }
+            }
+            Ok("postgres") => Self::on_postgres(epoch, 1),
+            Ok("two-nodes") => Self::on_postgres(epoch, 2),
+            other => panic!("{VARIABLE} is {other:?}; set it to memory, postgres or two-nodes"),
+        }
+    }
+
+    fn on_postgres(epoch: u64, count: u64) -> Self {
+        let server = Postgres::shared().expect("the chosen store needs PostgreSQL");
+        let schema = server.new_schema();
+        let open = |node| {
+            // The first node makes the shop, and its seed is the epoch.
+            let options = Options { schema: schema.clone(), seed: epoch ^ node };
+            let target = Target::parse(&server.url()).expect("the URL of the server");
+            // On another thread, because the test may run on a runtime.
+            let opened = thread::spawn(move || PostgresStore::open(target, options)).join();
+            Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
+        };
+        let stores: Vec<_> = (0..count).map(open).collect();
+        let resettable = Arc::clone(&stores[0]) as _;
+        // One count for all nodes, so that the tests of quotas hold for two nodes, too.
+        let meters = Arc::<MemoryStore>::default();
+        let node = |store| NodeStore::Postgres { store, meters: Arc::clone(&meters) };
+        Self { stores: stores.into_iter().map(node).collect(), resettable }
+    }
+}
+
+impl NodeStore {
+    /// The ports of the node.
+    pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
+        let timer = Arc::new(TokioTimer::new());
+        let (store, meters) = match self {
+            Self::Memory(store) => return Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
+            Self::Postgres { store, meters } => (store, meters),
+        };
+        Ports {
+            transactor: Arc::clone(store) as _,
+            pets: Arc::clone(store) as _,
+            categories: Arc::clone(store) as _,
+            orders: Arc::clone(store) as _,
+            events: Arc::clone(store) as _,
+            feed: Arc::clone(store) as _,
+            keys: Arc::clone(store) as _,
+            directory: Arc::clone(store) as _,
+            idempotency: Arc::clone(store) as _,
+            quotas: Arc::clone(meters) as _,
+            addresses: Arc::clone(meters) as _,
+            on_quota_outage: OnQuotaOutage::Refuse,
+            health: Arc::clone(store) as _,
+            clock,
+            entropy,
+            timer,
+        }
+    }
+}

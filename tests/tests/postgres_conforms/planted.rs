@@ -1,0 +1,73 @@
+//! Ways to order events that lose some or confuse their order, planted with triggers: the suite finds them.
+
+use petstore_tests::{Subject, event_order, run_case};
+
+use crate::shop::Shop;
+
+/// Attempts of a case. A race may pass once, but not ten times.
+const TRIES: usize = 10;
+
+/// Readers continue after numbers that are drawn before the commit: positions come from a sequence, and the end of the log is
+/// the last one that is visible.
+const CURSOR_ON_A_SEQUENCE: &str = "
+    create sequence drawn;
+    create function draw() returns trigger language plpgsql as $$
+    begin
+        -- The events of a batch stand together. The lock ends at once, not with the transaction.
+        perform pg_advisory_lock(hashtext(tg_table_schema));
+        for number in 1..new.events loop
+            new.last_position := nextval('drawn');
+        end loop;
+        perform pg_advisory_unlock(hashtext(tg_table_schema));
+        return new;
+    end $$;
+    create trigger draw before insert on event_batches for each row execute function draw();
+    alter table event_log rename to stored_log;
+    create view event_log as
+        select one, epoch, epoch_number, coalesce((select max(last_position) from event_batches), 0) as last_position,
+            pruned_position, bytes, settled_seq
+        from stored_log;";
+
+/// Batches get their positions in the order of their transactions' numbers, which are drawn at the first lock of a row and
+/// before the last one.
+const ORDER_BY_TRANSACTION: &str = "
+    create function renumber() returns trigger language plpgsql as $$
+    begin
+        new.seq := pg_current_xact_id()::text::bigint;
+        return new;
+    end $$;
+    create trigger renumber before insert on event_batches for each row execute function renumber();";
+
+/// Checks that a case fails with these triggers.
+fn check_found<F>(plant: &'static str, case: impl Fn(Subject) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    for _ in 0..TRIES {
+        let Some(shop) = Shop::new() else { return };
+        let mut failed = false;
+        run_case(async {
+            let subject = shop.open().await;
+            shop.sql(plant);
+            failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
+        });
+        if failed {
+            return;
+        }
+    }
+    panic!("the case passes with a planted bug");
+}
+
+#[test]
+fn a_cursor_on_a_sequence_is_found() {
+    check_found(CURSOR_ON_A_SEQUENCE, |subject: Subject| async move {
+        event_order::a_tailing_reader_misses_nothing(&subject).await;
+    });
+}
+
+#[test]
+fn an_order_by_transaction_is_found() {
+    check_found(ORDER_BY_TRANSACTION, |subject: Subject| async move {
+        event_order::each_change_is_in_the_log_once(&subject).await;
+    });
+}

@@ -1,0 +1,99 @@
+//! The shop of a case: a schema of its own, and handles on it as nodes have them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use petstore_memory::MemoryStore;
+use petstore_ports::{Resettable, Row, StoreError};
+use petstore_postgres::{Options, PostgresStore, Target};
+use petstore_test_servers::Postgres;
+use petstore_tests::{AnotherHandle, ResetSubject, Subject};
+
+/// The shop of one case.
+pub(crate) struct Shop {
+    server: &'static Postgres,
+    schema: String,
+}
+
+impl Shop {
+    /// A new shop. None without PostgreSQL, after the case was reported as skipped.
+    #[track_caller]
+    pub(crate) fn new() -> Option<Arc<Self>> {
+        let server = Postgres::shared()?;
+        Some(Arc::new(Self { server, schema: server.new_schema() }))
+    }
+
+    /// Runs SQL in the schema, as a superuser.
+    pub(crate) fn sql(&self, sql: &str) {
+        self.server.sql(&format!("set search_path = {}; {sql}", self.schema));
+    }
+
+    /// Opens a store on the schema, as a node does at its start.
+    async fn open_store(&self) -> Arc<PostgresStore> {
+        static SEED: AtomicU64 = AtomicU64::new(0x5EED);
+        let target = Target::parse(&self.server.url()).expect("the URL of the server");
+        let options = Options { schema: self.schema.clone(), seed: SEED.fetch_add(1, Ordering::Relaxed) };
+        let opened = tokio::task::spawn_blocking(move || PostgresStore::open(target, options)).await;
+        Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
+    }
+
+    /// Opens the store, and further handles on demand.
+    pub(crate) async fn open(self: &Arc<Self>) -> Subject {
+        subject(&self.open_store().await, &Arc::default(), self)
+    }
+
+    /// The same for a sandbox.
+    pub(crate) async fn open_with_reset(self: &Arc<Self>) -> ResetSubject {
+        let (store, meters) = (self.open_store().await, Arc::default());
+        let subject = subject(&store, &meters, self);
+        ResetSubject { subject, store: Arc::new(StoreAndMeters { store, meters }) }
+    }
+}
+
+#[async_trait]
+impl AnotherHandle for Shop {
+    async fn open(&self) -> Subject {
+        let another = Arc::new(Self { server: self.server, schema: self.schema.clone() });
+        subject(&self.open_store().await, &Arc::default(), &another)
+    }
+}
+
+/// The reset of a node: its meters are reset with the shop.
+struct StoreAndMeters {
+    store: Arc<PostgresStore>,
+    meters: Arc<MemoryStore>,
+}
+
+impl Resettable for StoreAndMeters {
+    fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
+        self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
+    }
+
+    fn forget_usage(&self) -> Result<(), StoreError> {
+        self.store.forget_usage_with_bans(self.meters.begun_bans())?;
+        self.meters.forget_meters();
+        Ok(())
+    }
+}
+
+/// The ports of one node.
+fn subject(store: &Arc<PostgresStore>, meters: &Arc<MemoryStore>, shop: &Arc<Shop>) -> Subject {
+    Subject {
+        transactor: Arc::clone(store) as _,
+        pets: Arc::clone(store) as _,
+        categories: Arc::clone(store) as _,
+        orders: Arc::clone(store) as _,
+        events: Arc::clone(store) as _,
+        feed: Arc::clone(store) as _,
+        keys: Arc::clone(store) as _,
+        accounts: Arc::clone(store) as _,
+        idempotency: Arc::clone(store) as _,
+        quotas: Arc::clone(meters) as _,
+        addresses: Arc::clone(meters) as _,
+        housekeeping: Arc::clone(store) as _,
+        another: Some(Arc::clone(shop) as _),
+    }
+}
