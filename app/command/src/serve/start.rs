@@ -41,7 +41,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Opens the store. Returns none if the server is stopped meanwhile: another node may migrate the schema for long.
+/// Opens the store. This may take long, because another node may be migrating the schema. Returns none if the server is
+/// stopped meanwhile.
 pub(super) async fn open_store(
     args: &ServeArgs,
     db: Db,

@@ -20,8 +20,8 @@ pub(crate) enum Db {
 }
 
 impl Db {
-    /// Parses a path, the word `memory`, or the URL of a PostgreSQL database. Other words for a store in memory, and other
-    /// URIs, are refused, because they would otherwise create a file of that name.
+    /// Parses a path, the word `memory`, or the URL of a PostgreSQL database. Other words for a store in memory, and
+    /// other URIs, are refused. Otherwise a file of that name would be created.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "memory" => Ok(Self::Memory),
