@@ -138,7 +138,7 @@ impl EventLog {
         next_epoch(self.bounds().epoch)
     }
 
-    /// Drops events that are too old from a log that no journal keeps. Returns their number.
+    /// Drops events that are too old from a log that no journal keeps. Returns the number of dropped events.
     pub(crate) fn prune(&self, now: Timestamp) -> u64 {
         let not_before = self.limits(now).not_before;
         self.ring.lock().drop_older_than(not_before)

@@ -35,7 +35,7 @@ impl OpenDatabase {
         let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
         // A killed process may have left a batch in the log that was never synced. This process is about to read the
         // batch, so the batch must be durable first. It is copied into the database. If a reader still needs an older
-        // state, it stays in the log, which was synced before.
+        // state, the batch stays in the log, and the log was synced before.
         let copied = checkpoint::copy_and_empty(&connection).map_err(OpenError::engine(path))?;
         if copied == LogCopy::Emptied {
             // The old log may contain a failed commit. The removal of the log is synced, so that the failed commit does

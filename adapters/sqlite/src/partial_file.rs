@@ -50,7 +50,8 @@ impl PartialFile {
     /// Syncs the file and renames it to the target, replacing an existing file. If the folder is readable, the new name
     /// is durable when this function returns. Otherwise the system makes the name durable later.
     ///
-    /// # Errors The system's error. Even then the file either has its target name or is removed.
+    /// # Errors
+    /// The system's error. Even then the file either has its target name or is removed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.target)?;

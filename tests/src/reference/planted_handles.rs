@@ -23,7 +23,7 @@ struct Block {
 }
 
 impl ReferenceStore {
-    /// Another handle of the same store, as another process would have one.
+    /// Returns another handle of the same store. It corresponds to the handle that another process would have.
     #[must_use]
     pub fn another_handle(&self) -> Self {
         let (state, turn) = (Arc::clone(&self.state), Arc::clone(&self.turn));

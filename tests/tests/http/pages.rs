@@ -188,11 +188,11 @@ fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
         scope.spawn(|| {
             let mut caller = Caller::of(&stall.client);
             for id in (3..=60).step_by(3) {
-                // The order of the pet is deleted first. It has the same id as the pet.
+                // The pet's order has the same id as the pet. The order is deleted first.
                 caller.send("DELETE", &format!("/v1/store/orders/{id}"), &[], None);
                 caller.send("DELETE", &format!("/v1/pets/{id}"), &[], None);
                 caller.post("/v1/pets", &json!({"name": "New", "categoryId": stall.category}));
-                // The status of a pet that stays is changed.
+                // This changes the status of a pet that is not deleted during the walk.
                 caller.send(
                     "PATCH",
                     &format!("/v1/inventory/{}", id - 1),

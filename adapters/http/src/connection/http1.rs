@@ -440,7 +440,7 @@ where
                     self.draining = Draining::Requested(since);
                 }
                 // Only hyper needs this call. If a stream is being written, the connection ends after the stream
-                // anyway, because it is draining.
+                // anyway, because the connection is draining.
                 if let Server::Hyper(http) = &mut self.server {
                     Pin::new(http).graceful_shutdown();
                 }

@@ -58,8 +58,9 @@ pub struct Server {
 impl Server {
     /// Listens, and serves on this many threads. If an acceptor is given, serves over TLS.
     ///
-    /// # Errors The address is in use, or a socket, a thread or its runtime cannot be created. An address also counts
-    /// as in use if another process of the same user listens on it, although SO_REUSEPORT alone would permit that.
+    /// # Errors
+    /// The address is in use, or a socket, a thread or its runtime cannot be created. An address also counts as in use
+    /// if another process of the same user listens on it, although SO_REUSEPORT alone would permit that.
     pub(crate) fn start(
         endpoint: Endpoint,
         threads: NonZeroUsize,

@@ -105,8 +105,9 @@ fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     }
 }
 
-/// Opens the admin socket. Returns none if the settings do not name the socket and it cannot be opened: a store in
-/// memory or in a database is served without the socket, for example in a read-only folder or beside another server.
+/// Opens the admin socket. Returns none if the socket cannot be opened, the settings do not name it, and the store is
+/// in memory or in a database. Such a store is served without the socket, for example in a read-only folder or beside
+/// another server.
 pub(super) fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSocket>, Failure> {
     let path = args.admin_socket();
     match AdminSocket::open(&path) {

@@ -90,7 +90,7 @@ impl Oracle {
         state.doubt = batch.or(state.doubt);
     }
 
-    /// Records that the journal has recovered, and reports this as its last batch.
+    /// Records that the journal has recovered, and that its last batch is `last`.
     pub(crate) fn recovered(&self, process: u64, last: u64) {
         let outcome = {
             let mut state = self.lock();

@@ -1,5 +1,5 @@
-//! Plans and clock changes. A body is either accepted and rendered in a form that is accepted again, or refused with
-//! the fault.
+//! Plans and clock changes. If a body is accepted, its rendered form must be accepted, too. Otherwise the refusal must
+//! name the fault.
 
 use super::*;
 use crate::exchange::sandbox::routes::render_plan;
