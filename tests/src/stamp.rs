@@ -36,7 +36,8 @@ pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 
     const GRACE: Duration = Duration::from_secs(5);
     // Nothing is sent over the channel. It closes when the thread ends.
     let (running, ended) = sync_channel::<()>(0);
-    // Named as the test, which the report of a skipped test shows.
+    // The thread gets the name of the calling thread, which is the name of the test. The report of a skipped test shows
+    // it.
     let named = thread::Builder::new().name(thread::current().name().unwrap_or("a case").to_owned());
     let case = named.spawn(move || {
         let _running = running;

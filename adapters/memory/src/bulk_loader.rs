@@ -14,7 +14,7 @@ use crate::tables::Tables;
 /// The tables of the shop while rows are loaded.
 pub(crate) struct LoadingTables<'a> {
     tables: &'a Tables,
-    /// The name index's entries of the pets so far.
+    /// The entries of the name index for the pets so far.
     names: HashIndexBuffer,
 }
 
@@ -83,14 +83,15 @@ impl ShopTables for LoadingTables<'_> {
 
     fn add_order(&mut self, record: OrderRecord) {
         let pet = record.order.pet_id.get();
-        // The id of a deleted pet is not reissued: its orders would be taken for those of another pet.
+        // The id of a deleted pet must not be reissued, because the orders of the deleted pet would then seem to belong
+        // to the new pet.
         self.tables.pets.ids.advance_to(pet);
         self.tables.orders.put(slot_of(record.order.id.get()), slot_of(pet), record);
     }
 }
 
-/// Loads all records of a journal into tables. A record must come before those that belong to it: categories, pets, orders;
-/// accounts, then their keys and usage.
+/// Loads all records of a journal into tables. A record must come before the records that belong to it. So categories
+/// come first, then pets, then orders; and accounts come before their keys and usage.
 pub(crate) struct BulkLoader<'a> {
     tables: &'a Tables,
     shop: ShopLoader<LoadingTables<'a>>,

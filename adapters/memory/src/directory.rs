@@ -63,7 +63,7 @@ impl<T: Default> Directory<T> {
         });
         chunks.flat_map(|(chunk, entries)| {
             entries.iter().enumerate().map(move |(place, entry)| {
-                // An index is below `LEN`.
+                // The conversion does not fail, because every index is below `LEN`.
                 (u32::try_from((chunk << CHUNK_BITS) + place).unwrap_or(u32::MAX), entry)
             })
         })

@@ -23,7 +23,8 @@ pub struct Import<'a> {
     checks: ImportChecks<LoadingTables<'a>>,
     /// The last ids issued before the import.
     before: LastIds,
-    /// None once the import has been committed, or once the committer decides its outcome.
+    /// The exclusion of other writes; none once the import was committed, or once only the committer decides if the
+    /// import becomes visible.
     block: Option<WriteBlock<'a>>,
 }
 
@@ -58,7 +59,7 @@ impl Import<'_> {
         self.checks.category(category, version)
     }
 
-    /// Adds a category. It is renamed at the end if an older one has an equivalent name.
+    /// Adds a category. If an older category has an equivalent name, this category is renamed at the end of the import.
     pub fn category_or_renamed(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
         self.checks.category_or_renamed(category, version)
     }

@@ -53,7 +53,7 @@ impl Pets {
         self.records.get(slot(id.get())?)
     }
 
-    /// Applies `read` to the record, which stays locked meanwhile: `read` must be short, and take no lock.
+    /// Applies `read` to the record. The record is locked meanwhile, so `read` must be short, and take no lock.
     pub(crate) fn read<R>(&self, id: PetId, read: impl FnOnce(&PetRecord) -> R) -> Option<R> {
         self.records.read(slot(id.get())?, read)
     }

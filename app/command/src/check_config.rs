@@ -40,7 +40,8 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     database.map_or(Ok(()), |database| show(&database))
 }
 
-/// Connects to a database as a start would, without changing it. Returns what a start relies on.
+/// Connects to a database in the same way as a start, without changing the database. Returns the facts that a start
+/// relies on.
 fn database(target: &Target) -> Result<Table<2>, Failure> {
     let Examined { server, schema } = examine(target)?;
     let mut table = Table::new(["DATABASE", "FOUND"]);

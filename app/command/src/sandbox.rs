@@ -68,8 +68,8 @@ pub(crate) fn demo_failed(why: String) -> Failure {
 }
 
 /// Claims a data file for the sandbox: a new one, or one that only sandboxes have served. A reset empties the file, so
-/// any other file is refused, in particular the default one.
-/// A schema was claimed or refused when it was opened.
+/// any other file is refused, in particular the default one. A schema of a database is not claimed here, because it was
+/// claimed or refused when it was opened.
 pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
     let counts = backend.stats().counts();

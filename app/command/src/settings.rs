@@ -297,7 +297,8 @@ pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
 /// The variable with the first key. It has no flag, because other users can read a command line.
 pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 
-/// The variables with the password of the PostgreSQL role, ours first. They have no flag, for the same reason.
+/// The variables with the password of the PostgreSQL role. The first one takes precedence. They have no flag, because
+/// other users can read a command line.
 pub(crate) const DB_PASSWORD_VARIABLES: [&str; 2] = ["PETSTORE_DB_PASSWORD", "PGPASSWORD"];
 
 /// The requests that are logged.

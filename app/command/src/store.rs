@@ -45,9 +45,9 @@ enum Kind {
 /// The options for opening a store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BackendOptions {
-    /// Those of a data file.
+    /// The options for opening a data file.
     pub(crate) file: OpenOptions,
-    /// Opens the store for a sandbox: a schema must be new, or a sandbox's.
+    /// `true` to open the store for a sandbox. A schema must then be new, or must have been used only by sandboxes.
     pub(crate) is_sandbox: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Backend {
 impl Backend {
     /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
     /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
-    /// error. Blocks: it must not be called on a runtime's thread.
+    /// error. Blocks, so it must not be called on a thread of a runtime.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
         for line in migration_report::lines(&opened.mended) {
@@ -175,7 +175,8 @@ impl Backend {
         }
     }
 
-    /// The error of the disk or of the database; none while it works. While it fails, no change is written.
+    /// The error of the disk or of the database; none while the disk or the database works. While there is an error, no
+    /// change is written.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         match &self.kind {
             Kind::Local(store) => store.journal_fault(),
@@ -200,7 +201,7 @@ impl Backend {
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         match &self.kind {
             Kind::Local(store) => store.forget_usage_after(now),
-            // Usage begins with the node.
+            // The usage that a node counts begins at zero when the node starts, so there is nothing to forget.
             Kind::Shared { .. } => Ok(0),
         }
     }
@@ -239,7 +240,7 @@ impl Backend {
     pub(crate) fn close(&self) {
         match &self.kind {
             Kind::Local(store) => store.close(),
-            // A node has no queue after the last answer, and stores no usage.
+            // After the last answer a node has no queued writes, and it stores no usage, so there is nothing to do.
             Kind::Shared { .. } => {}
         }
     }

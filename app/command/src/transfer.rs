@@ -259,8 +259,8 @@ impl TransferArgs {
         if self.target.asks_a_server() { connect(&self.target.server()) } else { Ok(None) }
     }
 
-    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read or the schema
-    /// has tables. An export needs this, while an import may create them.
+    /// Returns the store of a command without a server. With `must_exist`, fails unless the file can be read or the
+    /// schema has tables. An export needs the file or the tables, while an import may create them.
     fn data_at_rest(&self, must_exist: bool) -> Result<Db, Failure> {
         let db = self.target.located()?;
         match &db {

@@ -1,4 +1,4 @@
-//! Following the event log in a database, beside the nodes that write it.
+//! Following the event log in a database while nodes write it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::runtime::single_threaded;
 use crate::settings::Db;
 use crate::store::{Backend, NAME_ITS_SOCKET, check_made};
 
-/// The maximum number of events and of positions of a page.
+/// The maximum number of events on a page, and the maximum number of positions that a page covers.
 const PAGE: u16 = 1_000;
 
 /// Prints the events of a database, until the limit is reached or standard output is closed. Blocks.

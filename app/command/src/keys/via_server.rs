@@ -68,8 +68,8 @@ impl StoreTarget {
         self.db.clone().with_password(self.db_password_file.as_deref())
     }
 
-    /// Returns whether a server is to be asked. The default socket of a node tells nothing about its database, so without
-    /// an explicit socket a command uses the database itself.
+    /// Returns whether the command sends its request to a server. The server behind the default socket may use another
+    /// database, so without an explicit socket a command uses the database directly.
     pub(crate) fn asks_a_server(&self) -> bool {
         self.admin_socket.is_some() || !matches!(self.db, Db::Postgres(_))
     }

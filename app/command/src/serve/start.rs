@@ -70,7 +70,7 @@ pub(super) async fn open_store(
     Ok(Some(opened))
 }
 
-/// Makes the first key and shows it. Of several nodes that start at once, one does.
+/// Makes the first key and shows it. If several nodes start at the same time, only one of them makes a key.
 pub(super) async fn hand_out(
     first_key: FirstKey<'_>,
     backend: &Arc<Backend>,

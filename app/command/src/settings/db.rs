@@ -103,8 +103,8 @@ impl std::fmt::Display for Db {
     }
 }
 
-/// A value of the setting as it may be shown: a URL without its password, and nothing of a URL with a fault, in which the
-/// password may stand anywhere.
+/// The form in which a value of the setting may be shown. A URL is shown without its password. Of a URL with a fault
+/// nothing is shown, because the password may be anywhere in it.
 pub(super) fn shown(text: &str) -> Option<String> {
     let parsed = Target::is_url(text).then(|| Target::parse(text))?;
     Some(parsed.map_or_else(|_| "postgres://…".to_owned(), |target| target.to_string()))

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::text_file;
 
 impl Db {
-    /// Adds the password to a database whose URL has none: that in the file, else that in a variable. Without any, the
-    /// server must not ask for one.
+    /// Adds the password to a database whose URL has none. It is the password in the file or, without a file, the
+    /// password in a variable. If there is none either, the database is used without a password.
     pub(crate) fn with_password(self, file: Option<&Path>) -> Result<Self, Failure> {
         let Self::Postgres(mut target) = self else { return Ok(self) };
         let password = match file {
@@ -32,7 +32,8 @@ fn read(file: &Path) -> Result<String, Failure> {
     let fault =
         |why: &dyn std::fmt::Display| Failure::usage(format!("db-password-file ({}): {why}", file.display()));
     let text = text_file::read(file).map_err(|error| fault(&error))?;
-    // Editors end the file with a line break; a password may have spaces.
+    // Only line breaks are removed. Editors put a line break at the end of the file, but spaces may belong to the
+    // password.
     let password = text.trim_end_matches(['\r', '\n']);
     match password {
         "" => Err(fault(&"the file is empty: write the password to it")),

@@ -23,7 +23,7 @@ pub(super) fn open_file(
     idle: IdleTime,
     options: OpenOptions,
 ) -> Result<Backend, Failure> {
-    // Opening a file may copy its log into it, so the log is looked for before.
+    // Opening a file may copy the log into the file, so the existence of the log is determined before.
     let had_log = has_log(file);
     let hint = |is_damaged| match is_damaged {
         true if had_log => IF_DAMAGED,

@@ -51,7 +51,7 @@ pub(crate) fn check_made(db: &Db) -> Result<(), Failure> {
     }
 }
 
-/// Returns the target with the TLS client that it needs.
+/// Returns the target with the TLS configuration that its connections need.
 fn with_tls(target: &Target) -> Result<Target, Failure> {
     let roots = match target.roots() {
         Roots::NotNeeded => RootCertStore::empty(),
@@ -72,7 +72,7 @@ fn unusable(name: &str, error: &OpenError) -> Failure {
     }
 }
 
-/// The message of an error with those of its sources.
+/// The message of an error, followed by the messages of all its sources.
 fn report(error: &OpenError) -> String {
     match error {
         OpenError::Store(error) => error.report(),
@@ -83,7 +83,7 @@ fn report(error: &OpenError) -> String {
     }
 }
 
-/// Sets how long events are kept, and how many bytes of them.
+/// Sets how long events are kept, and the maximum number of bytes of all events.
 pub(super) fn set_event_retention(store: &PostgresStore, age: Duration, bytes: Option<u64>) {
     let bytes = bytes.unwrap_or(EventRetention::DEFAULT.bytes);
     store.set_event_retention(EventRetention { age, bytes });
@@ -117,7 +117,7 @@ pub(super) fn ports(
     }
 }
 
-/// The port for resets: the schema, and the counts of this node.
+/// The port for resets. It resets the schema and the counts of this node.
 pub(super) fn resettable(store: &Arc<PostgresStore>, meters: &Arc<MemoryStore>) -> Arc<dyn Resettable> {
     Arc::new(Reset { store: Arc::clone(store), meters: Arc::clone(meters) })
 }
@@ -129,7 +129,7 @@ struct Reset {
 
 impl Resettable for Reset {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        // A node without --sandbox may have begun to use the schema.
+        // A node without --sandbox may have begun to use the schema since the start, so the schema is checked again.
         self.store.check_sandbox()?;
         self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
         self.meters.forget_meters();

@@ -22,7 +22,8 @@ pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
     Ok(config.with_root_certificates(system_roots()?).with_no_client_auth())
 }
 
-/// Returns the certificates that the system trusts, or those in SSL_CERT_FILE and SSL_CERT_DIR.
+/// Returns the certificates that the system trusts. If SSL_CERT_FILE or SSL_CERT_DIR is set, returns the certificates
+/// there instead.
 pub(crate) fn system_roots() -> Result<RootCertStore, Failure> {
     let trusted = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
