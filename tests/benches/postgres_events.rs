@@ -21,7 +21,7 @@ const ROUNDS: usize = 12;
 /// The time of each half of a round.
 const HALF: Duration = Duration::from_secs(2);
 
-/// Callers at once, each with one order at a time.
+/// The number of concurrent callers. Each of them places one order at a time.
 const CALLERS: u64 = 64;
 
 /// The pets that are ordered.
@@ -44,7 +44,7 @@ async fn compare(store: &Arc<PostgresStore>) {
     let mut ratios = Vec::new();
     let mut rates = Vec::new();
     for round in 0..ROUNDS {
-        // The order of the halves alternates, because each leaves a larger table behind.
+        // The two halves are run in alternating order, because each half leaves a larger table for the next half.
         let (with, without) = if round % 2 == 0 {
             let with = rate(store, true).await;
             (with, rate(store, false).await)

@@ -85,7 +85,8 @@ pub(crate) struct Shop {
 pub(crate) struct ShopOptions {
     pub(crate) policy: Policy,
     pub(crate) http: HttpSettings,
-    /// Serves one node, even if the chosen store has more: for limits and counters that each node has for itself.
+    /// Serves only one node, even if the chosen store has several. Use it for tests of limits and counters that each
+    /// node keeps separately.
     pub(crate) has_one_node: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum NodeStore {
 }
 
 impl Nodes {
-    /// Opens the chosen store, empty, once for each node. `epoch` is the epoch of its event log.
+    /// Opens the chosen store once for each node. The store is empty. `epoch` is the epoch of its event log.
     pub(crate) fn open(epoch: u64) -> Self {
         match env::var(VARIABLE).as_deref() {
             Err(env::VarError::NotPresent) | Ok("memory") => {
@@ -51,16 +51,17 @@ impl Nodes {
         let server = Postgres::shared().expect("the chosen store needs PostgreSQL");
         let schema = server.new_schema();
         let open = |node| {
-            // The first node makes the shop, and its seed is the epoch.
+            // The first node creates the tables. Its seed is `epoch`, which becomes the epoch of the store.
             let options = Options { schema: schema.clone(), seed: epoch ^ node };
             let target = Target::parse(&server.url()).expect("the URL of the server");
-            // On another thread, because the test may run on a runtime.
+            // The store is opened on another thread, because the test may run on a thread of a runtime, which must not
+            // be blocked.
             let opened = thread::spawn(move || PostgresStore::open(target, options)).join();
             Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
         };
         let stores: Vec<_> = (0..count).map(open).collect();
         let resettable = Arc::clone(&stores[0]) as _;
-        // One count for all nodes, so that the tests of quotas hold for two nodes, too.
+        // All nodes share one store that counts the quotas, so that the tests of quotas also pass with two nodes.
         let meters = Arc::<MemoryStore>::default();
         let node = |store| NodeStore::Postgres { store, meters: Arc::clone(&meters) };
         Self { stores: stores.into_iter().map(node).collect(), resettable }

@@ -1,5 +1,5 @@
-//! The suite on PostgreSQL, a schema for each case, and further handles as other nodes have them. Quotas are counted by each
-//! node in memory.
+//! The suite on PostgreSQL. Each case has its own schema, and further handles of the schema represent other nodes. Each
+//! node counts quotas in memory.
 
 mod planted;
 mod shop;

@@ -1,4 +1,5 @@
-//! Ways to order events that lose some or confuse their order, planted with triggers: the suite finds them.
+//! Faulty ways to assign positions to events, planted with triggers. They lose events or confuse their order, and the
+//! suite must find each of them.
 
 use petstore_tests::{Subject, event_order, run_case};
 
@@ -7,8 +8,8 @@ use crate::shop::Shop;
 /// Attempts of a case. A race may pass once, but not ten times.
 const TRIES: usize = 10;
 
-/// Readers continue after numbers that are drawn before the commit: positions come from a sequence, and the end of the log is
-/// the last one that is visible.
+/// Positions come from a sequence and are drawn before the commit. The end of the log is the last position that is
+/// visible, so readers continue after positions whose transactions are not committed yet.
 const CURSOR_ON_A_SEQUENCE: &str = "
     create sequence drawn;
     create function draw() returns trigger language plpgsql as $$
@@ -28,8 +29,8 @@ const CURSOR_ON_A_SEQUENCE: &str = "
             pruned_position, bytes, settled_seq
         from stored_log;";
 
-/// Batches get their positions in the order of their transactions' numbers, which are drawn at the first lock of a row and
-/// before the last one.
+/// Batches get their positions in the order of the numbers of their transactions. A transaction gets its number at its
+/// first lock of a row, when it may not hold all of its locks yet.
 const ORDER_BY_TRANSACTION: &str = "
     create function renumber() returns trigger language plpgsql as $$
     begin

@@ -1,4 +1,4 @@
-//! The shop of a case: a schema of its own, and handles on it as nodes have them.
+//! The shop of a case: a separate schema, and handles on the schema like those of nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl Shop {
         subject(&self.open_store().await, &Arc::default(), self)
     }
 
-    /// The same for a sandbox.
+    /// Opens the store like [`open`](Self::open), together with the port that resets it.
     pub(crate) async fn open_with_reset(self: &Arc<Self>) -> ResetSubject {
         let (store, meters) = (self.open_store().await, Arc::default());
         let subject = subject(&store, &meters, self);
