@@ -129,7 +129,7 @@ impl Shared {
 
 /// Passes on what arrives until the end, or until `pass` refuses.
 fn copy(from: &mut TcpStream, mut pass: impl FnMut(&[u8]) -> bool) {
-    let mut bytes = [0; 65_536];
+    let mut bytes = vec![0; 65_536];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
         if !pass(&bytes[..length]) {
             return;
