@@ -77,8 +77,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.insert(id, name);
     }
 
-    /// Adds a record whose name was generated, and returns its name. If another record has the generated name, this
-    /// record gets another one.
+    /// Adds a record whose name was generated, and returns its name. If another record has the generated name, a
+    /// different name is generated for this record.
     pub fn add_made(&mut self, id: Id, name: Name) -> Name {
         let made = std::iter::once(name.clone()).chain(self.made_of(&name, id));
         let name = self.free_of(made).unwrap_or(name);

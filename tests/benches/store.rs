@@ -52,8 +52,8 @@ fn pages(runtime: &tokio::runtime::Runtime) {
     }
 }
 
-/// A page of 100 of the rare pets, one in [`RARE`], and a page of all pets. The variable `PETS` sets the number of all
-/// pets.
+/// Measures a page of 100 rare pets and a page of 100 of all pets. One of every [`RARE`] pets is rare. The variable
+/// `PETS` sets the number of all pets.
 fn rare(runtime: &tokio::runtime::Runtime) {
     let pets = std::env::var("PETS").map_or(1_000_000, |pets| pets.parse().expect("PETS is a number"));
     // At least a hundred rare pets follow the start of the last page.

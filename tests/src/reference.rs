@@ -44,7 +44,8 @@ pub struct ReferenceStore {
     bug: Option<Bug>,
     /// The ids that [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`] use.
     own_ids: OwnIds,
-    /// The lock that writers hold from start to end with the bugs that write events and records in two steps.
+    /// Used by the bugs that write events and records in two steps. With such a bug, a writer holds this lock from its
+    /// start to its end.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 

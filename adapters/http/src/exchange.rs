@@ -43,7 +43,8 @@ use crate::response::quota_headers::QuotaNote;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::RequestHead;
 
-/// The longest body in bytes whose response headers bypass hyper: together they still fit into a batched write.
+/// The maximum length of a body whose response headers bypass hyper, in bytes. The headers and such a body still fit
+/// into one batched write.
 const RAW_HEADERS_BODY_MAX: usize = BATCHED_WRITE_MAX / 2;
 
 /// The maximum number of header fields for which an idle connection keeps an allocation. A browser sends about twenty.
@@ -62,7 +63,7 @@ pub(crate) struct QueueFull;
 /// more. Steps that a plain read does not need are boxed where they are awaited, because hyper moves the whole future
 /// for every request.
 ///
-/// `SECURE` is `true` if the connection uses TLS. The function is compiled separately for both cases, so that the one
+/// `SECURE` is `true` if the connection uses TLS. The function is compiled once for each value, so that the version
 /// without TLS has a single caller and is inlined.
 pub(crate) fn exchange<const SECURE: bool>(
     thread: Rc<ThreadState>,
@@ -70,8 +71,8 @@ pub(crate) fn exchange<const SECURE: bool>(
     peer: IpAddr,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<ResponseBody>, Dropped>> {
-    // The request is taken apart outside of the future, because an `async fn` would store its arguments in addition to
-    // their parts.
+    // The request is split into its parts outside of the future, because an `async fn` would store the request in
+    // addition to its parts.
     let (mut parts, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming);
     async move {
@@ -110,8 +111,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let _pending = is_http2.then(|| activity.pending_answer(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
-            // A request that was refused before the gate is not counted. Its headers show the quota of its address, or
-            // are left out if that quota cannot be read.
+            // A request that was refused before the gate is not counted. Its response has the quota headers of its
+            // address, or none if that quota cannot be read.
             let reading = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
             let verdict = catch_panic(Box::pin(reading).as_mut()).await.and_then(Result::ok);
             notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
@@ -138,7 +139,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         };
         activity.ended_at(ended);
         thread.send_batch.flush_if_due(ended);
-        // A wait for an event, which the client asked for, is not part of the service's time.
+        // The time for which the request waited for an event is subtracted, because the client asked for the wait.
         let duration = (made - begun).saturating_sub(notes.waited);
         thread.counters.answered(route, &parts.method, answer.status, duration);
         if let Some(observer) = &thread.app.settings.observer

@@ -77,7 +77,7 @@ impl Http {
         self.app.cors.set(cors);
     }
 
-    /// Serves connections that the caller accepts, in the same way as [`Http::listen`] serves those that it accepts.
+    /// Serves connections that the caller accepts. They are served like the connections that [`Http::listen`] accepts.
     /// Must be called where local tasks can be spawned: in a `LocalSet` or a `LocalRuntime`.
     pub fn serve_here(&self) -> LocalServer {
         LocalServer::start(&self.app, self.serves())

@@ -1,8 +1,8 @@
 //! Parsing of requests and rendering of responses: bodies, queries, conditional headers, JSON.
 //!
 //! All functions are pure functions of bytes and text, without connections, ports or time. Parsers return types of the
-//! domain, so that nothing is validated twice. They accept any input: the result is a value or an
-//! [`ApiError`](crate::wire::error::ApiError), never a panic.
+//! domain, so that nothing is validated twice. No input makes a parser panic. The result is a value or an
+//! [`ApiError`](crate::wire::error::ApiError).
 
 mod accept;
 pub(crate) mod bodies;

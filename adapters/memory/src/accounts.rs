@@ -1,4 +1,4 @@
-//! The table of accounts, and the usage of each.
+//! The table of accounts, with the usage of each account.
 
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
@@ -59,8 +59,8 @@ impl Accounts {
         self.by_name.get(name).map(|id| *id)
     }
 
-    /// The account with this name. During a rename the index leads to the account from both names, so the name in the
-    /// account's record decides.
+    /// The account with this name. During a rename, both the old and the new name in the index lead to the account. So
+    /// the name in the account's record decides.
     pub(crate) fn named(&self, name: &FoldedName) -> Option<Account> {
         self.get(self.id_of(name)?).filter(|account| name.matches(account.name.as_str()))
     }
@@ -77,7 +77,7 @@ impl Accounts {
         self.meters.of(slot).plan.set(&account);
         self.records.write(slot, Some(account));
         if let Some(before) = before.filter(|before| *before != after) {
-            // The same decision may have given the old name to another account, whose entry stays.
+            // The same operation may have given the old name to another account. The entry of that account stays.
             self.by_name.remove_if(&before, |_, owner| *owner == id);
         }
     }
@@ -111,7 +111,7 @@ impl Accounts {
         let accounts = self.dirty.take(max);
         let counts = accounts.into_iter().filter_map(|account| {
             let Windows { minute, day } = self.meters.of(slot(account.get())?).take_windows();
-            // Usage of an account without a record is dropped.
+            // If the account has no record, its usage is dropped.
             self.read(account, |_| UsageCount { account, minute, day })
         });
         counts.collect()
@@ -132,7 +132,7 @@ impl Accounts {
         Some(UsageCount { account, minute, day })
     }
 
-    /// Forgets the usage of the accounts whose windows match `goes`. Returns the number of these accounts.
+    /// Forgets the usage of the accounts for whose windows `goes` returns true. Returns the number of these accounts.
     pub(crate) fn forget_usage(&self, goes: impl Fn(Windows) -> bool) -> usize {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         let mut count = 0;

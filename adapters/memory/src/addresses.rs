@@ -10,7 +10,7 @@ use petstore_ports::{AddressVerdict, Cost};
 
 use crate::directory::Directory;
 
-/// Number of sets of the table. It bounds the memory, whatever addresses requests come from.
+/// Number of sets of the table. It bounds the memory of the table, however many addresses send requests.
 const SETS: u32 = 16_384;
 
 /// Number of addresses of a set: the associativity.
@@ -18,9 +18,10 @@ const WAYS: usize = 4;
 
 /// Counts of the requests of each address in the current minute, in a set-associative table.
 ///
-/// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count. So
-/// no address is admitted more often than the limit, even if it was replaced and comes back: within a minute the
-/// lowest count of a set never falls. The price is that an address may be refused early.
+/// If all entries of a set are used, a new address replaces the one with the lowest count, and inherits that count.
+/// Within a minute the lowest count of a set never falls. So an address that was replaced and comes back inherits at
+/// least its own earlier count, and is not admitted more often than the limit. The disadvantage is that an address may
+/// be refused too early.
 pub(crate) struct Addresses {
     sets: Directory<Mutex<Set>>,
     /// The hasher is seeded at random for each table, so that clients cannot choose addresses that collide in one set.
@@ -30,13 +31,13 @@ pub(crate) struct Addresses {
 #[derive(Default)]
 struct Set([Entry; WAYS]);
 
-/// The count of one address, with its minute. Each entry has a separate minute, so that a client cannot detect the
-/// other addresses of its set when the clock steps.
+/// The count of one address, with its minute. Each entry has a separate minute. If a set had one minute, a client could
+/// detect the other addresses of its set when the clock steps.
 #[derive(Default, Clone, Copy)]
 struct Entry {
     /// The upper half of the address's hash. The lower half selects the set.
     tag: u32,
-    /// Unused in a free entry.
+    /// The minute and the count. A free entry has an unused window.
     window: Window,
 }
 
@@ -76,8 +77,8 @@ impl Set {
         }
     }
 
-    /// Returns the entry of the address. If it has none, returns the entry to replace: the one with the lowest count,
-    /// and of several such entries the one with the oldest minute.
+    /// Returns the entry of the address. If the address has no entry, returns the entry to replace. This is the entry
+    /// with the lowest count and, of several such entries, the one with the oldest minute.
     fn entry_of(&mut self, tag: u32, minute: u32) -> &mut Entry {
         let own = self.0.iter().position(|entry| entry.tag == tag && entry.window.used() > 0);
         let place = own.unwrap_or_else(|| {
@@ -91,8 +92,9 @@ impl Set {
     }
 }
 
-/// Returns the unit that is counted: an IPv4 address, also an IPv4-mapped one, or the /64 network of an IPv6 address.
-/// The owner of such a network can choose the other half of the address freely.
+/// Returns the unit for which requests are counted. This is an IPv4 address, which may be IPv4-mapped, or the /64
+/// network of an IPv6 address. An IPv6 address itself is not counted, because the owner of a /64 network can choose the
+/// other half of the address freely.
 fn network_of(address: IpAddr) -> (bool, u64) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u64::from(address.to_bits())),
@@ -147,7 +149,8 @@ mod tests {
         let mut set = Set::default();
         let mut left = |tag, minute| set.take(tag, LIMIT, Cost::One, minute).usage;
         assert_eq!(left(1, 8).remaining, 2);
-        // The clock is ahead when the second address sends, and back when the first address sends again.
+        // The clock is ahead when the second address sends a request. It is back when the first address sends another
+        // one.
         assert_eq!(left(2, 9).remaining, 2);
         let again = left(1, 8);
         assert_eq!((again.remaining, again.reset_secs), (1, 9 * 60));

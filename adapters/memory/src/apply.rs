@@ -16,9 +16,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes the changes of a decision and its events visible together. `write` writes one change. Every decision
-    /// becomes visible here or in [`Tables::publish_encoded`]. A single change without events needs no write epoch,
-    /// because a record is written in one step.
+    /// Makes the changes of a decision and its events visible together. `write` writes one change. The changes of every
+    /// decision become visible here or in [`Tables::publish_encoded`]. A single change without events is not registered
+    /// in [`WriteEpochs`](crate::write_epochs::WriteEpochs), because a record is written in one step.
     pub(crate) fn publish(&self, changes: Changes, write: impl FnMut(Change)) {
         let appended = self.publish_with(changes, EventLog::append, write);
         self.events.wake(&appended);
@@ -35,8 +35,8 @@ impl Tables {
         self.publish_with(changes, |log, changes| log.append_encoded(events, changes.happenings()), write)
     }
 
-    /// Makes the changes and events visible. The caller wakes waiting readers after this, because readers that are
-    /// woken earlier would wait for the write.
+    /// Makes the changes and events visible. The caller wakes waiting readers only after this call, because a reader
+    /// that is woken earlier would have to wait for the end of the write.
     fn publish_with(
         &self,
         changes: Changes,
@@ -74,7 +74,7 @@ pub(crate) fn check_room(changes: &Changes) -> Result<(), StoreError> {
     changes.as_slice().iter().try_for_each(check_room_for)
 }
 
-/// The id counters respect the bound, but an operation may bring its own id.
+/// The id counters never exceed the bound, but an operation may choose an id itself.
 fn check_room_for(change: &Change) -> Result<(), StoreError> {
     let id = match change {
         Change::Pet(record) => record.pet.id.get(),

@@ -5,12 +5,13 @@ use std::time::Duration;
 /// Shortest pause.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Longest pause: half of the ten seconds within which a store should recover.
+/// Longest pause. A store should recover within ten seconds after the cause has gone, and a longer pause would use most
+/// of this time.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Backoff factor: the pause is ten times as long as the last `recover` took. While a disk is full, each call may copy
-/// all data that is not checkpointed. The factor limits this to less than a tenth of the time of the disk and of a
-/// CPU.
+/// all data that is not checkpointed. Because of the factor, the calls use less than a tenth of the time of the disk
+/// and of a CPU.
 const PAUSE_FACTOR: u32 = 10;
 
 /// The pause after a `recover` that failed after `took`.

@@ -1,5 +1,6 @@
-//! The batch that the writer decides, and the callers that wait for it. Each transition of the batch sees the results
-//! of the earlier ones.
+//! The batch of transitions that the writer decides, and the callers that wait for its outcome. A transition is an
+//! operation in the form in which it is submitted to the store. Each transition of the batch sees the results of the
+//! earlier ones.
 
 use petstore_domain::{Changes, View};
 use petstore_ports::{StoreError, Transition};
@@ -18,8 +19,8 @@ pub(crate) struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Decides a transition, and adds its changes. The caller of a rejected transition waits for the commit as well,
-    /// because the rejection may be due to another decision of the batch.
+    /// Decides a transition, and adds its changes. The caller waits for the commit even if the operation is rejected,
+    /// because an earlier decision of the batch may be the reason for the rejection.
     pub(crate) fn decide(&mut self, tables: &Tables, transition: &dyn Transition, caller: Sender<()>) {
         match self.changes_of(tables, transition) {
             Ok(changes) => {
@@ -32,7 +33,7 @@ impl OpenBatch {
         }
     }
 
-    /// Asks a transition for its changes. No record changes during the batch, so each record is loaded once.
+    /// Asks a transition for its changes. Each record is loaded only once, because no record changes during the call.
     fn changes_of(&mut self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
         let mut view = View::default();
         for _ in 0..ROUNDS_MAX {
@@ -58,7 +59,7 @@ impl OpenBatch {
         self.overlay.decided()
     }
 
-    /// Removes the changes; [`OpenBatch::end`] follows once they are in the tables.
+    /// Removes and returns the changes. The caller writes them to the tables, and then calls [`OpenBatch::end`].
     pub(crate) fn take_decided(&mut self) -> Vec<Changes> {
         self.overlay.take_decided()
     }
@@ -74,7 +75,7 @@ impl OpenBatch {
         self.answer(outcome);
     }
 
-    /// Reports an outcome to all callers. The batch goes on: it may still be committed.
+    /// Reports an outcome to all callers. The batch is not ended, because it may still be committed.
     pub(crate) fn answer(&mut self, outcome: &Result<(), StoreError>) {
         for caller in self.callers.drain(..) {
             caller.send(outcome.clone());

@@ -15,7 +15,7 @@ impl Bulk for MemoryStore {
     }
 
     fn export(&self, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<(), StoreError> {
-        // The sink that stopped the export knows the reason, so the error carries none.
+        // The sink knows why it stopped the export, so the error of the export contains no reason.
         let _: Result<(), ()> = Self::export(self, |row| match sink(row) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(()),

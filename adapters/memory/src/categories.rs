@@ -126,7 +126,7 @@ impl Categories {
         self.records.read(slot, |record| record.category.name.folded())
     }
 
-    /// Releases a name, unless the same changes have given it to another category.
+    /// Removes a name from the index, unless the same operation has given the name to another category.
     fn release(&self, name: &FoldedName, id: CategoryId) {
         self.by_name.remove_if(name, |_, owner| *owner == id);
     }

@@ -1,9 +1,9 @@
-//! The one writer of a store with a journal: it decides a batch, commits it, and only then makes it visible.
+//! The one writer of a store with a journal. The writer decides a batch, commits it, and only then makes it visible.
 //!
-//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition decides on the tables and on the
-//! earlier decisions of the batch. All changes go to the journal in one commit. After that they are written to the
-//! tables, which cannot fail, and the callers are answered. So a read never waits for the disk, and never returns data
-//! that a crash could take back.
+//! A step takes the waiting requests, up to [`BATCH_MAX`] of them. Each transition (one submitted operation) decides on
+//! the basis of the tables and of the earlier decisions of the batch. All changes go to the journal in one commit.
+//! After the commit the changes are written to the tables, which cannot fail, and the callers are answered. So a read
+//! never waits for the disk, and never returns data that would be lost in a crash.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Maximum number of requests in a batch. A larger batch would delay its first caller, and hardly reduce the cost of a
-/// commit for each request further.
+/// Maximum number of requests in a batch. A larger batch would delay its first caller, and would hardly reduce the cost
+/// of a commit per request.
 const BATCH_MAX: usize = 256;
 
 /// Maximum number of accounts whose usage is written in one call of the journal. No batch is committed during the
 /// call.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
-/// Maximum number of passes of one call of housekeeping. A pass follows each batch. All passes together handle more
-/// accounts and expiring records than there are requests in a second.
+/// Maximum number of passes for one request of housekeeping. The first pass follows the batch of the request, and each
+/// later batch is followed by another pass. The bound is high enough, because all passes together handle more accounts
+/// and expiring records than there are requests in a second.
 const PASSES_MAX: u32 = 300;
 
 /// The result of a step.
@@ -55,16 +56,17 @@ pub(crate) struct Committer {
     batch: OpenBatch,
     /// The events of the batch.
     events: EncodedBatch,
-    /// Records and events that were due at this time are still to be dropped, in at most this many passes.
+    /// The time of a housekeeping request, if records and events that had expired at this time are still to be dropped;
+    /// and the maximum number of further passes.
     drops_left: Option<(Timestamp, u32)>,
-    /// Usage is still to be written to the journal, in at most this many passes.
+    /// The maximum number of further passes that write usage to the journal; none if nothing is left to write.
     notes_left: Option<u32>,
     /// Buffer for the requests of a step; empty between two steps.
     requests: Vec<Request>,
 }
 
 impl Committer {
-    /// Commits to `journal`. `last` is the last batch in the journal.
+    /// Creates a committer for `journal`, in which `last` is the last batch.
     pub(crate) fn new(
         tables: Arc<Tables>,
         stripes: Arc<Stripes>,
@@ -120,7 +122,8 @@ impl Committer {
 
     /// Continues the housekeeping that earlier passes have left, and then does the requested parts.
     fn keep_house(&mut self, parts: Vec<HousekeepingPart>) {
-        // The callers were answered after the first pass. An error is kept in the state.
+        // The callers were answered after the first pass, so the result of a later pass is ignored. An error is kept in
+        // the state.
         if let Some(passes) = self.notes_left.take() {
             let _ = self.note_usage(passes);
         }
@@ -187,7 +190,7 @@ impl Committer {
         })
     }
 
-    /// Runs `work` on the calling thread, which is not the writer's. A panic of `work` ends the writer, too.
+    /// Runs `work` on the calling thread, which is not the writer's thread. If `work` panics, the writer ends, too.
     pub(crate) fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -234,8 +237,9 @@ impl Committer {
         self.journal.append(&Batch { number, changes, last_ids, events })
     }
 
-    /// Publishes a write that a thread other than the writer's has committed. If `written` is an error, asks the
-    /// journal once to recover, and publishes or drops the write accordingly.
+    /// Ends a write that another thread than the writer's has asked the journal to commit. If `written` is no error,
+    /// publishes the write. Otherwise asks the journal once to recover, and then publishes the write if the journal
+    /// holds it, or drops it.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -290,7 +294,7 @@ impl Committer {
         error
     }
 
-    /// Asks the journal to recover, and publishes or drops the write in doubt accordingly.
+    /// Asks the journal to recover. Then publishes the write in doubt if the journal holds it, or drops it.
     fn recover(&mut self) -> Step {
         if matches!(self.state, WriterState::Dead) {
             return Step::Failing;
@@ -319,7 +323,7 @@ impl Committer {
 
     /// Drops a bounded number of expired records and events. If more are left, further passes follow after the next
     /// batches, at most `passes` of them. Returns the number of records dropped. The tables and the journal may drop
-    /// different numbers of records in one pass, so it is the larger of the two.
+    /// different numbers of records in one pass; the larger number is returned.
     fn drop_expired(&mut self, now: Timestamp, passes: u32) -> Result<usize, StoreError> {
         self.check_healthy()?;
         let of_journal = self.journal.prune(now).map_err(|error| self.fail(error, None))?;

@@ -2,28 +2,28 @@
 
 use once_cell::race::OnceBox;
 
-/// Number of bits of an index that select an entry of a chunk, and an entry of a node.
+/// The number of bits of an index that select an entry of a chunk, and the number that select an entry of a node.
 const CHUNK_BITS: u32 = 4;
 const NODE_BITS: u32 = 8;
 
 const CHUNK: usize = 1 << CHUNK_BITS;
 const NODE: usize = 1 << NODE_BITS;
 
-/// Number of leaves that are reached without a node. They contain the first 65,536 entries: a million records, because
-/// an entry is a block of sixteen records.
+/// Number of leaves that are reached without a node. They contain the first 65,536 entries. In a slab these are a
+/// million records, because an entry of a slab is a block of sixteen records.
 const DIRECT: usize = 16;
 
 type Chunk<T> = [T; CHUNK];
 type Node<T> = [OnceBox<T>; NODE];
 type Leaf<T> = Node<Chunk<T>>;
 
-/// A radix tree: entries with an index below [`Directory::LEN`], which are created in chunks on first use.
+/// A radix tree of entries with an index below [`Directory::LEN`]. The entries are created in chunks on first use.
 ///
 /// An entry is never moved or removed. Finding one takes two loads, or four for a large index. The nodes are small, so
 /// that a store with few records needs little memory: the first entry takes 2 KiB and the size of its chunk.
 pub(crate) struct Directory<T> {
     direct: [OnceBox<Leaf<T>>; DIRECT],
-    /// The other leaves, through two levels of nodes. The places of the direct leaves are unused.
+    /// The other leaves, below two levels of nodes. The slots for leaves that are in `direct` are unused.
     indirect: OnceBox<Node<Node<Leaf<T>>>>,
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-/// Ids in the order in which they became dirty. The caller adds an id only if it is not in the set, so the set is
-/// never larger than the table. That also holds in a store without a journal, where no id is taken out.
+/// Ids in the order in which they became dirty. The caller adds an id only if it is not in the set. So the set is never
+/// larger than the table, even in a store without a journal, where no id is ever taken from the set.
 pub(crate) struct DirtySet<Id>(Mutex<VecDeque<Id>>);
 
 impl<Id> DirtySet<Id> {

@@ -49,7 +49,7 @@ impl Appended {
     }
 }
 
-/// The part of a page that the ring has.
+/// The result of reading a page from the ring.
 pub(crate) enum FromRing {
     /// The answer.
     Read(EventRead),
@@ -144,7 +144,7 @@ impl EventLog {
         self.ring.lock().drop_older_than(not_before)
     }
 
-    /// Sets the extent to that of the journal's log, after the journal has dropped old events.
+    /// Sets the extent of this log to the extent of the journal's log, after the journal has dropped old events.
     pub(crate) fn set_pruned(&self, bounds: &EventBounds) {
         self.ring.lock().set_pruned(bounds);
     }
@@ -222,8 +222,8 @@ fn try_each<T, E>(
     Ok(())
 }
 
-/// Returns the epoch of the log after an import. The step is odd, so each number is visited once before any number is
-/// repeated.
+/// Returns the epoch of the log after an import. Because the summand is odd, repeated calls return every number once
+/// before a number is repeated.
 const fn next_epoch(epoch: u64) -> u64 {
     epoch.wrapping_add(0x9E37_79B9_7F4A_7C15)
 }

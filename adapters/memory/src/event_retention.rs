@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The limits of the events that a store keeps. The bound that is reached first applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventRetention {
-    /// The maximum age of an event, by the clock that housekeeping is called with.
+    /// The maximum age of an event, relative to the time with which housekeeping is called.
     pub age: Duration,
     /// The maximum number of bytes of the events in their compact form.
     pub bytes: u64,

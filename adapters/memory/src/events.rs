@@ -13,8 +13,8 @@ impl EventReader for MemoryStore {
     }
 
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
-        // After this wait, the decisions that were being applied have been applied. So a reader that has seen a
-        // changed record also finds the event of the change.
+        // After this wait, every write that was in progress has finished. So a reader that has seen a changed record
+        // also finds the event of the change.
         self.tables.write_epochs.wait_for_writes();
         match self.tables.events.read(&query) {
             Ok(FromRing::Read(read)) => Reply::now(Ok(read)),

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-/// Target batch size while the CPU is saturated. From here on the fixed cost of a batch is small beside that of its
-/// requests.
+/// Target batch size while the CPU is saturated. With this many requests, the fixed cost of a batch is small compared
+/// with the cost of the requests.
 pub(crate) const SATURATED_TARGET: usize = 32;
 
 /// Longest delay while the CPU is saturated.
@@ -19,8 +19,9 @@ const CONCURRENT_MIN: usize = 16;
 /// Largest target for concurrent callers. A larger one would leave the disk idle for longer than it saves.
 const CONCURRENT_TARGET_MAX: usize = 48;
 
-/// Longest delay for concurrent callers. Callers of the previous batch that write again do so within the duration of a
-/// batch, so a batch never waits longer than that. This constant bounds the delay when batches take long.
+/// Longest delay for concurrent callers. A batch waits at most as long as the previous batch took, because callers of
+/// the previous batch that write again do so within this time. If the previous batch took long, this constant bounds
+/// the delay.
 pub(crate) const CONCURRENT_DELAY_MAX: Duration = Duration::from_millis(2);
 
 /// The size that a batch waits for.
@@ -33,8 +34,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The target for the next batch. `concurrent` is the number of callers of the previous batch and of those that
-    /// wait already; `last_batch` is the duration of the previous batch.
+    /// The target for the next batch. `concurrent` is the number of callers of the previous batch plus the number of
+    /// callers that wait already. `last_batch` is the duration of the previous batch.
     pub(crate) fn of(is_cpu_saturated: bool, concurrent: usize, last_batch: Duration) -> Self {
         match concurrent {
             _ if is_cpu_saturated => Self { requests: SATURATED_TARGET, delay: SATURATED_DELAY_MAX },

@@ -7,7 +7,7 @@ use petstore_ports::PageOrder;
 
 use crate::slot_set::{Seek, SlotSet, is_before, memoized};
 
-/// Number of shards, each under its own lock: writers of different keys seldom contend.
+/// Number of shards. Each has its own lock, so writers of different keys seldom wait for each other.
 const SHARDS: u32 = 64;
 
 /// Sorted pairs of a key and a slot, each packed into one word.
@@ -51,8 +51,8 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that a bulk load collects and adds together. Added one by one, each pair would cost a search of the tree,
-/// which no CPU cache can hold.
+/// Pairs that a bulk load collects and then adds together. If they were added one by one, each pair would need a search
+/// in a tree that is larger than the CPU caches.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }
@@ -79,7 +79,7 @@ impl SlotSet for SlotsOf<'_> {
     fn seek(&self, order: PageOrder) -> Seek<'_> {
         let all = pack(self.key, 0)..=pack(self.key, u32::MAX);
         let mut pairs = self.pairs.range(all.clone());
-        // The next pair in the set is nearly always the wanted one. Only if slots are skipped is the tree searched.
+        // The next pair in the set is nearly always the wanted one. The tree is searched only if slots are skipped.
         memoized(order, move |position| {
             let from = pack(self.key, position);
             let next = match order {

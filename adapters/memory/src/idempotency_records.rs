@@ -9,13 +9,14 @@ use petstore_domain::{AccountId, IdempotencyId, IdempotencyRecord, RecordRef, Ti
 
 use crate::stripes::Stripes;
 
-/// Maximum number of records that one call of housekeeping drops: it bounds the call to some milliseconds.
+/// Maximum number of records that one call of housekeeping drops. It limits the duration of the call to some
+/// milliseconds.
 const PRUNE_MAX: usize = 10_000;
 
 /// Idempotency records, found by id, counted by account, and sorted by expiry.
 ///
-/// A record counts until it is dropped. To change a record, the caller holds its stripe. The counts are not part of
-/// any footprint.
+/// An expired record is counted until it is dropped. To change a record, the caller holds the record's stripe. The
+/// counts are not part of any footprint, so an operation may see a count that is about to change.
 pub(crate) struct IdempotencyTable {
     records: DashMap<IdempotencyId, IdempotencyRecord, RandomState>,
     counts: DashMap<AccountId, u32, RandomState>,
@@ -58,7 +59,7 @@ impl IdempotencyTable {
         by_expiry.insert((expires_at, id));
     }
 
-    /// Removes all records. The caller excludes changes.
+    /// Removes all records. The caller ensures that no record is changed meanwhile.
     pub(crate) fn clear(&self) {
         self.records.clear();
         self.counts.clear();
@@ -85,7 +86,7 @@ impl IdempotencyTable {
         true
     }
 
-    /// Drops expired records, a bounded number of them. Returns that number.
+    /// Drops a bounded number of expired records. Returns the number of records dropped.
     pub(crate) fn prune(&self, stripes: &Stripes, now: Timestamp) -> usize {
         let mut dropped = 0;
         for id in self.expired(now, PRUNE_MAX) {

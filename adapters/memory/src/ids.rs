@@ -7,8 +7,8 @@ use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
 
-/// Issues ids in ascending order. An id that its operation does not use is reissued. If another id was issued
-/// meanwhile, it is not reissued and leaves a gap.
+/// Issues ids in ascending order. An id that was issued but not used is issued again, unless a later id was issued
+/// meanwhile. In that case the unused id leaves a gap.
 #[derive(Default)]
 pub(crate) struct IdCounter {
     /// The last id that was issued or written.
@@ -16,7 +16,7 @@ pub(crate) struct IdCounter {
 }
 
 impl IdCounter {
-    /// Issues the next id. `id` converts its number.
+    /// Issues the next id. `id` converts a number into an id.
     pub(crate) fn next<Id>(&self, id: fn(u64) -> Result<Id, IdError>) -> Result<Id, StoreError> {
         let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         match id(number) {
@@ -33,16 +33,16 @@ impl IdCounter {
 
     /// The last id that was issued or written; 0 before the first.
     pub(crate) fn last(&self) -> u64 {
-        // Failed calls of `next` raise the number above the bound.
+        // The number may exceed the bound, because failed calls of `next` also increment it.
         self.last.load(Ordering::Relaxed).min(u64::from(SLOT_MAX))
     }
 
-    /// Sets the last id issued. Not to be called while ids are being issued.
+    /// Sets the last id issued. The caller ensures that no id is issued meanwhile.
     pub(crate) fn set_last(&self, id: u64) {
         self.last.store(id, Ordering::Relaxed);
     }
 
-    /// Prevents that the id of a loaded record is issued again.
+    /// Prevents the id of a loaded record from being issued again.
     pub(crate) fn advance_to(&self, id: u64) {
         if self.last.load(Ordering::Relaxed) < id {
             self.last.fetch_max(id, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! A bulk load into an empty store: all rows or none.
 //!
-//! Rows are written directly into the store's tables, which are hidden meanwhile. So no row is kept twice, and all
-//! rows become visible in one step. Writes are refused during the import. With a journal, all rows are written to the
-//! journal in one commit, after they were checked against each other.
+//! Rows are written directly into the store's tables. The tables are hidden during the import, so all rows become
+//! visible in one step, and no row is stored twice. Writes are refused during the import. With a journal, all rows are
+//! written to the journal in one commit, after they were checked against each other.
 
 use petstore_bulk_checks::ImportChecks;
 use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
@@ -28,8 +28,8 @@ pub struct Import<'a> {
 }
 
 impl MemoryStore {
-    /// Begins a bulk load into the store, which must have no category, pet or order. Until its end writes are refused
-    /// as busy, and readers find an empty shop.
+    /// Begins a bulk load into the store, which must have no category, pet or order. Until the end of the import,
+    /// writes are refused as busy, and readers find an empty shop.
     pub fn import(&self) -> Result<Import<'_>, ImportError> {
         let block = self.block_writes();
         self.durable.as_ref().map_or(Ok(()), |durable| durable.queue.check())?;
@@ -85,8 +85,8 @@ impl Import<'_> {
         self.checks.tables_mut().index_names();
         let Some(block) = self.block.take() else { return Ok(renamed) };
         if let Some(mut committer) = block.committer {
-            // From here on the committer decides: it makes the rows visible if the journal has them, and drops them
-            // otherwise.
+            // From here on only the committer decides about the rows. It makes them visible if the journal has them,
+            // and drops them otherwise.
             committer.commit_import(self.before)?;
             return Ok(renamed);
         }

@@ -6,7 +6,7 @@ use roaring::{MultiOps, RoaringBitmap};
 use crate::slab::{SLOT_MAX, slot};
 use crate::slot_set::{Seek, SlotSet, Union};
 
-/// Maximum number of steps of one search: it bounds the time for which an index is locked.
+/// Maximum number of steps of one search. It limits the time for which an index is locked.
 const STEPS_MAX: usize = 4_096;
 
 /// The position of a search through slots.
@@ -69,11 +69,11 @@ impl Found {
     }
 }
 
-/// Finds the next slots, at most `max` of them, that are in all of the sets, by a leapfrog join. The search may stop
+/// Finds the next slots that are in all of the sets, at most `max` of them, by a leapfrog join. The search may stop
 /// early, before it has found `max` slots or reached the end.
 ///
-/// Each set in turn seeks the position that the other sets agree on. So a small set leads, and a large one is read
-/// only at the slots of the small one.
+/// In turn, each set searches its first slot at or after the position that the previous set has found. So a large set
+/// is read only near the slots of a small set.
 pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize) -> Found {
     let mut seeks: Vec<Seek<'_>> = sets.iter().map(|set| set.seek(cursor.order)).collect();
     let mut slots = Vec::with_capacity(max.min(STEPS_MAX));
@@ -93,7 +93,8 @@ pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize
     Found { slots, rest: cursor }
 }
 
-/// Finds the next slots of one set, at most `max` of them, like a [`leapfrog`] of one set but faster.
+/// Finds the next slots of one set, at most `max` of them. The result is that of a [`leapfrog`] of this set, but the
+/// function is faster.
 pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found {
     let Some(position) = cursor.next else {
         return Found::nothing(cursor);
@@ -143,8 +144,8 @@ fn join_step(seeks: &mut [Seek<'_>], position: u32) -> JoinStep {
     agreed.map_or(JoinStep::End, JoinStep::Common)
 }
 
-/// Finds the next slots, at most `max` of them, that all filters admit and that are in `other`, if it is given. The
-/// search may stop early, before it has found `max` slots or reached the end.
+/// Finds the next slots that all filters admit, at most `max` of them. If `other` is given, the slots must also be in
+/// `other`. The search may stop early, before it has found `max` slots or reached the end.
 pub(crate) fn search(
     filters: &[Union<'_>],
     other: Option<&dyn SlotSet>,
@@ -156,9 +157,9 @@ pub(crate) fn search(
     if filters.len() < 2 || found.rest.is_over() || found.slots.len() == max {
         return found;
     }
-    // The filters are large sets that may have a small intersection, and a join would need a step for each gap.
-    // Intersecting the bitmaps takes one pass over their words of 64 slots. The intersection is then small, or it soon
-    // fills the page.
+    // The filters are large sets that may have a small intersection. A join would need a step for each gap in the sets.
+    // So the bitmaps are intersected first, in one pass over their words of 64 slots each. If the intersection is
+    // large, it soon fills the page. If it is small, the search through it is short.
     let common = filters.iter().map(|filter| filter.0.iter().copied().union()).intersection();
     let sets: Vec<&dyn SlotSet> = std::iter::once(&common as &dyn SlotSet).chain(other).collect();
     let more = leapfrog(&sets, found.rest, max - found.slots.len());

@@ -1,4 +1,4 @@
-//! The table of keys, and the strikes and bans of each.
+//! The table of keys, with the strikes and bans of each key.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -82,7 +82,7 @@ impl Keys {
         self.records.write(slot, Some(record));
     }
 
-    /// Counts a refusal by a window against the key of the request. The refusal may begin a ban.
+    /// Counts a request that a window refused, as a strike of its key or by beginning a ban.
     pub(crate) fn strike(&self, meter: &KeyMeter, ask: &Ask, usage: Usage) -> Verdict {
         let (verdict, is_begun) = meter.strike(ask, usage);
         if is_begun {
@@ -91,7 +91,7 @@ impl Keys {
         verdict
     }
 
-    /// Returns the keys that have a ban, recorded or not, each without that ban.
+    /// Returns the records of the keys that have a ban, recorded or not. The returned records have no ban.
     pub(crate) fn without_bans(&self) -> Vec<KeyRecord> {
         self.changed(|key, meter| {
             let begun = meter.ban_since();
@@ -100,7 +100,8 @@ impl Keys {
         })
     }
 
-    /// Returns the keys whose ban or last lift is later than `now`, each without that ban or lift.
+    /// Returns the records of the keys whose ban or last lift (the end of a ban by an operator) is later than `now`.
+    /// The returned records lack that ban or lift.
     pub(crate) fn without_bans_after(&self, now: Timestamp) -> Vec<KeyRecord> {
         self.changed(|key, _| {
             key.ban = key.ban.filter(|ban| !ban.is_ahead_of(now));
@@ -124,7 +125,7 @@ impl Keys {
         self.all().into_iter().for_each(|slot| self.meters.of(slot).forget_strikes());
     }
 
-    /// Forgets all strikes, and every ban or lift that is not recorded.
+    /// Forgets all strikes, and every ban or lift that is not in the record of its key.
     pub(crate) fn begin_with_records(&self) {
         for slot in self.all() {
             let meter = self.meters.of(slot);

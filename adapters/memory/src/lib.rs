@@ -10,27 +10,28 @@
 //!   is two loads (four for ids above a million) and one short lock, whatever the table's size.
 //! - Listings: candidates come from indexes (`state_index`, `hash_index`, `owner_index`; as sets, `slot_set`), which
 //!   `index_search` intersects; `page` then compares the records. **An index covers every visible record**: entries are
-//!   added before a record is written, and removed afterwards. So an index may have too many candidates and never too
-//!   few, and a client that pages through a listing meets every record that stays.
+//!   added before a record is written, and removed afterwards. So an index may have too many candidates but never too
+//!   few. A client that pages through a listing therefore finds every record that is not deleted meanwhile.
 //! - Writes without a journal (`transact`, `load`, `apply`) lock the stripes of their footprint (`stripes`) in
 //!   ascending order: writes with a common record run one after the other, all others in parallel.
 //! - Writes with a journal wait in a bounded queue (`queue`, `oneshot`, `group_commit`) for the one writer (`writer`).
-//!   It decides a batch of them (`batch`, `overlay`), commits it, and only then makes it visible (`committer`). While
-//!   the journal fails, reads go on and writes are refused (`recovery`, `backoff`).
+//!   The writer decides a batch of writes (`batch`, `overlay`), commits the batch, and only then makes it visible
+//!   (`committer`). While the journal fails, reads continue and writes are refused (`recovery`, `backoff`).
 //! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place,
 //!   `Tables::publish`. A shop that is loaded or replaced is hidden meanwhile (`visibility`).
-//! - Events: the events of a decision are added to the log when it becomes visible (`event_log`). With a journal the log
-//!   holds the latest ones, and older pages are read from the journal on a separate thread (`older_events`).
+//! - Events: the events of a decision are added to the log when it becomes visible (`event_log`). With a journal, the
+//!   log in memory holds only the latest events, and older events are read from the journal on a separate thread
+//!   (`older_events`).
 //! - Gate: each account's windows are one small value under its own lock (`usage_meters`, `quotas`), beside the
-//!   credential fields that every request reads (`packed_credentials`). Requests never wait for the journal: usage is
-//!   written behind (`dirty_set`).
+//!   credential fields that every request reads (`packed_credentials`). Counting never waits for the journal, because
+//!   usage is written to the journal later (`dirty_set`).
 //! - Whole shops: opening (`open`), import and export (`import`, `export`, `bulk`) and reset (`reset`, `new_shop`) load
 //!   rows with the same checks (`bulk_loader`). They exclude writes (`write_block`). A backup copies a store between
 //!   two commits (`commit_pause`).
 //!
-//! Lock order: the lock that excludes writes, the committer, stripes, then one lock within a table. Locks of the last
-//! kind are held to copy or write a few words, and never while foreign code runs; the two places that hold several say
-//! why that is safe.
+//! Lock order: the lock that excludes writes, the committer, stripes, then one lock within a table. A lock within a
+//! table is held only to copy or write a few words, and never while foreign code runs. Two functions hold several such
+//! locks at once; their comments say why that is safe.
 
 mod accounts;
 mod addresses;

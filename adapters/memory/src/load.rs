@@ -9,8 +9,8 @@ use crate::tables::Tables;
 impl Tables {
     /// Loads the current records of a footprint. The caller holds their stripes.
     ///
-    /// A view that is loaded again gets the current records, but keeps its new ids: a footprint may depend on a new id,
-    /// and would change in each round if the id did.
+    /// A view that is loaded again gets the current records, but keeps its new ids. A footprint may depend on a new id,
+    /// so with another id it would change in each round.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
         for record in footprint.records() {
             if !(is_new_id(record) && view.holds(record)) {
@@ -44,7 +44,8 @@ impl Tables {
         Ok(())
     }
 
-    /// Takes back the new ids of pets, categories and orders in the view that no change uses.
+    /// Takes back the new ids in the view that no change uses, so that they are issued again. This applies to ids of
+    /// pets, categories and orders.
     pub(crate) fn return_unused_ids(&self, view: &View, changes: &Changes) {
         let is_unused = |next: &RecordRef, of: &dyn Fn() -> RecordRef| {
             view.holds(next) && !changes.as_slice().iter().any(|change| record_of(change) == of())

@@ -19,8 +19,9 @@ pub(crate) struct NewShop {
 }
 
 impl NewShop {
-    /// Checks the rows in scratch tables, because an error after the commit would come too late. `before` has the last
-    /// ids issued. The ids of accounts and keys stay, because a reset keeps accounts and keys.
+    /// Checks the rows by loading them into temporary tables, because an error after the commit would come too late.
+    /// `before` has the last ids issued. The last ids of accounts and keys stay, because a reset keeps accounts and
+    /// keys.
     pub(crate) fn check(rows: Arc<[Row]>, before: LastIds, epoch: u64) -> Result<Self, StoreError> {
         let scratch = Tables::new();
         let loaded = load(&scratch, &rows).and_then(BulkLoader::finish);

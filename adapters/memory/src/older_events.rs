@@ -46,7 +46,7 @@ struct Request {
 }
 
 impl OlderEvents {
-    /// Reads on the thread of each caller, until [`OlderEvents::spawn`].
+    /// Creates a reader that reads on the thread of each caller until [`OlderEvents::spawn`] is called.
     pub(crate) fn new(log: Arc<EventLog>, reader: Box<dyn EventBatchReader>) -> Self {
         Self { log, source: Mutex::new(Source::Caller(reader)) }
     }
@@ -92,7 +92,8 @@ impl OlderEvents {
         };
         Reply::later(async move {
             receiver.await.map_err(|error| match error.kind() {
-                // The thread ended without an answer. A read has no effect, so its outcome does not matter.
+                // The thread ended without an answer. A read changes nothing, so the caller need not be told that the
+                // outcome is unknown.
                 StoreErrorKind::Indeterminate => ended(),
                 _ => error,
             })
@@ -104,10 +105,11 @@ impl OlderEvents {
         let source = std::mem::replace(&mut *self.source.lock(), Source::Closed);
         if let Source::Thread(requests, thread) = source {
             drop(requests);
-            // This function may run on the thread itself: a waker that it called may have dropped the last reference
-            // to the store. A thread cannot join itself, and it ends anyway.
+            // This function may run on the reading thread itself, if a waker that the thread called has dropped the
+            // last reference to the store. A thread cannot join itself, and this thread ends anyway.
             if thread.thread().id() != thread::current().id() {
-                // The error is ignored: if the thread panicked, its waiting callers have been told that it ended.
+                // The error means that the thread has panicked. It is ignored, because the waiting callers were already
+                // told that the thread ended.
                 let _ = thread.join();
             }
         }
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
     use crate::event_retention::EventRetention;
 
-    /// A journal of one batch with three positions, and this many events in its body.
+    /// A journal of one batch. The batch has three positions, and its body has this many events.
     struct OneBatch(usize);
 
     const BOUNDS: EventBounds =

@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 
-/// Creates a channel. Either end may be dropped: a result without a receiver is discarded, and a sender that is dropped
-/// unsent reports that the outcome is unknown.
+/// Creates a channel. If the receiver was dropped, a result is discarded. If the sender is dropped without sending, the
+/// receiver gets the error that the outcome is unknown.
 pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let state = Arc::new(Mutex::new(State::Waiting(None)));
     (Sender(Arc::clone(&state)), Receiver(state))

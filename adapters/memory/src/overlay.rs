@@ -14,7 +14,7 @@ use crate::tables::Tables;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// The position of a change: the number of its decision, and its number within the decision.
+/// The position of a change: the number of its decision in the batch, and the number of the change in the decision.
 type Position = (usize, usize);
 
 /// The decisions of one batch. Later decisions of the batch see them, readers do not.
@@ -46,8 +46,8 @@ impl Overlay {
         self.account_names.0.clear();
     }
 
-    /// Loads one record as the batch has decided it. If the batch has not changed the record, loads it from the
-    /// tables.
+    /// Loads one record in the state that the decisions of the batch have given it. If the batch has not changed the
+    /// record, loads it from the tables.
     pub(crate) fn load(
         &self,
         tables: &Tables,

@@ -1,4 +1,5 @@
-//! An index from an owner's slot to the slots that belong to it: from a pet to its orders.
+//! An index from an owner's slot to the slots of the records that belong to the owner. It leads from a pet to its
+//! orders.
 
 use petstore_ports::PageOrder;
 use roaring::RoaringBitmap;
@@ -20,12 +21,12 @@ impl OwnerIndex {
         Self { sets: Slab::new() }
     }
 
-    /// Adds a slot to those of `owner`.
+    /// Adds a slot to the slots of `owner`.
     pub(crate) fn add(&self, owner: u32, slot: u32) {
         self.sets.alter(owner, |set| set.get_or_insert_with(|| Set::List(Vec::new())).add(slot));
     }
 
-    /// Removes a slot from those of `owner`.
+    /// Removes a slot from the slots of `owner`.
     pub(crate) fn remove(&self, owner: u32, slot: u32) {
         self.sets.alter(owner, |set| {
             if let Some(slots) = set {
@@ -37,7 +38,7 @@ impl OwnerIndex {
         });
     }
 
-    /// Searches the slots of `owner`, if it has any. They are locked meanwhile, so the search must be short.
+    /// Searches the slots of `owner`, if it has any. The slots are locked meanwhile, so the search must be short.
     pub(crate) fn search<R>(&self, owner: u32, search: impl FnOnce(&dyn SlotSet) -> R) -> Option<R> {
         self.sets.read(owner, |set| search(set))
     }

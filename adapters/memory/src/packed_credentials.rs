@@ -1,7 +1,7 @@
 //! The credential fields of keys and accounts that every request reads, packed into atomics.
 //!
-//! After these fields a request uses the usage of the key and its account, so the atomics are stored beside the
-//! meters. Reading the fields from the records instead would take locks and further cache lines.
+//! A request reads these fields, and then the strikes of the key and the usage of the account. So the atomics are
+//! stored beside the meters. Reading the fields from the records instead would take locks and further cache lines.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -10,13 +10,14 @@ use petstore_ports::RecordedBan;
 
 /// The packed fields of a key. They are empty if there is no such key.
 pub(crate) struct PackedKey {
-    /// The account, or 0 before the first write. It does not change after that write. Written last and read first.
+    /// The account; 0 before the fields were written for the first time. The account of a key never changes. This field
+    /// is written last and read first, so a reader that finds an account also finds the other fields.
     account: AtomicU64,
-    /// Expiry, scopes and revocation in one word, so that a reader sees values of the same write.
+    /// Expiry, scopes and revocation in one word, so that a reader never sees the values of different writes.
     word: AtomicU64,
     /// The end of the last ban in the key's record, in milliseconds since the epoch, or [`NONE`].
     banned_until: AtomicI64,
-    /// The time of the last lift in the key's record, in the same form.
+    /// The time of the last lift (the end of a ban by an operator) in the key's record, in the same form.
     ban_lifted_at: AtomicI64,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct KeyFields {
     pub(crate) recorded_ban: RecordedBan,
 }
 
-/// The flags, in the bits below the time of expiry.
+/// The flags. They are in the bits of the word below the time of expiry.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 const REVOKED: u64 = 4;

@@ -11,9 +11,9 @@ const CANDIDATES_MAX: usize = 1_024;
 
 /// Passes the records of a page to the sink.
 ///
-/// `candidates` returns all slots of the page, and possibly more; `admits` decides. The page ends once `is_visible`
-/// returns false; records that were copied but not passed yet are then discarded. No lock is held while the sink runs,
-/// because the sink is foreign code and may call the store.
+/// `candidates` returns all slots of the page and possibly others. `admits` decides which of their records are on the
+/// page. The page ends once `is_visible` returns false. Records that were already copied, but not passed to the sink,
+/// are then discarded. No lock is held while the sink runs, because the sink is foreign code and may call the store.
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
@@ -26,7 +26,8 @@ pub(crate) fn fill<T: Clone>(
     let mut left = page.limit;
     let mut copies = [const { None }; BLOCK];
     while !cursor.is_over() {
-        // One candidate more than the page has room for shows if more records follow.
+        // The search asks for one candidate more than the page has room for. This candidate shows if more records
+        // follow.
         let found = candidates(cursor, left.saturating_add(1).min(CANDIDATES_MAX));
         for slots in found.slots.chunk_by(|one, next| block_of(*one) == block_of(*next)) {
             let count = records.copy_of_block(slots, &admits, &mut copies);
@@ -46,7 +47,8 @@ pub(crate) fn fill<T: Clone>(
     PageEnd::Last
 }
 
-/// All records of a table, by id. `candidates` is as for [`fill`]. No lock is held between two records.
+/// All records of a table, by id. `candidates` has the same meaning as in [`fill`]. No lock is held between two
+/// records.
 pub(crate) fn all<T: Clone>(
     records: &Slab<T>,
     candidates: impl Fn(SlotCursor, usize) -> Found,

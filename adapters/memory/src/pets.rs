@@ -250,7 +250,7 @@ impl SlotSet for Listed<'_> {
                 PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < position)),
                 PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= position)].last(),
             };
-            // Ids are ascending, so if this id exceeds the highest slot, all later ones do, too.
+            // Ids are ascending, so if this id exceeds the highest slot, all later ids exceed it, too.
             slot(id?.get())
         })
     }

@@ -11,15 +11,16 @@ use petstore_ports::{StoreError, StoreErrorKind, Transition};
 use crate::group_commit::Target;
 use crate::oneshot::Sender;
 
-/// Capacity of the queue. It bounds the wait of the last request to some twenty milliseconds; a caller that finds the
-/// queue full should retry later.
+/// Capacity of the queue. It limits the wait of the last request in the queue to some twenty milliseconds. If the queue
+/// is full, requests are refused and the caller should retry later.
 pub(crate) const QUEUE_MAX: usize = 4_096;
 
-/// Time after which an unfinished watch shows that the journal hangs. It is as long as the service waits for a write.
+/// Time after which an unfinished watch request shows that the journal hangs. The service waits for a write for the
+/// same time.
 const WATCH_MAX: Duration = Duration::from_secs(2);
 
-/// Number of parts in which the delay for a target is waited. If no request arrives during a part, the batch waits no
-/// longer, because all current callers are already waiting.
+/// Number of parts into which the delay of a batch is divided. If no request arrives during a part, the batch does not
+/// wait for the next part, because all current callers are probably in the batch already.
 const WAITS: u32 = 2;
 
 /// A request to the writer.
@@ -75,7 +76,7 @@ impl Request {
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Signals a request, a failure of the journal, or that the queue was closed.
+    /// Signalled when a request arrives, when the journal fails, and when the queue is closed.
     changed: Condvar,
 }
 
@@ -84,11 +85,11 @@ struct State {
     waiting: VecDeque<Request>,
     /// Number of requests in the last batch. Their callers may soon write again.
     taken: usize,
-    /// The time of the first watch request that is not finished. The store has no clock, so it compares this time with
-    /// that of a later call to find how long the journal has hung.
+    /// The time of the first watch request that is not finished. The store has no clock. To find out how long the
+    /// journal has hung, it compares this time with the time of a later call.
     watched_since: Option<Timestamp>,
-    /// Number of waiting requests at which a new request wakes the writer. A wake-up with fewer requests would be
-    /// useless.
+    /// Number of waiting requests from which a new request wakes the writer. With fewer requests, the writer would only
+    /// continue to wait.
     wake_at: usize,
     /// The journal's error while the journal fails. Requests are then refused.
     failure: Option<StoreError>,
@@ -134,8 +135,8 @@ impl Queue {
         self.state.lock().check()
     }
 
-    /// Returns the health of the journal. Damage is reported as such. If a watch was requested more than [`WATCH_MAX`]
-    /// before `now` and has not finished, returns an error, too.
+    /// Returns the health of the journal. Unlike [`Queue::check`], reports damage as `Corrupt`. Also returns an error
+    /// if a watch was requested more than [`WATCH_MAX`] before `now` and has not finished.
     pub(crate) fn check_at(&self, now: Timestamp) -> Result<(), StoreError> {
         let state = self.state.lock();
         state.health()?;
@@ -197,8 +198,8 @@ impl Queue {
         state.watched_since = None;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
-        // Wakes the writer, which may sleep if another thread has found the failure. The writer then asks the journal
-        // to recover.
+        // The writer may be asleep if another thread has found the failure. It is woken so that it asks the journal to
+        // recover.
         self.changed.notify_all();
         let refused = refusal(error.clone());
         for request in waiting {
@@ -211,7 +212,7 @@ impl Queue {
         self.state.lock().failure = None;
     }
 
-    /// Refuses further requests. Those that wait are still processed.
+    /// Refuses further requests. The waiting requests are still processed.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_all();

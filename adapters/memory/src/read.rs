@@ -16,7 +16,7 @@ use crate::store::MemoryStore;
 use crate::tables::Tables;
 
 impl MemoryStore {
-    /// Reads the shop. None while it is hidden.
+    /// Reads the shop. Returns none while the shop is hidden.
     pub(crate) fn read_shop<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
         self.tables.write_epochs.wait_for_writes();
         let sequence = self.tables.visibility.begin_read()?;
@@ -27,7 +27,7 @@ impl MemoryStore {
         found
     }
 
-    /// Reads again, because an import or a reset began during the read.
+    /// Reads again. It is called if an import or a reset began during the first read.
     #[cold]
     fn read_shop_again<T>(&self, read: impl Fn(&Tables) -> Option<T>) -> Option<T> {
         self.read_shop(read)

@@ -1,8 +1,8 @@
-//! The state of the writer, and its transitions when a journal that failed is asked what it holds.
+//! The states of the writer, and the changes of state when the journal fails and when it is asked to recover.
 //!
-//! After an error it is unknown what is on disk, so nothing more is decided: requests are refused, and reads return
-//! what was committed. The journal is asked to recover until it succeeds. It then names its last batch, and the write
-//! in doubt is published or dropped accordingly.
+//! After an error it is unknown which data is on disk, so no further operation is decided. Requests are refused, and
+//! reads return the committed data. The journal is asked to recover until it succeeds. It then names its last batch. If
+//! this is the write in doubt, the write is published; otherwise the write is dropped.
 
 use std::time::Duration;
 
@@ -65,14 +65,14 @@ pub(crate) enum Recovery {
 }
 
 impl WriterState {
-    /// The state after a call of the journal has failed, and the error for later requests.
+    /// Returns the state after a call of the journal has failed, and the error for later requests.
     pub(crate) fn after_failure(error: StoreError, pending: Option<PendingWrite>) -> (Self, StoreError) {
         let error = as_unavailable(error);
         (Self::InDoubt { pending, error: error.clone(), waited: Duration::ZERO }, error)
     }
 
-    /// The state after the journal was asked to recover, and the outcome. `last`: the last batch that was published.
-    /// Returns none if nothing is in doubt or the writer is dead.
+    /// Returns the state after the journal was asked to recover, and the outcome. The outcome is none if nothing is in
+    /// doubt or if the writer is dead. `last` is the last batch that was published.
     pub(crate) fn after_recovery(
         self,
         last: BatchNumber,

@@ -20,7 +20,7 @@ impl Resettable for MemoryStore {
             self.tables.replace_shop(&shop);
             Ok(())
         };
-        // An indeterminate reset may turn out to have been committed.
+        // The counts are also cleared if the outcome is unknown, because the reset may turn out to have been committed.
         if reset.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             self.addresses.clear();
         }
@@ -30,7 +30,8 @@ impl Resettable for MemoryStore {
     fn forget_usage(&self) -> Result<(), StoreError> {
         let block = self.try_block_writes()?;
         let forgotten = commit_keys(block, &self.tables, self.tables.keys.without_bans());
-        // An indeterminate change of the keys may turn out to have been committed.
+        // The usage is also forgotten if the outcome is unknown, because the change of the keys may turn out to have
+        // been committed.
         if forgotten.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             self.tables.forget_usage();
             self.addresses.clear();
@@ -40,10 +41,10 @@ impl Resettable for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Forgets all strikes, and usage, bans and lifts that were recorded at a time later than `now`. It is called when
-    /// the store is opened, because the clock may be behind the one that wrote the data. A window never goes back, so
-    /// a window in the future would stay in force until the clock has caught up. Returns the number of accounts whose
-    /// usage was forgotten.
+    /// Forgets all strikes. Also forgets the usage, bans and lifts (ends of bans by an operator) whose time is later
+    /// than `now`. Call it when the store is opened, because the clock may be behind the clock with which the data was
+    /// written. A window never goes back in time, so a window in the future would stay in force until the clock has
+    /// reached it. Returns the number of accounts whose usage was forgotten.
     ///
     /// # Errors
     /// If the journal fails or writes are blocked. Then nothing is forgotten, or the outcome is unknown.

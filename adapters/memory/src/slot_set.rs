@@ -1,4 +1,4 @@
-//! Sets of slots that a search can skip through in either direction.
+//! Sets of slots. A search can jump from one position to a later one, in ascending or descending order.
 
 use petstore_ports::PageOrder;
 use roaring::RoaringBitmap;
@@ -6,11 +6,11 @@ use roaring::RoaringBitmap;
 #[cfg(test)]
 use crate::slab::SLOT_MAX;
 
-/// Returns the first slot of a set at or after a position, in the order of the search. The positions of successive
-/// calls must be in that order.
+/// A function that returns the first slot of a set at or after a position, in the order of the search. The positions of
+/// successive calls must also be in this order.
 pub(crate) type Seek<'a> = Box<dyn FnMut(u32) -> Option<u32> + 'a>;
 
-/// A set of slots that can be skipped through.
+/// A set of slots in which a search can jump from one position to a later one.
 pub(crate) trait SlotSet {
     /// Begins a search through the set.
     fn seek(&self, order: PageOrder) -> Seek<'_>;
@@ -58,8 +58,8 @@ impl SlotSet for Union<'_> {
     }
 }
 
-/// Makes a [`Seek`] of an iterator that can skip slots. An iterator returns each slot only once, so the last slot is
-/// kept until the search is past it.
+/// Makes a [`Seek`] of `next_from`, which returns the next slot of an iterator at or after a position. The iterator
+/// returns each slot only once. So the last slot is kept, and returned again until the position is past it.
 pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
     let mut last = None;
     Box::new(move |position| {

@@ -1,4 +1,4 @@
-//! The slots of a table, and of each state that its records have.
+//! The slots of all records of a table, and the slots of the records in each state.
 
 use roaring::RoaringBitmap;
 

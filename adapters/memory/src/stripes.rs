@@ -6,7 +6,8 @@ use foldhash::quality::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use petstore_domain::RecordRef;
 
-/// Number of locks. Two records with the same lock delay each other's writes; with few concurrent writers this is rare.
+/// Number of locks. If two records have the same lock, their writes wait for each other. With few concurrent writers
+/// this is rare.
 const STRIPES: usize = 1_024;
 
 /// A lock. It has a separate cache line, because otherwise writes of different records would contend for one line.
@@ -20,7 +21,7 @@ pub(crate) struct Stripes {
     hasher: RandomState,
 }
 
-/// The locked stripes of some records. Dropping this unlocks them.
+/// The locked stripes of some records. Dropping this value unlocks the stripes.
 #[must_use]
 pub(crate) struct Held<'a> {
     _guards: Vec<MutexGuard<'a, ()>>,
@@ -32,8 +33,8 @@ impl Stripes {
         Self { stripes, hasher: RandomState::default() }
     }
 
-    /// Locks the stripes of these records. The caller must hold no stripe. One call locks its stripes in ascending
-    /// order, so that callers cannot deadlock; a second call would break that order.
+    /// Locks the stripes of these records. The caller must hold no stripe. A call locks its stripes in ascending order,
+    /// so that callers cannot deadlock. A second call while stripes are held would break this order.
     pub(crate) fn hold(&self, records: &[RecordRef]) -> Held<'_> {
         let numbers = self.numbers_of(records);
         Held { _guards: numbers.into_iter().map(|number| self.stripes[number].0.lock()).collect() }

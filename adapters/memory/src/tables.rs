@@ -73,7 +73,8 @@ impl Tables {
         self.categories.is_empty() && self.pets.is_empty() && self.orders.is_empty()
     }
 
-    /// Drops every category, pet and order, and sets the last ids, so that the ids of the dropped records are reissued.
+    /// Drops every category, pet and order, and sets the last ids issued. So the ids of the dropped records can be
+    /// issued again.
     pub(crate) fn clear_shop(&self, last_ids: LastIds) {
         self.orders.clear();
         self.pets.clear();

@@ -1,4 +1,4 @@
-//! A write without a journal: lock the stripes of its records, load them, decide, apply.
+//! A write without a journal. It locks the stripes of its records, loads the records, decides, and applies its changes.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +9,16 @@ use petstore_ports::{StoreError, Transition};
 use crate::stripes::Stripes;
 use crate::tables::Tables;
 
-/// Maximum number of rounds in which a footprint may grow. An operation of the shop takes two or three, and one more
-/// each time that a record which determines its footprint was changed in between.
+/// Maximum number of rounds in which a footprint may grow. An operation of the shop needs two or three rounds. It needs
+/// another round each time another write has changed a record that determines its footprint.
 pub(crate) const ROUNDS_MAX: usize = 16;
 
 /// Runs a transition.
 ///
-/// The stripes of its footprint are locked from before the records are loaded until its changes are applied. If the
-/// footprint grows with the loaded records, all stripes are unlocked, and those of the larger footprint are locked:
-/// stripes are only ever locked in ascending order.
+/// The stripes of the footprint (the records that the transition uses) are locked before the records are loaded, and
+/// unlocked after the changes were applied. If the loaded records show that the footprint is larger, all stripes are
+/// unlocked first, and then the stripes of the larger footprint are locked, because stripes must be locked in ascending
+/// order.
 pub(crate) fn run(stripes: &Stripes, tables: &Tables, transition: &dyn Transition) -> Result<(), StoreError> {
     let mut view = View::default();
     let mut footprint = ask(|| transition.footprint(&view))?;

@@ -1,4 +1,4 @@
-//! The usage of accounts, and the strikes and bans of keys. Each is stored beside the packed credential fields.
+//! The usage of accounts, and the strikes and bans of keys. Both are stored beside the packed credential fields.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -11,8 +11,8 @@ use crate::dirty_set::DirtySet;
 use crate::packed_credentials::{PackedKey, PackedPlan};
 use crate::slab::{BLOCK, block_of, first_slot, place_of};
 
-/// Meters by slot, created on first use. They are kept apart from the records, so that a change of an account's plan
-/// does not reset its counts.
+/// Meters by slot, created on first use. The meters are not part of the records, so a change of an account's plan does
+/// not reset the account's counts.
 pub(crate) struct UsageMeters<M> {
     blocks: Directory<[M; BLOCK]>,
 }
@@ -40,8 +40,9 @@ impl<M: Default> UsageMeters<M> {
 
 /// The usage of an account: its windows.
 ///
-/// One lock covers all of it, and is held for the arithmetic only: a request is admitted and counted in one step, by
-/// the domain's functions. A meter has a cache line to itself, because other accounts are counted on other cores.
+/// One lock covers all windows, so that a request is admitted and counted in one step. The lock is held only for the
+/// arithmetic of the domain's functions. Each meter has its own cache line, because other cores count the requests of
+/// other accounts at the same time.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct AccountMeter {
@@ -57,7 +58,8 @@ struct Used {
 }
 
 impl AccountMeter {
-    /// Decides whether to admit a request. An admitted one is counted, and makes the account dirty.
+    /// Decides whether to admit a request. An admitted request is counted and makes the account dirty, unless it costs
+    /// nothing.
     pub(crate) fn take(&self, ask: &Ask, key: &KeyMeter, dirty: &DirtySet<AccountId>) -> Verdict {
         let mut used = self.used.lock();
         let told = |windows: Windows| windows.at(ask.now).usage(ask.limits);
@@ -76,15 +78,16 @@ impl AccountMeter {
         Verdict::Admitted(told(used.windows))
     }
 
-    /// Returns the windows to be written to the journal, and unmarks the account: its next request makes it dirty
-    /// again.
+    /// Returns the windows to be written to the journal, and marks the account as not dirty. The next request makes the
+    /// account dirty again.
     pub(crate) fn take_windows(&self) -> Windows {
         let mut used = self.used.lock();
         used.is_dirty = false;
         used.windows
     }
 
-    /// Makes the account dirty, also after a failed write of its windows.
+    /// Makes the account dirty. Used when its windows were changed without a request, and when they could not be
+    /// written.
     pub(crate) fn mark_dirty(&self, account: AccountId, dirty: &DirtySet<AccountId>) {
         if !std::mem::replace(&mut self.used.lock().is_dirty, true) {
             dirty.add(account);
@@ -105,8 +108,8 @@ impl AccountMeter {
 /// A key's strikes and its ban.
 pub(crate) struct KeyMeter {
     pub(crate) credential: PackedKey,
-    /// The end of [`Conduct::ban`] in milliseconds since the epoch, which every request reads. If there was no ban,
-    /// the value is less than every timestamp.
+    /// The end of [`Conduct::ban`] in milliseconds since the epoch. Every request reads this value. Without a ban it is
+    /// less than every timestamp.
     banned_until: AtomicI64,
     conduct: Mutex<Conduct>,
 }
@@ -117,7 +120,7 @@ struct Conduct {
     strikes: Strikes,
     /// The last ban, in force or over, recorded or not.
     ban: Option<Ban>,
-    /// The last lift that was seen.
+    /// The time of the last lift (the end of a ban by an operator) that was seen in the key's record.
     lifted_at: Option<Timestamp>,
 }
 
@@ -142,14 +145,15 @@ impl KeyMeter {
         self.conduct.lock().banned(ask)
     }
 
-    /// Counts a refusal by a window against the key: as a strike, or as the start of a ban if no strike is left.
-    /// Returns true if a ban has begun.
+    /// Counts a request that a window refused. It counts as a strike of the key or, if no strike is left, begins a ban.
+    /// Returns the verdict, and `true` if this call began a ban.
     pub(crate) fn strike(&self, ask: &Ask, usage: Usage) -> (Verdict, bool) {
-        // `binding` returns an exhausted window; if both are exhausted, the one that resets last.
+        // One window is exhausted, and `binding` returns it. If both are exhausted, it returns the window that resets
+        // last.
         let reset_secs = usage.binding().1.reset_secs;
         let allowed = ask.bans.strikes_allowed(ask.limits);
         let mut conduct = self.conduct.lock();
-        // Another request may have begun a ban in between.
+        // Another request may have begun a ban before the lock was taken.
         if let Some(banned) = conduct.banned(ask) {
             return (banned, false);
         }
@@ -165,8 +169,8 @@ impl KeyMeter {
         (Verdict::Banned { until: ban.until, unrecorded: Some(ban) }, true)
     }
 
-    /// Adopts the ban of the key's changed record. A ban that is not recorded yet stays, unless the record has a later
-    /// lift.
+    /// Applies a change of the key's record to the ban. A ban that is not in the record yet stays in force, unless the
+    /// record has a later lift.
     pub(crate) fn follow(&self, record: &KeyRecord) {
         let mut conduct = self.conduct.lock();
         conduct.see_lift(record.ban_lifted_at);

@@ -8,11 +8,11 @@ use petstore_ports::StoreError;
 use crate::committer::{Committer, Step};
 use crate::store::{MemoryStore, writes_blocked};
 
-/// The longest time that a reset waits for another import, export or reset to end. Requests wait for the reset
-/// meanwhile.
+/// The longest time for which a reset waits until another import, export or reset ends. The bound is short, because
+/// requests wait for the reset meanwhile.
 pub(crate) const BLOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// An exclusion of all other writes, until it is dropped.
+/// While this guard exists, all other writes are refused.
 pub(crate) struct WriteBlock<'a> {
     /// The committer of a store with a journal.
     pub(crate) committer: Option<MutexGuard<'a, Committer>>,
@@ -20,7 +20,8 @@ pub(crate) struct WriteBlock<'a> {
 }
 
 impl<'a> WriteBlock<'a> {
-    /// Commits all waiting requests. The lock admits no further ones.
+    /// Commits all waiting requests. No further requests are accepted, because the caller holds the lock `writes`
+    /// exclusively.
     fn new(writes: RwLockWriteGuard<'a, ()>, mut committer: Option<MutexGuard<'a, Committer>>) -> Self {
         if let Some(committer) = &mut committer {
             while committer.guarded(|committer| Ok(committer.step())) == Ok(Step::Worked) {}
@@ -30,7 +31,7 @@ impl<'a> WriteBlock<'a> {
 }
 
 impl MemoryStore {
-    /// Refuses writes from now on, and waits until accepted ones are done.
+    /// Refuses writes from now on, and waits until the accepted writes are done.
     pub(crate) fn block_writes(&self) -> WriteBlock<'_> {
         let writes = self.writes.write();
         WriteBlock::new(writes, self.durable.as_ref().map(|durable| durable.committer.lock()))

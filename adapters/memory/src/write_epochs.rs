@@ -1,4 +1,4 @@
-//! Makes the writes of one decision visible together: a reader that has seen one of them finds the others in its next
+//! Makes the writes of one decision visible together. A reader that has seen one of them finds the others in its next
 //! reads.
 //!
 //! A read first waits for a grace period, as in SRCU: every write that was in progress when the read arrived must have
@@ -8,8 +8,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of writes in progress in each epoch, and the number of flips, in one word. It has a cache line to itself,
-/// because every read loads it.
+/// The number of writes in progress in each epoch, and the number of flips, in one word. The word has its own cache
+/// line, because every read loads it.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct WriteEpochs(AtomicU64);
@@ -20,7 +20,7 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const COUNTS: u64 = COUNT << COUNT_BITS | COUNT;
 const FLIP: u64 = COUNTS + 1;
 
-/// The summand for one write in the current epoch.
+/// The number that a write in the current epoch adds to the word.
 const fn unit(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { 1 } else { 1 << COUNT_BITS }
 }
@@ -35,8 +35,8 @@ const fn flips(word: u64) -> u64 {
     word / FLIP
 }
 
-/// Returns true if the epoch was flipped twice since `since` was loaded. A wrap-around of the flip counter in between
-/// delays the answer, and never makes it true too early.
+/// Returns true if the epoch was flipped at least twice since `since` was loaded. If the flip counter has wrapped
+/// around since then, the result may become true later, but never too early.
 const fn is_past(since: u64, word: u64) -> bool {
     flips(word).wrapping_sub(flips(since)) & (u64::MAX / FLIP) >= 2
 }
@@ -70,7 +70,7 @@ impl WriteEpochs {
         }
     }
 
-    /// Yields between two checks: a writer that was preempted can then finish.
+    /// Waits for a grace period. Yields between two checks, so that a writer that was preempted can finish.
     #[cold]
     fn wait_for_grace_period(&self, since: u64) {
         while !self.is_grace_period_over(since) {
@@ -78,8 +78,8 @@ impl WriteEpochs {
         }
     }
 
-    /// Returns true if all writes that were in progress at `since` have finished. Flips the epoch where that is
-    /// possible.
+    /// Returns true if all writes have finished that were in progress when `since` was loaded. Flips the epoch if the
+    /// other epoch has no writes left.
     fn is_grace_period_over(&self, since: u64) -> bool {
         let mut word = self.0.load(Ordering::Acquire);
         while word & COUNTS != 0 && in_other_epoch(word) == 0 && !is_past(since, word) {

@@ -57,10 +57,11 @@ impl Durable {
             self.committer.lock().finish();
             return;
         };
-        // This function may run on the thread itself: a waker that it called may have dropped the last reference to
-        // the store. A thread cannot join itself, and it ends anyway.
+        // This function may run on the writer's thread itself, if a waker that the thread called has dropped the last
+        // reference to the store. A thread cannot join itself, and this thread ends anyway.
         if thread.thread().id() != thread::current().id() {
-            // The error is ignored: after a panic the waiting callers have been told of it.
+            // The error means that the thread has panicked. It is ignored, because the waiting callers were already
+            // told of the panic.
             let _ = thread.join();
         }
     }

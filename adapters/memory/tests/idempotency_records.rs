@@ -11,7 +11,7 @@ use petstore_ports::*;
 
 const HOUR: i64 = 3_600;
 
-/// Creates a pet under an idempotency key of account 1; its record expires after an hour.
+/// Creates a pet under an idempotency key of account 1. The idempotency record expires after an hour.
 fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
     let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
     Idempotent {

@@ -3,6 +3,7 @@
 mod backoff;
 mod channel_binding;
 mod connector;
+mod hosts;
 mod server_check;
 mod session;
 mod target;

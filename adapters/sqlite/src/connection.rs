@@ -109,10 +109,10 @@ pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Opens a journal for reading, in use or at rest. It must have the current schema.
+/// Opens a journal for reading, even if a server uses the journal. The journal must have the current schema.
 ///
-/// The connection is not in SQLite's read-only mode, because such a connection creates an empty log for a file at rest
-/// and cannot remove it. But a file without write permission is opened read-only.
+/// The connection is not in SQLite's read-only mode, because such a connection creates an empty log for a file that no
+/// process uses, and cannot remove the log. But a file without write permission is opened read-only.
 pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     match open_journal(path)? {
         (connection, schema::VERSION) => schema::check_folding(&connection, path).map(|()| connection),
@@ -120,8 +120,8 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, OpenError> {
     }
 }
 
-/// Opens a journal for a backup, in use or at rest. The journal may have any schema version that this program knows,
-/// because the copy keeps the version.
+/// Opens a journal for a backup, even if a server uses the journal. The journal may have any schema version that this
+/// program knows, because the copy keeps the version.
 pub(crate) fn reader_of_any_version(path: &Path) -> Result<Connection, OpenError> {
     open_journal(path).map(|(connection, _)| connection)
 }

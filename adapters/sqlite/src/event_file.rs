@@ -10,8 +10,8 @@ use crate::error::unreadable;
 use crate::event_reader::read_page;
 use crate::{connection, crash_recovery, snapshot};
 
-/// Reads the events of a data file, in use or at rest. It changes nothing in the file. Between two pages it has no
-/// transaction open, so that it does not prevent the process that uses the file from restarting the log.
+/// Reads the events of a data file, even if a server uses the file. The reader changes nothing in the file. It has no
+/// transaction open between two pages, so the server can restart the file's log then.
 #[derive(Debug)]
 pub struct EventFile(Connection);
 

@@ -82,7 +82,8 @@ fn begin(path: &Path) -> io::Result<File> {
     let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // If the file does not exist, the folder is not writable, and the first error says so.
+            // If there is no file to remove, the folder is not writable. The error of the first attempt says that, so
+            // it is returned.
             let is_absent = |failed: &io::Error| failed.kind() == io::ErrorKind::NotFound;
             fs::remove_file(path).map_err(|failed| if is_absent(&failed) { error } else { failed })?;
             OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?

@@ -54,7 +54,7 @@ impl Signals {
         })
     }
 
-    /// Runs a long part of the start, such as filling the demonstration. Returns none if a stop signal arrives
+    /// Runs a long part of the start, such as creating the demonstration data. Returns none if a stop signal arrives
     /// meanwhile. The server can then end at once, because it has not answered any request yet.
     pub(crate) async fn unless_stopped<T: Send + 'static>(
         &mut self,

@@ -102,7 +102,8 @@ fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
     PrivateKeyDer::from_pem_slice(bytes_without_mark(&text)).map_err(|error| match error {
-        // The parser does not recognise the older form, which has header lines before the base64.
+        // Encrypted keys have two forms. The parser does not recognise the older form, which has header lines before
+        // the base64, so the text is searched.
         _ if is_encrypted(&text) => {
             format!("{} is encrypted: remove the passphrase with `openssl pkey`", file.display())
         }

@@ -159,9 +159,9 @@ impl Service {
         self.gatekeeper.set_plans(plans);
     }
 
-    /// Writes each ban that the gate has decided since the last call into the record of its key. The gate enforces
-    /// these bans already. After a failure of the store this function does nothing for one second; the pause doubles
-    /// with each further failure, up to 8 s.
+    /// Records the bans that the gate has decided since the last call. Each ban is written into the record of its key.
+    /// The gate enforces these bans already. After a failure of the store this function does nothing for one second;
+    /// the pause doubles with each further failure, up to 8 s.
     ///
     /// The function waits for the store, up to the deadline of a write, so call it in a separate task.
     pub async fn record_bans(&self) -> BanWrites {

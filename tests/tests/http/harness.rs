@@ -76,7 +76,7 @@ pub(crate) struct Shop {
     entropy: Arc<CountedEntropy>,
     server: Option<Server>,
     /// The further nodes on the same store, and the proxy before all of them.
-    others: Vec<Server>,
+    others: Vec<(Arc<Service>, Server)>,
     proxy: Option<AlternatingProxy>,
     runtime: tokio::runtime::Runtime,
 }
@@ -162,14 +162,26 @@ impl Shop {
 
     /// Serves the further nodes of the chosen store, and starts a proxy before all nodes.
     fn add_nodes(&mut self, http: &HttpSettings, policy: Policy) {
-        for store in &self.nodes.stores[1..] {
+        for (number, store) in (1..).zip(&self.nodes.stores[1..]) {
             let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
-            self.others.push(serve(ports, http.clone(), policy).2);
+            let http = HttpSettings { request_ids: http.request_ids ^ number, ..http.clone() };
+            let (service, _, server) = serve(ports, http, policy);
+            self.others.push((service, server));
         }
         if !self.others.is_empty() {
-            let addresses = self.server.iter().chain(&self.others).map(Server::local_addr).collect();
+            let addresses = self.servers().map(Server::local_addr).collect();
             self.proxy = Some(AlternatingProxy::before(addresses));
         }
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.server.iter().chain(self.others.iter().map(|(_, server)| server))
+    }
+
+    /// Writes the bans that the nodes have begun, as each node does in time, and returns their number.
+    pub(crate) fn record_bans(&self) -> usize {
+        let services = [&self.service].into_iter().chain(self.others.iter().map(|(service, _)| service));
+        services.map(|service| self.block_on(service.record_bans()).recorded).sum()
     }
 
     /// The port that resets the store.
@@ -224,7 +236,7 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        for server in self.server.iter().chain(&self.others) {
+        for server in self.servers() {
             server.drain();
         }
     }

@@ -1,7 +1,8 @@
 //! Host names and origins, as requests and settings contain them.
 //!
-//! They are parsed before they are compared: spellings of one address are equal, and names are compared without regard
-//! to case and to the final dot of a fully qualified name. A common prefix or suffix does not make two names equal.
+//! They are parsed before they are compared. Different spellings of one address are therefore equal. Names are compared
+//! without regard to case and to the final dot of a fully qualified name. They must be equal as a whole: a common
+//! prefix or suffix is not enough.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,7 +19,7 @@ enum Named {
 }
 
 impl HostName {
-    /// Parses a name or an address as in a `Host` header: an IPv6 address is in brackets.
+    /// Parses a name or an address as a `Host` header contains it, so an IPv6 address must be in brackets.
     ///
     /// ```
     /// use petstore_http::HostName;
@@ -42,7 +43,7 @@ impl HostName {
         }))
     }
 
-    /// Returns `true` for `localhost`, a subdomain of it, or a loopback address.
+    /// Returns `true` for `localhost`, a subdomain of `localhost`, or a loopback address.
     pub(crate) fn is_of_this_machine(&self) -> bool {
         match &self.0 {
             Named::Name(name) => name == "localhost" || name.ends_with(".localhost"),

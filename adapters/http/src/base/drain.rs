@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A signal that is set once. Waiting tasks are woken in the order in which they began to wait, so that a simulated
-/// stop is deterministic; a `watch` channel would wake them in an unspecified order.
+/// A signal that is set once. Waiting tasks are woken in the order in which they began to wait, so a simulated stop is
+/// deterministic. A `watch` channel would wake the tasks in an unspecified order.
 #[derive(Default)]
 pub(crate) struct Drain {
     begun: OnceLock<Instant>,

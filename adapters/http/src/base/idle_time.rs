@@ -1,7 +1,7 @@
 //! The idle time of the threads of a server.
 //!
-//! The threads measure their own idle time. So time in which the machine runs other processes, or a hypervisor runs
-//! other machines, does not count as idle.
+//! A thread counts as idle only while it is parked. Time in which the machine runs other processes, or a hypervisor
+//! runs other machines, does not count as idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -29,8 +29,8 @@ pub trait Exposition: Send + Sync {
     fn text(&self, transport: &TransportStats) -> String;
 }
 
-/// A request and its answer, without parts that may be secret: no body, no query value, and no header except the two
-/// that identify the request.
+/// A request and its answer, without the parts that may be secret. It has no body and no query value. Of the headers it
+/// has only the two that identify the request.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
     /// The method; `-` for an unknown one.

@@ -17,7 +17,7 @@ pub struct PageFile {
     name: &'static str,
     content_type: HeaderValue,
     gzip: Bytes,
-    /// The decompressed content. It is made for the first client that does not accept gzip, and kept.
+    /// The decompressed content. It is produced for the first client that does not accept gzip, and then kept.
     plain: OnceLock<Bytes>,
     /// The CRC-32 and the length of the content.
     trailer: [u8; 8],
@@ -68,7 +68,7 @@ impl PageFile {
         &self.gzip
     }
 
-    /// The CRC-32 and the length of the content, which identify it.
+    /// The CRC-32 and the length of the content. Together they identify the content.
     pub(crate) const fn trailer(&self) -> [u8; 8] {
         self.trailer
     }

@@ -29,13 +29,14 @@ pub struct HttpSettings {
     pub require_if_match: bool,
     /// If `true`, getPet answers 410 from its sunset date on.
     pub enforce_sunset: bool,
-    /// Peers whose forwarding headers are trusted for the client's address and for the scheme and host that it
-    /// requested: `Forwarded` if present, else `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`.
+    /// Peers whose forwarding headers are trusted. The headers name the client's address, and the scheme and host that
+    /// the client requested. The headers are `Forwarded` if the request has it, else `X-Forwarded-For`,
+    /// `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
     /// The epoch of the store. Entity tags and cursors of another epoch are not valid.
     pub epoch: u64,
-    /// The seed of generated request ids. It must be random at each start, because otherwise the ids of an earlier
-    /// start repeat.
+    /// The seed of generated request ids. It must be random at each start. With the same seed, the ids of an earlier
+    /// start would repeat.
     pub request_ids: u64,
     /// The documents that are served.
     pub documents: Documents,
@@ -51,8 +52,8 @@ pub struct HttpSettings {
     pub idle: IdleTime,
     /// The text at `/metrics`. With `None` the path is not served.
     pub exposition: Option<Arc<dyn Exposition>>,
-    /// The sandbox at `/sandbox/`, next to `/health`. `None` costs nothing. A server that several people depend on
-    /// must not have one.
+    /// The sandbox at `/sandbox/`, on the listener that serves `/health`. `None` costs nothing. A server that several
+    /// people depend on must not have one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
 }
 
@@ -118,21 +119,21 @@ pub struct Deadlines {
     pub idle: Duration,
     /// From an answer to the next request on the connection, while other connections wait for a free slot.
     pub idle_crowded: Duration,
-    /// The longest time in which a client reads nothing of its answer.
+    /// The longest time for which a client may read nothing of its answer.
     pub write_stall: Duration,
-    /// The longest time in which the client of a streaming answer reads nothing of it. It is separate, because such a
-    /// client may need time to process earlier bytes.
+    /// The longest time for which a client may read nothing of a streaming answer. This deadline is separate, because
+    /// the client of a stream may need time to process earlier bytes.
     pub stream_stall: Duration,
     /// The longest time for which a stream is open. Each stream ends up to a tenth of this time earlier, so that
     /// clients do not all reconnect at once.
     pub stream_lifetime: Duration,
-    /// The longest silence of a stream. A comment is then sent, which shows proxies and clients that the connection
-    /// lives.
+    /// The longest time in which nothing is sent on a stream. After this time a comment is sent. The comment shows
+    /// proxies and clients that the connection still works.
     pub stream_silence: Duration,
     /// From the beginning of a server's stop to its last answer.
     pub drain: Duration,
-    /// From a request's arrival to the beginning of its handling. If requests wait longer than this for a while, some
-    /// are refused.
+    /// From a request's arrival to the beginning of its handling. If requests keep waiting longer than this, some of
+    /// them are refused.
     pub turn: Duration,
 }
 
@@ -196,8 +197,8 @@ pub(crate) const TARGET_MAX: usize = 8 * 1024;
 /// complete error answer.
 pub(crate) const HEAD_MAX: usize = 16 * 1024;
 
-/// The size of hyper's read buffer. To a longer head, or one with more than 100 fields, hyper itself answers 431
-/// without a body. Over HTTP/2, h2 does the same, and counts 32 bytes more for each field.
+/// The size of hyper's read buffer. If a head is longer, or has more than 100 fields, hyper itself answers 431 without
+/// a body. Over HTTP/2, h2 does the same for a head that is too long, and counts 32 additional bytes for each field.
 pub(crate) const READ_BUFFER_MAX: usize = 32 * 1024;
 
 /// Maximum number of fields of a head. hyper enforces the bound for HTTP/1.1, this crate for HTTP/2.
@@ -220,27 +221,28 @@ pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Maximum number of bytes of an answer that h2 buffers while the client does not read them.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
-/// Bytes of answers that an HTTP/2 client has not read, from which its next requests on the connection wait. If only a
-/// few answers are unread, requests do not wait, so that one large unread answer does not block them.
+/// Number of unread bytes of answers on an HTTP/2 connection. From this number on, further requests on the connection
+/// wait. They do not wait if only a few answers are unread, so that one large unread answer does not block them.
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 
-/// Maximum number of bytes of the heads of requests that wait until the client reads answers: 4 KiB for each stream,
-/// which is more than a browser sends. Further requests are refused.
+/// Maximum number of bytes in the heads of the requests that wait until the client reads answers. It allows 4 KiB for
+/// each stream, which is more than a browser sends. Further requests are refused.
 pub(crate) const WAITING_HEADS_MAX: usize = 4 * 1024 * STREAMS_MAX as usize;
 
 /// Number of bytes that hyper's header map takes for each field, without the text of the field.
 pub(crate) const FIELD_SLOT_BYTES: usize = 104;
 
-/// Maximum number of bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. A client that sends
-/// many tiny frames can block the other connections of the thread only for as long as these bytes take.
+/// Maximum number of bytes that one poll of an HTTP/2 connection reads: the size of a TLS record. Processing many tiny
+/// frames takes long. Because of this bound, a client that sends them cannot block the other connections of the thread
+/// for long.
 pub(crate) const READ_TURN_MAX: usize = 16 * 1024;
 
 /// Maximum number of bytes of an unwanted body that are read before the answer, so that the connection can be reused.
 pub(crate) const DRAIN_MAX: usize = 64 * 1024;
 
-/// The longest time for which an unwanted body is read before the answer, and for which input is read after the last
-/// answer of a connection.
+/// The longest time for reading an unwanted body before the answer. It is also the longest time for reading input after
+/// the last answer of a connection.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Maximum number of bytes that are read after the last answer of a connection. They are read because closing a socket

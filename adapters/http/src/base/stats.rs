@@ -48,8 +48,8 @@ pub struct Latencies {
     pub route: &'static str,
     /// The sum of the latencies.
     pub sum: Duration,
-    /// The upper bounds. With each bound comes the number of answers above the previous bound and up to this one. The
-    /// last bound is [`Duration::MAX`].
+    /// The buckets in ascending order. Each has its upper bound and the number of answers that are above the previous
+    /// bound and not above this bound. The last bound is [`Duration::MAX`].
     pub buckets: Vec<(Duration, u64)>,
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use petstore_ports::{Reply, Timer};
 use tokio::time::Instant;
 
-/// A [`Timer`] that waits on the runtime in which a reply is polled. That runtime must be one of tokio with its time
-/// enabled. The runtimes of the transport are.
+/// A [`Timer`] that waits on the runtime in which a reply is polled. That runtime must be a tokio runtime with its time
+/// driver enabled. The runtimes of the transport meet this condition.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer(Instant);
 

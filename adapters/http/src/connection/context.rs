@@ -12,9 +12,9 @@ use crate::thread::thread_state::ThreadState;
 pub(crate) struct ConnectionContext {
     /// The address of the peer.
     pub(crate) peer: IpAddr,
-    /// The state of the thread that serves it.
+    /// The state of the thread that serves the connection.
     pub(crate) thread: Rc<ThreadState>,
-    /// Its activity, for its deadlines.
+    /// The activity of the connection, from which its deadlines are computed.
     pub(crate) activity: Rc<Activity>,
     /// The stop signal of the server.
     pub(crate) drain: Arc<Drain>,

@@ -1,7 +1,7 @@
 //! The two events that wake a connection besides its socket: a deadline, and the server's stop.
 //!
-//! Neither is polled on the hot path. A connection always runs in the same task, so a registered waker stays valid.
-//! Each event is polled once to register the waker, and again only after it has occurred.
+//! Neither event is polled on the hot path. A connection always runs in the same task, so a registered waker stays
+//! valid. Each event is polled once to register the waker, and again only after the event has occurred.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl StopSignal {
         Self { drain: Arc::clone(drain), begun: Box::pin(begun), is_armed: false }
     }
 
-    /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.
+    /// Returns `true` if the server is stopping. Otherwise the task is woken when the server begins to stop.
     pub(crate) fn is_stopping(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_armed && !self.drain.has_begun() {
             return false;

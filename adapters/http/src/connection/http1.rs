@@ -1,6 +1,6 @@
 //! One HTTP/1.1 connection: hyper's state machine, with deadlines that hyper does not have.
 //!
-//! hyper's header time-out is off, because it also ends idle connections, and covers neither bodies nor stalled
+//! hyper's header time-out is not used, because it also ends idle connections, and covers neither bodies nor stalled
 //! writes. Each connection has one timer for all deadlines. The hot path only records activity ([`Activity`]). The
 //! clock is read once at the end of a poll that made progress, and the timer is reset only when it fires or when a
 //! deadline is earlier than the timer. A request thus costs one read of the clock and no timer operation.
@@ -90,12 +90,12 @@ where
 /// Records that bytes of a request have arrived. The filter is above TLS, because TLS messages such as key updates and
 /// tickets do not begin a request.
 ///
-/// While an answer takes long, the filter also checks if the client has closed its side. hyper does not check this for
-/// half-closed connections, because it reads only between requests.
+/// While an answer takes long, the filter also checks if the client has closed its side. hyper is configured to accept
+/// half-closed connections, and therefore does not detect this: it reads from the connection only between two requests.
 struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first bytes of the next request. The check whether the client has closed its side has read them, or hyper
-    /// has read them before a stream began.
+    /// The first bytes of the next request. They were read either by the check whether the client has closed its side,
+    /// or by hyper before a stream began.
     ahead: Vec<u8>,
 }
 
@@ -175,8 +175,9 @@ async fn close<T: Stream>(mut stream: T) {
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
 }
 
-/// Time in which an idle connection may still send a request after the server began to stop, and in which a head that
-/// has begun may arrive completely. If the connection closed at once, a request in transit would be lost.
+/// The time for the last request of a connection after the server began to stop. In this time, an idle connection may
+/// send a request, and the rest of an incomplete head may arrive. If the connection closed at once, a request in
+/// transit would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// Counts and logs an answer to a request whose head was never read.
@@ -223,11 +224,12 @@ async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
 enum Ended {
     /// It ended normally.
     Orderly,
-    /// The bytes were not a request head, or were too many. hyper has answered with this status and without a body.
+    /// The bytes were not a valid request head, or the head was too long. hyper has answered with this status and
+    /// without a body.
     Unreadable(StatusCode),
     /// The head of a request did not arrive in time.
     HeadTooSlow,
-    /// No request arrived in time. Also if the server stopped and only a part of a head had arrived.
+    /// No request arrived in time. This is also the reason if the server stopped while a head was incomplete.
     Idle,
     /// The client did not read its answer for too long.
     Stalled,
@@ -257,9 +259,9 @@ type HyperConnection<T, S> = http1::Connection<TokioIo<FilteredStream<ReceiveFil
 enum Server<T: Stream, S: HttpService<Incoming>> {
     /// hyper reads requests and writes answers.
     Hyper(HyperConnection<T, S>),
-    /// A stream is being written. After it, hyper goes on with this service.
+    /// A stream is being written. After the stream, hyper serves the connection again, with this service.
     Streaming(DetachedStream<FilteredStream<ReceiveFilter, T>>, S),
-    /// The state during a change from one of the two to the other.
+    /// The state during a change between `Hyper` and `Streaming`.
     Changing,
 }
 
@@ -289,7 +291,7 @@ impl<T: PartialEq> TimedValue<T> {
     }
 }
 
-/// The current instant. The clock is read at most once in a poll, and only if something changed.
+/// The current instant. The clock is read at most once in a poll, and only if a recorded value has changed.
 struct LazyNow(Cell<Option<Instant>>);
 
 impl LazyNow {
@@ -342,7 +344,8 @@ where
         if matches!(ended, Ended::Orderly) {
             return None;
         }
-        // Header lines that wait for an earlier answer must not be sent before the answer that is written now.
+        // Header lines of an earlier answer may still be waiting. They are discarded, because they must not be inserted
+        // into the answer that is written now.
         self.activity.raw_headers.hand_over();
         let stream = match self.server {
             Server::Hyper(http) => http.into_parts().io.into_inner(),
@@ -436,7 +439,8 @@ where
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
                 }
-                // Only hyper needs this call. A stream is the last answer anyway once the connection drains.
+                // Only hyper needs this call. If a stream is being written, the connection ends after the stream
+                // anyway, because it is draining.
                 if let Server::Hyper(http) = &mut self.server {
                     Pin::new(http).graceful_shutdown();
                 }
@@ -469,7 +473,8 @@ where
                 Some((self.phase.since.max(self.stall.since) + self.deadlines.idle, Some(Ended::Idle)))
             }
             (Phase::Head, Draining::No) => Some((end_of_head, Some(Ended::HeadTooSlow))),
-            // An incomplete request delays a stop only for a short time, and gets no answer.
+            // During a stop, the server waits only for a short time for the rest of a head, and sends no answer if the
+            // rest does not arrive.
             (Phase::Head, Draining::Since(since) | Draining::Requested(since)) => {
                 let last = self.phase.since.max(since) + LAST_REQUEST_TIME;
                 Some((end_of_head.min(last), Some(Ended::Idle)))
@@ -485,11 +490,13 @@ where
             (self.deadlines.end_of_stall(limit, self.stall.since, self.stop.since()), Some(Ended::Stalled))
         });
         let drain = match self.draining {
-            // A head that has begun has a deadline of its own, above. hyper may still see such a connection as idle.
+            // An incomplete head has its own deadline, in `waiting`. A graceful shutdown could end the connection at
+            // once, because hyper may still regard it as idle.
             Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
             Draining::No | Draining::Since(_) | Draining::Requested(_) => None,
         };
-        // While the client does not read the last answer, only the stall deadline applies.
+        // While the client does not read the last answer, neither the idle deadline nor the deadline for a head
+        // applies.
         let waiting = if stalled { None } else { waiting };
         [waiting, stall, drain].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }

@@ -1,10 +1,10 @@
 //! One HTTP/2 connection: the state machine of hyper and h2, with bounds and deadlines.
 //!
-//! The deadlines of HTTP/1.1 apply as far as they can: those of bodies, of the store and of a stop are the same. A
-//! connection without a request, or with a part of a head, ends at the idle deadline. A stalled client is detected at
-//! the socket. Since a client may also close the flow-control windows of its streams, it is detected by each answer
-//! that h2 still holds, too; the number of such answers is bounded. These deadlines end every inactive connection, so
-//! keep-alive pings are not needed.
+//! The deadlines of bodies, of the store and of a stop are the same as with HTTP/1.1. A connection without a request,
+//! or with a part of a head, ends at the idle deadline. A client that does not read is detected in two ways. Either
+//! writes to the socket stall, or the client has closed the flow-control windows of its streams, so that h2 still holds
+//! an answer after the stall deadline. The number of answers that h2 holds is bounded. These deadlines end every
+//! inactive connection, so keep-alive pings are not needed.
 
 use std::cell::Cell;
 use std::io;
@@ -80,8 +80,9 @@ fn builder() -> http2::Builder<ThisThread> {
     builder
 }
 
-/// Truncates a head with too many fields to one field more than the bound, so that the head is still refused. A field
-/// may be a single byte on the wire, and takes about a hundred bytes in memory while the request waits.
+/// Truncates a head with too many fields to one field more than the bound. Because of this one field the head is still
+/// refused. The other fields are dropped to save memory: a field of a single byte on the wire takes about a hundred
+/// bytes while the request waits.
 fn truncate_fields(headers: &mut HeaderMap) {
     if headers.len() > FIELDS_MAX {
         let mut kept = HeaderMap::new();
@@ -90,7 +91,7 @@ fn truncate_fields(headers: &mut HeaderMap) {
     }
 }
 
-/// Spawns the tasks of a connection on its own thread.
+/// Spawns the tasks of a connection on the thread that serves the connection.
 #[derive(Clone, Copy)]
 struct ThisThread;
 
@@ -152,12 +153,12 @@ where
         }
     }
 
-    /// Serves the connection to its end, and then the exchanges whose clients reset their streams.
+    /// Serves the connection to its end. Then waits until the exchanges have ended whose streams the client has reset.
     async fn serve(mut self) {
         std::future::poll_fn(|context| self.poll(context)).await;
         let flow_control = Rc::clone(&self.flow_control);
         drop(self);
-        // Only after that the connection slot is released, and the thread may end.
+        // These exchanges must end before the connection slot is released and before the thread may end.
         flow_control.end().await;
     }
 
@@ -220,7 +221,7 @@ where
             Phase::Idle | Phase::Head | Phase::Busy => self.deadlines.write_stall,
         };
         let stall = self.stall.value.0.then(|| (end_of_stall(limit, self.stall.since), End::Immediate));
-        // After GOAWAY, the other answers get the stall deadline once more.
+        // After GOAWAY, the stall deadline of each answer that h2 still holds begins again.
         let stuck = self.flow_control.first_due(&self.deadlines).map(|(limit, moved)| match self.ending {
             Some(since) => (end_of_stall(limit, since.max(moved)), End::Immediate),
             None => (end_of_stall(limit, moved), End::Graceful),
@@ -238,8 +239,8 @@ enum End {
     Immediate,
 }
 
-/// Limits the bytes that one poll of a connection reads. h2 reads as long as bytes are available, so that a client that
-/// sends many small frames would block the other connections of the thread.
+/// Limits the bytes that one poll of a connection reads. h2 reads as long as bytes are available. Without the limit, a
+/// client that sends many small frames would block the other connections of the thread.
 struct ReadBudget {
     budget: Rc<Cell<usize>>,
 }

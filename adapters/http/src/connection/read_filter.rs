@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::io::socket::Stream;
 
-/// A filter that reads from a stream for the user of the stream.
+/// A filter through which the user of a stream reads from it.
 pub(crate) trait ReadFilter: Unpin + 'static {
     fn poll_read<T: Stream>(
         &mut self,

@@ -99,7 +99,7 @@ pub(super) trait StreamClient: Sized {
     /// Reads the regular end of the stream.
     async fn expect_end(&mut self);
 
-    /// Reads to the end of the stream, which must be visible as truncated.
+    /// Reads to the end of the stream. The client must be able to see that the stream is truncated.
     async fn expect_cut(&mut self);
 }
 

@@ -1,7 +1,7 @@
 //! The counters of the transport.
 //!
-//! Each thread has counters that it alone writes, so that counting is a load and a store, without a lock and without
-//! contention for a cache line. A reader adds up the counters of all threads.
+//! Each thread has its own counters and is their only writer. So counting is a load and a store, without a lock and
+//! without contention for a cache line. A reader adds up the counters of all threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,8 @@ const ROUTES: [&str; CONTRACT.len() + BuiltinRoute::ALL.len() + 1] = {
     routes
 };
 
-/// The label of unknown paths and methods, which may be any text and must not become labels.
+/// The label of unknown paths and methods. The path or method itself does not become a label, because a client can send
+/// any text.
 pub(crate) const UNKNOWN: &str = "-";
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
@@ -237,7 +238,8 @@ impl RouteLabel {
     }
 }
 
-/// The name of a method; `-` for an unknown one, which may be any word, even a secret.
+/// The name of a method, or `-` for an unknown method. A client can send any word as a method, even a secret, so an
+/// unknown one is not shown.
 pub(crate) fn method_name(method: &Method) -> &'static str {
     METHODS[method_index(method)]
 }
@@ -327,9 +329,9 @@ impl ServerCounters {
     }
 }
 
-/// The number of items that have begun, and of those that have not ended. The ended items are read first. So an item
-/// that begins and ends between the two reads counts once too often; in the other order it would hide another item
-/// that is still in progress.
+/// Returns the number of items that have begun, and the number of items in progress. The ended items are read first. So
+/// an item that begins and ends between the two reads counts as in progress although it has ended. In the other order,
+/// it would be subtracted without having been added, and would hide an item that is still in progress.
 fn begun_and_left(begun: impl FnOnce() -> u64, ended: impl FnOnce() -> u64) -> (u64, u64) {
     let ended = ended();
     let begun = begun();

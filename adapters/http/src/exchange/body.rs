@@ -15,7 +15,8 @@ use crate::wire::error::{ApiError, Code};
 /// The body of a request that may still have to be read.
 pub(crate) struct RequestBody {
     incoming: Incoming,
-    /// `true` if the client waits for a 100 (Continue) before it sends the body. Reading the body would send the 100.
+    /// `true` if the client waits for a 100 (Continue) before it sends the body. hyper sends the 100 when the body is
+    /// read.
     waits: bool,
     /// `true` if the body ended early, was framed wrongly or missed its deadline. In the first two cases hyper reads
     /// nothing more from the connection.

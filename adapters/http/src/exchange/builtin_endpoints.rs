@@ -99,7 +99,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
     let documents = &settings.documents;
     match page {
-        // This reads no storage, because it only shows that the process answers.
+        // A health probe only asks if the process answers, so the store is not read.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
         Page::Metrics => metrics(thread),

@@ -30,7 +30,7 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::{RequestHead, bounds};
 use crate::wire::route::{self, BodyKind, OperationId, Resource};
 
-/// Facts that the checks collect for the response's headers and for the log.
+/// Facts that the checks find out, for the response's headers and for the log.
 #[derive(Default)]
 pub(super) struct RequestNotes {
     /// `true` if the path is under the base path, so that the response has quota headers.

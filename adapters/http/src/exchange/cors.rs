@@ -12,9 +12,9 @@ use crate::thread::live_cors::LiveCors;
 use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
-/// Request headers that pages of listed origins may send: those that this API reads, and those that tracing, caches
-/// and common clients add. (If any origin is allowed, a page may send any header, because this API uses no credentials
-/// of browsers.)
+/// Request headers that pages of listed origins may send. They are the headers that this API reads, and those that
+/// tracing, caches and common clients add. If any origin is allowed, a page may send any header. That is safe, because
+/// this API does not use cookies or other credentials that a browser adds.
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \
      traceparent, tracestate, baggage, Cache-Control, X-Requested-With, User-Agent",

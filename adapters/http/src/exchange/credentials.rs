@@ -31,9 +31,9 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
     if key.len() == ApiKey::LEN { Ok(key) } else { usable_key(headers) }
 }
 
-/// Returns the one value that has the form of a key, even if it is repeated. Blank values, other schemes and malformed
-/// values are ignored if there is such a value. If no value has that form, returns the first value that is not blank,
-/// which is then refused as invalid.
+/// Returns the value that has the form of a key, even if this value is repeated. All values of another form are then
+/// ignored. If no value has the form of a key, returns the first value that is not blank, which the caller then refuses
+/// as invalid.
 ///
 /// A gateway may have joined repeated fields with commas. No key contains a comma.
 #[cold]
@@ -66,7 +66,7 @@ pub(crate) fn client_number(
     // A listener for IPv4 and IPv6 reports IPv4 addresses in their IPv6 form.
     number.unwrap_or_else(|| match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
-        // Only the network part counts, because the owner of the network chooses the rest.
+        // Only the network part counts, because the owner of a network can use any address in it.
         IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).unwrap_or(0),
     })
 }

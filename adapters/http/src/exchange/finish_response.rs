@@ -42,8 +42,8 @@ pub(crate) enum RequestId {
 }
 
 impl RequestId {
-    /// Returns the client's id if it is valid. An id that is or contains an API key is refused, since ids are logged
-    /// here and elsewhere.
+    /// Returns the client's id if it is valid. An id that is or contains an API key is refused, because this server and
+    /// others write ids into their logs.
     pub(crate) fn given(head: &RequestHead<'_>) -> Option<Self> {
         let Field::Once(id) = head.request_id else { return None };
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())

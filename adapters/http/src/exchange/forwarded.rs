@@ -1,8 +1,8 @@
 //! The client's address, and the scheme and host that the client used, as trusted proxies forward them.
 //!
-//! Each proxy appends an element that names its own peer. The elements are read from the last one, which our peer has
-//! added, as long as they name trusted proxies. The client may have invented every element before the one that names
-//! the client.
+//! Each proxy appends an element that names the peer of the proxy. The last element was added by the peer of this
+//! server. The elements are read from the last one to the first one, as long as they name trusted proxies. The first
+//! element found that names no trusted proxy names the client. The client may have invented every element before it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -105,9 +105,9 @@ impl Hop {
     }
 }
 
-/// Follows the addresses, beginning with the last one. Returns the client's address and its place in the list: the
-/// first address found that is not a trusted proxy. An address that cannot be parsed ends the search, because the
-/// client may have sent everything before it.
+/// Finds the client's address and its place, counted from the end. The client's address is the first one, from the end,
+/// that is not the address of a trusted proxy. An address that cannot be parsed ends the search, because the client may
+/// have invented all that stands to the left of it.
 fn walk(
     proxies: &[Network],
     peer: IpAddr,
@@ -125,26 +125,26 @@ fn walk(
     (client, hop)
 }
 
-/// Returns the elements of a header, beginning with the last one, without empty ones (RFC 9110, section 5.6.1.2). A
-/// header line that is not ASCII becomes one element, `?`, which cannot be parsed.
+/// Returns the non-empty elements of a header, beginning with the last one (RFC 9110, section 5.6.1.2). A header line
+/// that is not ASCII becomes one element, `?`, which cannot be parsed.
 fn from_last<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Vec<&'h str> {
     let lines: Vec<_> = headers.get_all(name).iter().collect();
     let lines = lines.into_iter().rev().map(|line| line.to_str().unwrap_or("?"));
     lines.flat_map(|line| pieces(line, ',')).filter(|element| !element.is_empty()).collect()
 }
 
-/// Returns the element of a list that belongs to a hop. Hops are counted from the last one.
+/// Returns the element of a header's list that belongs to a hop. Hops are counted from the end of the list.
 ///
-/// The lists of several headers may differ in length. If this list is longer, its first elements came from outside the
-/// trusted proxies and are not read. If it is shorter, only the proxies nearest to the server have added an element,
-/// and its first element is used. Commonly the outer proxy alone ends TLS and alone sets X-Forwarded-Proto; its scheme
-/// would be lost otherwise. A client gains nothing by sending such a list itself: the value only appears in the links
-/// of its own answers, and a host must be one of `hosts`.
+/// The lists of several headers may differ in length. If this list is longer than the list of addresses, its first
+/// elements came from outside the trusted proxies and are not read. If it is shorter, some of the proxies have not
+/// added an element, and its first element is used. Commonly only the outer proxy ends TLS, and only this proxy sets
+/// X-Forwarded-Proto. Its scheme would be lost otherwise. A client gains nothing by sending such a list itself, because
+/// the value only appears in the links of its own answers, and a host must be one of `hosts`.
 fn of_hop(headers: &HeaderMap, name: &HeaderName, hop: usize) -> Option<String> {
     from_last(headers, name).into_iter().take(hop + 1).next_back().map(str::to_owned)
 }
 
-/// Parses an address. Some proxies add a port, or the brackets that a port requires.
+/// Parses an address. Some proxies add a port to it, or write an IPv6 address in brackets even without a port.
 pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());

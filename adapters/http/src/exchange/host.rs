@@ -8,12 +8,12 @@ use crate::base::authority::{HostName, default_port, is_valid, split_port};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::{Field, RequestHead};
 
-/// The value that stands for the Host of a request without one.
+/// The value that is used as the Host of a request that has no Host.
 static NO_NAME: HeaderValue = HeaderValue::from_static("");
 
-/// Returns the authority of a request. The request must have exactly one Host, which is valid by RFC 9110 section 7.2
-/// and equal to the authority of the target if the target has one. The host must be a served one, unless any name is
-/// accepted.
+/// Returns the authority of a request. The request must have exactly one Host (RFC 9110, section 7.2). If the request
+/// target has an authority, the Host must be equal to it. The host must be one that is served, unless `any_name` is
+/// set.
 pub(crate) fn authority<'r>(
     parts: &Parts,
     head: &RequestHead<'r>,
@@ -43,7 +43,7 @@ pub(crate) fn authority<'r>(
 /// omit the default port of the scheme (RFC 9110, section 4.2.3).
 fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     let Some(target) = uri.authority() else { return true };
-    // Over HTTP/2 the Host was made from the authority.
+    // This is the common case over HTTP/2, where the Host was made from the authority.
     if host.as_bytes() == target.as_str().as_bytes() {
         return true;
     }

@@ -47,7 +47,7 @@ pub(crate) struct OperationCall<'a> {
     pub(crate) is_secure: bool,
     pub(crate) admission: &'a Admission<'a>,
     pub(crate) body: &'a Bytes,
-    /// The time that the request waited for an event, as its client asked.
+    /// The time for which the request waited for an event. The client asked for this wait.
     pub(crate) waited: Cell<Duration>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> OperationCall<'a> {
         wire::if_none_match(&self.parts.headers)
     }
 
-    /// Returns the condition that the headers set on the version of the resource to be changed.
+    /// Returns the condition that the version of the resource must meet before it is changed.
     fn precondition(&self) -> Result<Precondition, ApiError> {
         let absent =
             if self.settings().require_if_match { Precondition::Required } else { Precondition::None };
@@ -132,8 +132,8 @@ impl<'a> OperationCall<'a> {
         }
     }
 
-    /// Refuses conditional headers on a POST. A POST compares them with no version, but a client that sends one relies
-    /// on its protection.
+    /// Refuses conditional headers on a POST. A POST has no version to compare with such a header. Ignoring the header
+    /// would be wrong, because the client relies on its protection.
     fn no_precondition(&self) -> Result<(), ApiError> {
         let title = if self.head.has_if_match() {
             "If-Match"
@@ -271,7 +271,7 @@ fn text_value(text: String) -> HeaderValue {
 }
 
 /// Returns the id in a path. An id that is not decimal is refused here. An id that is out of range is returned as
-/// `None`, and leads to a 404 after the rest of the request was found valid.
+/// `None`. It leads to a 404, but only after the rest of the request was found valid.
 fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
     match parsed {
         Ok(id) => Ok(Some(id)),

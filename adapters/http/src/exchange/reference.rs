@@ -20,8 +20,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 
-/// A user may type a key into this page. So a page of another origin that opens it must not get a handle to its
-/// window.
+/// The header that keeps pages of other origins from getting a handle to the window of this page. A page of another
+/// origin may open this page, and a user may type a key into it.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 

@@ -33,7 +33,7 @@ pub(crate) enum Interrupted {
 }
 
 /// Admits a request, unless a failure is planned for it. A planned status is returned after the gate has admitted the
-/// request, and costs as much of the quota as the real response with that status would: a 429 costs nothing.
+/// request. It costs as much of the quota as a real response with that status. A 429 costs nothing.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
     thread: &ThreadState,

@@ -1,5 +1,5 @@
-//! The activity of a connection, from which its deadlines are computed. The hot path records it without reading the
-//! clock.
+//! The activity of a connection. The deadlines of the connection are computed from it. The hot path records the
+//! activity without reading the clock.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -15,11 +15,11 @@ use crate::io::raw_headers::RawHeaders;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No request is open. The beginning of a pipelined request may be in hyper's buffer, which is not visible here.
-    /// Until more bytes arrive, the idle deadline bounds it; after that, the deadline of a head.
+    /// Until more bytes arrive, the idle deadline applies to such a request. Then the deadline for a head applies.
     Idle,
     /// A part of a request's head has arrived.
     Head,
-    /// A request is being answered. The time for that is bounded elsewhere.
+    /// A request is being answered. The deadlines of the body and of the store bound this phase.
     Busy,
     /// Only a streaming answer is being sent. The connection is not idle; the stall deadline of streams bounds it.
     Streaming,
@@ -44,7 +44,7 @@ pub(crate) struct Activity {
     /// Requests that wait for an event.
     waits: Cell<usize>,
     /// `true` once the server is stopping. The tasks of streams are woken when the stop begins. Only an HTTP/2
-    /// connection has several.
+    /// connection has several such tasks.
     stopping: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
     /// The stream that the connection may take over from hyper. Used with HTTP/1.1 only.
@@ -53,7 +53,8 @@ pub(crate) struct Activity {
     is_drained: Cell<bool>,
     stalled: Cell<bool>,
     writes: Cell<u64>,
-    /// The number of finished answers that were not passed to h2 yet, and their bytes. Used with HTTP/2 only.
+    /// The number of finished answers that were not passed to h2 yet, and the sum of their bytes. Used with HTTP/2
+    /// only.
     pending: Cell<(usize, usize)>,
     /// The instant of the last answer, until it is taken.
     ended: Cell<Option<Instant>>,
@@ -91,7 +92,8 @@ impl Activity {
         (self.stalled.get(), self.writes.get())
     }
 
-    /// Marks a request as being answered until the guard is dropped, which also happens when the client gives it up.
+    /// Marks a request as being answered until the guard is dropped. The guard is also dropped when the client abandons
+    /// the request.
     pub(crate) fn answering(&self) -> AnswerGuard<'_> {
         self.begin();
         AnswerGuard(self)
@@ -117,7 +119,8 @@ impl Activity {
         WaitGuard(self)
     }
 
-    /// Returns `true` while an answer takes long. Such an answer must end if the client is gone.
+    /// Returns `true` while a stream is being sent or a request waits for an event. Both take long, so they must end if
+    /// the client is gone.
     pub(crate) fn needs_client(&self) -> bool {
         self.streams.get() > 0 || self.waits.get() > 0
     }
@@ -198,7 +201,7 @@ enum StreamTask {
     Waiting(Waker),
 }
 
-/// Marks a streaming answer as being sent, until it is dropped.
+/// While this guard exists, a streaming answer counts as being sent.
 pub(crate) struct Streaming {
     activity: Rc<Activity>,
     place: usize,
@@ -222,7 +225,7 @@ impl Streaming {
         &self.activity
     }
 
-    /// Returns `true` if the server is stopping. Otherwise the task is woken when it begins to stop.
+    /// Returns `true` if the server is stopping. Otherwise the task is woken when the server begins to stop.
     pub(crate) fn is_stopping(&self, context: &Context<'_>) -> bool {
         let is_stopping = self.activity.stopping.get();
         if !is_stopping {
@@ -251,7 +254,7 @@ impl Drop for Streaming {
     }
 }
 
-/// Counts a finished answer as pending, until it is dropped.
+/// While this guard exists, an answer counts as pending: the answer is finished, but h2 does not hold it yet.
 pub(crate) struct PendingAnswer<'a> {
     activity: &'a Activity,
     bytes: usize,
@@ -264,7 +267,7 @@ impl Drop for PendingAnswer<'_> {
     }
 }
 
-/// Marks a request as being answered, until it is dropped.
+/// While this guard exists, a request counts as being answered.
 pub(crate) struct AnswerGuard<'a>(&'a Activity);
 
 impl Drop for AnswerGuard<'_> {
@@ -273,7 +276,7 @@ impl Drop for AnswerGuard<'_> {
     }
 }
 
-/// Marks a request as waiting for an event, until it is dropped.
+/// While this guard exists, a request counts as waiting for an event.
 pub(crate) struct WaitGuard<'a>(&'a Activity);
 
 impl Drop for WaitGuard<'_> {

@@ -16,8 +16,8 @@ pub(crate) trait ChunkStream {
 
 /// A response in HTTP/1.1's chunked coding. hyper has written its head.
 pub(crate) struct OfferedStream {
-    /// The chunks. The reference is weak, because the body of the response belongs to hyper until the connection takes
-    /// it over.
+    /// The chunks. The reference is weak, because hyper owns the body of the response until the connection takes over
+    /// the stream.
     pub(crate) chunks: Weak<RefCell<dyn ChunkStream>>,
     /// `true` if the connection ends with the response.
     pub(crate) closes: bool,

@@ -1,13 +1,13 @@
 //! Header lines that bypass hyper's header map.
 //!
 //! hyper takes the headers of an answer as a map and serialises them line by line. The map is the most expensive part
-//! of a GET: it needs allocations, atomic reference counts for values that are not constant, and another pass for the
-//! output. So without TLS the header lines are serialised directly (RFC 9112, section 5) and wait here, and the socket
-//! inserts them after the status line when hyper writes the head.
+//! of a GET, because it needs allocations, atomic reference counts for values that are not constant, and another pass
+//! for the output. So without TLS the header lines are serialised directly (RFC 9112, section 5) and stored here. When
+//! hyper writes the head, the socket inserts the lines after the status line.
 //!
-//! The lines belong to the next head that hyper writes, because nothing else identifies it. So lines may wait only
-//! while hyper holds no unwritten bytes. (hyper 1.12 reads no request before it has written the answer to the last
-//! one, but does not guarantee this.)
+//! Nothing in a head shows which answer it belongs to, so the stored lines are inserted into the next head that hyper
+//! writes. Lines may therefore be stored only while hyper holds no unwritten answer. (hyper 1.12 reads no request
+//! before it has written the answer to the last one, but does not guarantee this.)
 
 use std::cell::{Cell, RefCell};
 
@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 enum Held {
     /// hyper holds no answer: it has written all of them.
     Nothing,
-    /// hyper holds an answer that includes its header lines, or has not written an answer completely.
+    /// hyper holds an answer that includes its header lines, or the unwritten rest of an answer.
     Answer,
     /// hyper holds an answer whose header lines wait here.
     Lineless,
@@ -41,14 +41,14 @@ impl RawHeaders {
 
     /// Records that hyper gets an answer with its header lines.
     pub(crate) fn have_none(&self) {
-        // The lines of an earlier answer may still be waiting.
+        // If the lines of an earlier answer are still waiting, that state is kept.
         if self.held.get() == Held::Nothing {
             self.held.set(Held::Answer);
         }
     }
 
-    /// Records that hyper gets an answer without its header lines. `text` contains these lines, each with its line
-    /// end.
+    /// Records that hyper gets an answer without its header lines, and stores these lines. In `text`, each line
+    /// includes its line end.
     pub(crate) fn wait(&self, text: Vec<u8>) {
         debug_assert!(self.may_wait(), "hyper holds another answer");
         self.held.set(Held::Lineless);

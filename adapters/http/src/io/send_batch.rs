@@ -1,8 +1,8 @@
 //! Batched sends: the answers of a thread are collected and sent one right after the other.
 //!
-//! A send wakes the process that waits for it. If that process is a client on another processor of this machine, the
-//! wake-up costs about as much as the answer itself. So answers are collected while other requests are handled, and
-//! are then sent together. A client that waits for several of them is woken once.
+//! A send wakes the process that waits for the answer. If that process is a client on another processor of this
+//! machine, the wake-up costs about as much as the answer itself. So answers are collected while other requests are
+//! handled, and are then sent together. A client that waits for several answers of a batch is woken once.
 //!
 //! No timer is involved. The flusher is a task in the thread's run queue, behind the tasks that were ready when the
 //! first answer was added. It moves to the end of the queue again as long as further answers are added. The bytes and
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 /// The maximum number of bytes in a batch.
 pub(crate) const BATCH_BYTES_MAX: usize = 128 * 1024;
 
-/// The longest time for which the first answer of a batch waits. It is checked after each request, so that a single
+/// The longest time for which the first answer of a batch waits. The time is checked after each request, so a single
 /// long request may exceed it.
 const BATCH_WAIT_MAX: Duration = Duration::from_micros(500);
 
@@ -45,7 +45,7 @@ struct Batch {
     segments: Vec<Segment>,
 }
 
-/// A part of the batch: the bytes before `end`, up to the previous segment, are for this recipient.
+/// A part of the batch. The bytes from the end of the previous segment to `end` are for this recipient.
 struct Segment {
     to: Rc<dyn Recipient>,
     end: usize,
@@ -70,10 +70,11 @@ impl SendBatch {
         }
     }
 
-    /// Flushes the batch whenever it is polled, forever. To be spawned once, on the thread of the batch.
+    /// Returns a task that flushes the batch, and never ends. Spawn the task once, on the thread of the batch.
     pub(crate) fn flusher(self: &Rc<Self>) -> impl Future<Output = ()> + use<> {
         let send_batch = Rc::clone(self);
-        // The flusher was woken by one segment, so one segment does not show that others will follow.
+        // The flusher runs because a first segment was added. Only a second segment shows that further answers are
+        // being added.
         let mut seen = 1;
         std::future::poll_fn(move |context| {
             if send_batch.flusher.borrow().is_none() {
@@ -91,8 +92,8 @@ impl SendBatch {
         })
     }
 
-    /// The current instant, for the start of a request. If the batch is not empty, the thread has not slept since its
-    /// last reading of the clock, and that reading is reused.
+    /// The current instant, for the start of a request. If the batch is not empty, the thread has not slept since it
+    /// last read the clock, so that reading is reused.
     pub(crate) fn now(&self) -> Instant {
         if self.batch.borrow().segments.is_empty() { Instant::now() } else { self.last_read.get() }
     }
@@ -148,8 +149,8 @@ impl SendBatch {
                 let is_first = last.is_none();
                 segments.push(Segment { to: Rc::clone(to) as _, end });
                 if is_first {
-                    // The clock is read, because the last reading may be old: not all bytes are the answer to a
-                    // request.
+                    // The clock is read here, because the last reading may be old. Bytes that are not the answer to a
+                    // request are added without a reading of the clock.
                     let now = Instant::now();
                     self.last_read.set(now);
                     self.due.set(now + BATCH_WAIT_MAX);
@@ -205,7 +206,8 @@ mod tests {
         (Rc::new(TestRecipient("a", Rc::clone(&sent))), Rc::new(TestRecipient("b", Rc::clone(&sent))), sent)
     }
 
-    /// A batch whose flusher has been polled once, a function that polls it again, and its wake-ups.
+    /// Returns a batch whose flusher has been polled once, a function that polls the flusher again, and the counter of
+    /// the flusher's wake-ups.
     fn with_flusher() -> (Rc<SendBatch>, impl FnMut(), Arc<WakeCounter>) {
         let (send_batch, counted) = (Rc::new(SendBatch::new()), Arc::new(WakeCounter::default()));
         let waker = Waker::from(Arc::clone(&counted));

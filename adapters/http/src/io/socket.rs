@@ -25,7 +25,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + 'static> Stream for T {}
 
-/// The function that sends bytes of the send batch: as many as the stream takes without blocking.
+/// The function that sends bytes of the send batch. It sends as many bytes as the stream takes without blocking.
 pub(crate) type SendNow<T> = fn(&mut T, &mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>;
 
 /// Sends through any stream.
@@ -35,8 +35,8 @@ pub(crate) fn send<T: Stream>(
     bytes: &[u8],
 ) -> Poll<io::Result<usize>> {
     let sent = ready!(Pin::new(&mut *stream).poll_write(context, bytes))?;
-    // The stream may have a buffer that cannot be flushed now. It then wakes the connection later, which flushes the
-    // buffer.
+    // The stream may have a buffer that cannot be flushed now. The stream then wakes the connection later, and the
+    // connection flushes the buffer.
     let _ = Pin::new(stream).poll_flush(context)?;
     Poll::Ready(Ok(sent))
 }
@@ -106,7 +106,7 @@ impl<T: Stream> SharedStream<T> {
         unsent.bytes.extend(bytes);
         unsent.error = unsent.error.take().or(error);
         self.has_unsent.set(true);
-        // The connection sends these bytes, under its deadlines.
+        // The connection's task is woken, because it sends these bytes under the deadlines of the connection.
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
         }
@@ -210,7 +210,7 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         Poll::Ready(Ok(bytes.len()))
     }
 
-    /// Writes several slices. TLS sends its last records in this way, and tries it only once.
+    /// Writes several slices. rustls sends the last records of a connection with this method, and calls it only once.
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -255,8 +255,8 @@ impl<T: Stream> AsyncWrite for Socket<T> {
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
-        // An error of the shutdown is ignored: all bytes have been sent, and the error would replace the result that
-        // hyper reports.
+        // An error of the shutdown is ignored. All bytes have been sent, and reporting the error would hide the result
+        // of hyper.
         if !linger.is_shut {
             if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
                 return Poll::Ready(Ok(()));

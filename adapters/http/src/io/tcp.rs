@@ -12,8 +12,8 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Number of bytes that are read in one call. It is enough for most heads. A caller with a larger buffer is reading a
-/// body, and for bodies tokio's own read is cheap enough.
+/// The size up to which a read is a direct system call. Most heads are no longer than this. A caller with a larger
+/// buffer is reading a body, and for bodies tokio's own read is cheap enough.
 const READ: usize = 8 * 1024;
 
 /// A TCP connection.
@@ -28,7 +28,8 @@ impl Tcp {
         Self { stream, is_full: false }
     }
 
-    /// Sends as many bytes as the kernel takes. If the kernel takes none, no task is woken when it has room again.
+    /// Sends as many bytes as the kernel takes. If the kernel takes none, no task is woken when the kernel has room
+    /// again.
     pub(crate) fn send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let sending = || Ok(send(&self.stream, bytes, SendFlags::NOSIGNAL)?);
         let sent = match self.stream.try_io(Interest::WRITABLE, sending) {
@@ -41,8 +42,8 @@ impl Tcp {
 }
 
 impl Drop for Tcp {
-    /// Resets a connection that is dropped while the kernel's buffer is full. Its client has not read its answers, and
-    /// without the reset the kernel would keep the unread bytes for minutes.
+    /// Resets a connection that is dropped while the kernel's buffer is full. The client has not read its answers then,
+    /// and without the reset the kernel would keep the unread bytes for minutes.
     fn drop(&mut self) {
         if self.is_full {
             let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
@@ -71,8 +72,8 @@ impl AsyncRead for Tcp {
                 Err(error) => return Poll::Ready(Err(error)),
             };
             if !read.is_empty() && read.len() < room {
-                // The kernel's buffer is empty after a read that did not fill the caller's buffer. Clearing the
-                // readiness saves a call that would read nothing.
+                // A read that did not fill the caller's buffer has emptied the kernel's buffer. So the readiness is
+                // cleared, which avoids another call that would read nothing.
                 let nothing = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
                 let _ = self.stream.try_io(Interest::READABLE, nothing);
             }

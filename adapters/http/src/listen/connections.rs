@@ -1,9 +1,9 @@
 //! The open connections of one thread. Their number is bounded, and idle ones are evicted when the bound is reached.
 //!
 //! Without eviction, a client that opens connections and stays silent would lock out all others until the idle
-//! deadline. Eviction uses the clock algorithm of page replacement, so that the hot path records nothing for it. A
-//! hand moves over the connections. A connection whose activity has not changed since the hand last passed it has been
-//! idle for at least that time.
+//! deadline. Eviction uses the clock algorithm of page replacement, for which the hot path records nothing. A hand, an
+//! index into the connections, moves from one connection to the next. If the activity of a connection has not changed
+//! since the hand last passed the connection, it has been idle for at least that time.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,11 +38,11 @@ struct OpenConnection {
     seen: Option<(ActivityMark, Instant)>,
 }
 
-/// A value that changes with every request on a connection. Written bytes do not change it, because the answers to
-/// HTTP/2 pings are written, too.
+/// A value that changes with every request on a connection. It does not change with written bytes, because an idle
+/// HTTP/2 connection also writes answers to pings.
 type ActivityMark = (Phase, u64);
 
-/// The slot of one connection, released on drop.
+/// The slot of one connection. Dropping this value releases the slot.
 pub(crate) struct ConnectionSlot {
     connections: Rc<Connections>,
     number: usize,
@@ -65,8 +65,8 @@ impl Connections {
         self.slots.borrow().len() - self.free.borrow().len()
     }
 
-    /// The number of connections whose client waits for an answer or for the rest of one. A connection on which only a
-    /// part of a head, or nothing, has arrived does not count.
+    /// The number of connections whose client waits for an answer or for the rest of an answer. Connections on which
+    /// nothing, or only a part of a head, has arrived are not counted.
     pub(crate) fn unanswered(&self) -> usize {
         let is_owed = |connection: &&OpenConnection| {
             connection.activity.phase().0.is_owed() || connection.activity.stall().0
@@ -99,7 +99,7 @@ impl Connections {
         self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
-    /// Closes the first connection that has been idle for this long, in the order in which the hand moves.
+    /// Closes the first connection, in the order in which the hand moves, that has been idle for this long.
     pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
         let mut slots = self.slots.borrow_mut();

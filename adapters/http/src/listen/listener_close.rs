@@ -1,7 +1,8 @@
 //! Closing a listener without resetting connections.
 //!
 //! Closing a listener resets the connections in its accept queue, although their clients are already connected. So new
-//! connections are blocked first, the queue is drained, and then the listener is closed.
+//! connections are blocked first. Then the connections in the queue are accepted and served. Only then the listener is
+//! closed.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,8 +23,8 @@ pub(crate) async fn close(listener: TcpListener, serve: impl Fn(TcpStream, Socke
         };
         let _ = tokio::time::timeout(HANDSHAKE_TIME, late).await;
     }
-    // The runtime's view of the queue is as old as its last poll of the kernel, so further connections are accepted
-    // directly.
+    // The runtime does not know of connections that have arrived since it last polled the kernel, so the remaining
+    // connections are accepted directly from the kernel.
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, peer)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()

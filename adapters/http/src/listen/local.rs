@@ -16,15 +16,15 @@ use crate::io::socket;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 
-/// Serves connections that its owner accepts, on the owner's runtime: over a transport other than TCP, or over the
-/// links of a simulation. It belongs to one thread.
+/// Serves connections that its owner accepts, on the owner's runtime. So the service can use another transport than
+/// TCP, or the simulated links of a test. It belongs to one thread.
 pub struct LocalServer {
     thread: Rc<ThreadState>,
     drain: Arc<Drain>,
     tasks: Rc<BackgroundTasks>,
 }
 
-/// The tasks that all connections of the thread need. Dropping this aborts them.
+/// The tasks that all connections of the thread need. Dropping this value aborts the tasks.
 struct BackgroundTasks([AbortHandle; 2]);
 
 impl Drop for BackgroundTasks {

@@ -1,7 +1,7 @@
 //! Listening sockets, and one runtime for each core.
 //!
 //! Each thread has its own accept queue (SO_REUSEPORT) and a single-threaded runtime. A connection stays on the thread
-//! that accepted it, so that no work is stolen and no task is woken on another core.
+//! that accepted it. So no task moves to another core, and no task is woken from another core.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -33,7 +33,7 @@ use crate::thread::thread_state::ThreadState;
 const BACKLOG: i32 = 4096;
 
 /// Maximum number of unsent bytes that the kernel buffers for each connection (`TCP_NOTSENT_LOWAT`). Without this
-/// bound, a client that does not read would make the kernel keep megabytes of answers.
+/// bound, the kernel would buffer megabytes of answers for a client that does not read.
 const UNSENT_MAX: u32 = 64 * 1024;
 
 /// Number of tasks that the runtime polls between two polls of sockets and timers. It is lower than tokio's default of
@@ -58,9 +58,8 @@ pub struct Server {
 impl Server {
     /// Listens, and serves on this many threads. If an acceptor is given, serves over TLS.
     ///
-    /// # Errors
-    /// The address is in use, even if by another process of the same user, which SO_REUSEPORT alone would permit; or a
-    /// socket, a thread or its runtime cannot be created.
+    /// # Errors The address is in use, or a socket, a thread or its runtime cannot be created. An address also counts
+    /// as in use if another process of the same user listens on it, although SO_REUSEPORT alone would permit that.
     pub(crate) fn start(
         endpoint: Endpoint,
         threads: NonZeroUsize,
@@ -109,7 +108,8 @@ impl Server {
         self.drain.begin(self.app.begin_drain());
     }
 
-    /// Waits after [`Server::drain`] for the last answer or the deadline. Returns whether all answers were sent.
+    /// Waits after [`Server::drain`] until the last answer was sent or the deadline has passed. Returns whether all
+    /// answers were sent.
     pub fn join(mut self) -> bool {
         // If a thread has panicked, the other threads are joined nevertheless.
         let ended: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
@@ -129,7 +129,8 @@ impl Drop for Server {
 pub enum Endpoint {
     /// An address.
     Address(SocketAddr),
-    /// A socket that already listens, opened by the parent process, which may have had more privileges.
+    /// A socket that already listens. The parent process opened it, possibly with privileges that this process does not
+    /// have.
     Inherited(StdListener),
 }
 
@@ -178,8 +179,8 @@ fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
 
 /// The way in which one thread accepts connections.
 struct Accept {
-    /// `true` if this process opened the listener. An inherited one stays open, and its queue waits for the next
-    /// process.
+    /// `true` if this process opened the listener. An inherited listener stays open at the end, so that the connections
+    /// in its queue wait for the next process.
     is_ours: bool,
     serves: Serves,
     tls: Option<TlsAcceptor>,
@@ -225,8 +226,8 @@ fn run(
             }
         }
     });
-    // Blocking work, such as a sandbox's reset that waits for a disk, had the drain time to end and is not waited for
-    // any longer.
+    // Blocking work may still run, such as a sandbox's reset that waits for a disk. The work had the whole drain time
+    // to end, so the thread does not wait for it any longer.
     runtime.shutdown_background();
     sent_all
 }
@@ -242,7 +243,7 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
         () = app.opened() => true,
         () = drain.begun() => false,
     };
-    // The server stops before it was opened, because its start failed. It answers no request.
+    // The server stops before it was opened, because the start of the process failed. It answers no request.
     if !is_opened {
         return true;
     }
@@ -274,7 +275,8 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
                 }
                 Err(error) => {
                     app.report_accept_error(&error);
-                    // The usual cause is that the process has no file descriptors left.
+                    // The usual cause is that the process has no file descriptors left. Evicting an idle connection
+                    // frees a descriptor.
                     connections.evict_idle(idle_crowded);
                     tokio::time::sleep(ACCEPT_ERROR_PAUSE).await;
                 }

@@ -175,7 +175,8 @@ impl From<Unsupported> for Answer {
 }
 
 impl From<StoreError> for Answer {
-    /// Chooses the response by the kind of the error: the client may retry a little later, or should not retry.
+    /// Chooses the response by the kind of the error. The kind determines if the client may retry a little later or
+    /// should not retry.
     fn from(error: StoreError) -> Self {
         let (code, message) = match error.kind() {
             StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
@@ -190,7 +191,8 @@ impl From<StoreError> for Answer {
     }
 }
 
-/// Returns one and two alternately, as a number of seconds, so that clients do not all retry at the same time.
+/// Returns 1 and 2 alternately. The result is a number of seconds after which a client may retry; it alternates so that
+/// not all clients retry at the same time.
 fn jitter() -> u64 {
     thread_local! {
         static TURN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };

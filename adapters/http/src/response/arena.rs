@@ -1,9 +1,9 @@
 //! A buffer of each thread. Small bodies and header values are slices of it.
 //!
-//! An allocation for each body and value would cost more than a slice of a shared allocation, and a part of such a
-//! slice costs least. So values that are known at the same time are written together and then split. The slices of a
-//! response live until the response was copied into the connection's buffer, so a full chunk is nearly always free
-//! again and is reused.
+//! A slice of a shared allocation costs less than a separate allocation for each body and value. Splitting a slice
+//! costs even less. So values that are known at the same time are written into one slice, which is then split. The
+//! slices of a response live only until the response was copied into the connection's buffer. So when a chunk is full,
+//! nearly always none of its slices is in use, and the chunk is reused.
 
 use std::cell::RefCell;
 

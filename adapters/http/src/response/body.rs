@@ -59,13 +59,13 @@ struct OpenStreams {
     of_accounts: HashMap<AccountId, usize>,
 }
 
-/// The permit of one stream, released on drop.
+/// The permit of one stream. Dropping this value releases the permit.
 pub(crate) struct StreamPlace {
     places: StreamPlaces,
     account: AccountId,
 }
 
-/// The bound because of which no further stream is permitted.
+/// The reason why no further stream is permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoStreamPlace {
     /// The account has its maximum number of streams.

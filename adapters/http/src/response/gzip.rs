@@ -14,8 +14,8 @@ use crate::wire;
 /// segment.
 const COMPRESS_MIN: usize = 1024;
 
-/// The level for a body that is made for one response. Its result is nearly as small as that of the best level, in
-/// half the time.
+/// The level for a body that is made for one response. The result is nearly as small as that of the best level, and
+/// takes half the time.
 const PAGE_LEVEL: u32 = 4;
 
 /// The level for a document that is compressed once and kept.

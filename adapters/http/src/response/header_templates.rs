@@ -1,9 +1,10 @@
 //! Prepared headers: one template for all responses that have the same set of headers.
 //!
-//! A response without TLS is usually sent with raw HTTP/1.1 header lines ([`crate::io::raw_headers`]): lines with its
-//! own values, and a copy of the constant lines of its template. Where raw headers cannot be used, and always under
-//! TLS, where the connection may use HTTP/2, the headers are a map. Inserting each header into a new map would hash
-//! its name. So a response clones the template's map, which has all names, and fills in its own values.
+//! A response without TLS is usually sent with raw HTTP/1.1 header lines ([`crate::io::raw_headers`]). These are the
+//! lines with the response's own values, and a copy of the constant lines of its template. In all other cases the
+//! headers are a map. This is always so under TLS, because the connection may use HTTP/2. Inserting each header into a
+//! new map would hash its name. So a response clones the template's map, which has all names, and fills in its own
+//! values.
 
 use std::cell::RefCell;
 
@@ -143,7 +144,7 @@ impl ValueSink for NameMap {
     }
 }
 
-/// Writes the values one after another, and records where each ends.
+/// Writes the values one after another, and records the position at which each value ends.
 struct ValueBuffer<'c> {
     text: &'c mut Vec<u8>,
     ends: [usize; PLACES_MAX],

@@ -3,7 +3,7 @@
 use petstore_domain::{Usage, WindowKind, WindowUsage};
 use petstore_ports::AddressVerdict;
 
-/// The values of the quota headers: one window, or its substitute during a ban.
+/// The values of the quota headers. They describe one window, or the ban of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuotaNote {
     pub(crate) limit: u32,

@@ -1,9 +1,9 @@
-//! A cache of API keys that recently passed the gate on this thread. Load shedding identifies callers by them.
+//! A cache of API keys that recently passed the gate on this thread. Load shedding identifies callers by these keys.
 
 use std::cell::Cell;
 
-/// Number of slots of the cache: 8 KiB. They are enough for nearly all keys of some hundred accounts. If there are
-/// more accounts, the slots hold the keys that are used most.
+/// Number of slots of the cache, which takes 8 KiB. The slots are enough for nearly all keys of some hundred accounts.
+/// With more accounts, keys displace each other, and the keys that are used most are found most often.
 const SLOTS: usize = 1024;
 
 /// A direct-mapped cache of keys that the gate has admitted.

@@ -11,7 +11,7 @@ use crate::wire::request_head::{Field, RequestHead};
 
 /// The origins whose pages may read answers.
 pub(crate) struct LiveCors {
-    /// The kind of setting. Only with a list of origins must the list be read, so most requests take no lock.
+    /// The kind of setting. Only the kind `LISTED` requires the list of origins, so most requests take no lock.
     mode: AtomicU8,
     origins: RwLock<Vec<Origin>>,
 }
@@ -50,8 +50,9 @@ impl LiveCors {
     }
 
     /// Returns `true` if a page may send a request that changes state without a key. Browsers send no preflight for
-    /// such a request, so only a page of this machine, or one whose origin is listed, may send it. The setting `any`
-    /// is not enough: otherwise every page on the web could change a server on the machine of its reader.
+    /// such a request. So the request is accepted only from a page of this machine, or from a page whose origin is
+    /// listed. With the setting `any` it is not accepted from other pages, because otherwise every page on the web
+    /// could change a server on the machine of its reader.
     pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,

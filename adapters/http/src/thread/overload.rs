@@ -1,12 +1,12 @@
 //! Load shedding: measures the queueing delay of a thread, and refuses a share of its requests when the delay is too
 //! long.
 //!
-//! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket, but
-//! a probe task waits in the same run queue for as long as a request does. When the delay has been too long for a
-//! while, some requests are refused before any other work is done for them. A refusal has a cost, too, which for a
-//! cheap request is nearly that of an answer. So the refused share grows only while the goodput stays near the
-//! capacity of the thread. Requests that are neither served nor refused in time wait in their sockets, one for each
-//! connection.
+//! A request waits in its socket until the runtime polls its connection. That time cannot be read from the socket. So a
+//! probe task waits in the same run queue, for as long as a request waits there. When the delay has been too long for a
+//! while, some requests are refused before any other work is done for them. A refusal has a cost, too. For a cheap
+//! request, the refusal costs nearly as much as the answer. So the refused share grows only while the goodput, the rate
+//! of served requests, stays near the capacity of the thread. Requests that are neither served nor refused in time wait
+//! in their sockets, one for each connection.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ const SAMPLE_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// The load shedder of one thread.
 pub(crate) struct LoadShedder {
-    /// The number of requests since the last sample, and of those that were refused.
+    /// The number of requests since the last sample, and the number of refused requests among them.
     requests: Cell<u32>,
     refused: Cell<u32>,
     /// The number of polls of connections with requests. Pipelined requests on one connection count as one poll.
@@ -50,7 +50,7 @@ pub(crate) struct LoadShedder {
     fair_shares: RefCell<FairShares>,
 }
 
-/// Counts a connection or a stream as open, until it is dropped.
+/// While this guard exists, a connection or a stream counts as open.
 #[derive(Debug)]
 pub(crate) struct OpenGuard(Rc<Cell<u32>>);
 
@@ -60,19 +60,21 @@ impl Drop for OpenGuard {
     }
 }
 
-/// The probe that waits in the run queue, to measure its delay.
+/// The probe, which measures the delay of the run queue by waiting in it.
 #[derive(Default)]
 struct QueueProbe {
-    /// Puts the probe into the queue.
+    /// Notified to put the probe into the queue.
     start: Notify,
-    /// While the probe waits: the instant at which it began to wait, and the number of polls at that instant.
+    /// The instant at which the probe began to wait, and the number of polls at that instant; `None` while it does not
+    /// wait.
     since: Cell<Option<(Instant, u32)>>,
-    /// The last delay, and the number of polls during it.
+    /// The last delay, and the number of polls during this delay.
     last: Cell<(Duration, u32)>,
 }
 
 impl LoadShedder {
-    /// Creates a load shedder that refuses requests once they have waited for longer than `wait_max` for a while.
+    /// Creates a load shedder. It begins to refuse requests when their waiting time has been above `wait_max` for a
+    /// while.
     pub(crate) fn new(wait_max: Duration) -> Self {
         Self {
             requests: Cell::new(0),
@@ -96,7 +98,7 @@ impl LoadShedder {
     }
 
     /// Decides whether a request is served. `caller` returns a number that identifies the caller. Two accounts rarely
-    /// have the same number, and a client cannot choose a new one for each request.
+    /// have the same number. A client cannot get another number by changing its requests.
     pub(crate) fn admits(&self, connection: &Activity, caller: impl FnOnce() -> u64) -> bool {
         if !std::ptr::eq(self.latest.replace(connection), connection) {
             self.polls.set(self.polls.get().wrapping_add(1));
@@ -131,8 +133,8 @@ impl LoadShedder {
         }
     }
 
-    /// Takes samples and adjusts the share, forever. It must run in the root task, which is polled regularly however
-    /// long the run queue is.
+    /// Takes samples and adjusts the share of requests that is served, forever. It must run in the root task, which is
+    /// polled regularly however long the run queue is.
     pub(crate) async fn run_controller(&self) -> Infallible {
         let mut begun = Instant::now();
         loop {

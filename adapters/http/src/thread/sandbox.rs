@@ -27,8 +27,8 @@ pub(crate) struct SandboxState {
     /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
     /// overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
-    /// The number of resets and clock changes that wait for the lock. A request that waits for an event ends its wait
-    /// because of them.
+    /// The number of resets and clock changes that wait for the lock. While it is above 0, requests that wait for an
+    /// event end their wait.
     changes: watch::Sender<usize>,
     /// Ends planned delays before their time.
     delay_cancellation: watch::Sender<DelayCancellation>,
@@ -37,8 +37,8 @@ pub(crate) struct SandboxState {
 /// Counts of the events that end planned delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DelayCancellation {
-    /// The number of resets. A request that was delayed during a reset belongs to the data before the reset, so it is
-    /// dropped.
+    /// The number of resets. A request that was delayed during a reset was meant for the data before the reset, so it
+    /// is dropped.
     pub(crate) resets: u64,
     /// The number of other events: new plans, and the server's stop. A request that was delayed continues.
     others: u64,
@@ -105,7 +105,7 @@ impl SandboxState {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Waits until a change is waiting that must not overlap a request.
+    /// Waits until a reset or a change of the clock waits for the requests in flight to end.
     pub(crate) async fn change_begins(&self) {
         // `wait_for` fails only without a sender, and the sender is a field of `self`.
         let _ = self.changes.subscribe().wait_for(|changes| *changes > 0).await;
@@ -120,7 +120,7 @@ impl SandboxState {
     }
 }
 
-/// A change that waits for the requests in flight, until it is dropped.
+/// While this guard exists, a reset or a change of the clock counts as waiting for the requests in flight.
 struct PendingChange<'a>(&'a watch::Sender<usize>);
 
 impl<'a> PendingChange<'a> {

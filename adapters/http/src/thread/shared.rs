@@ -48,8 +48,8 @@ pub(crate) struct App {
     threads: AtomicU64,
     /// The instant at which the first listener of the server began to stop.
     draining: OnceLock<Instant>,
-    /// Wakes waiting requests, such as one that waits for an event, when the first listener of the server begins to
-    /// stop.
+    /// Notified when the first listener of the server begins to stop. This wakes requests that wait, for example for an
+    /// event.
     drain_begins: Notify,
     panics: AtomicU64,
     overloads: AtomicU64,

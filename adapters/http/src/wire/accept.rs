@@ -57,7 +57,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// Returns whether the client prefers gzip to the identity coding. If both have the same weight, gzip is preferred,
-/// because it is shorter.
+/// because the body is shorter.
 pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
     let (gzip, identity) = codings(headers);
     gzip > 0 && gzip >= identity
@@ -82,7 +82,7 @@ fn codings(headers: &HeaderMap) -> (u16, u16) {
     (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
-/// The weight of an element that states none.
+/// The weight of an element without a weight, in thousandths.
 const THOUSANDTHS: u16 = 1000;
 
 /// Parses a weight into thousandths (RFC 9110, section 12.4.2). A malformed weight counts as 1, so that it excludes

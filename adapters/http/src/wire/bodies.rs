@@ -14,7 +14,7 @@ use super::json::Node;
 use crate::wire::error::ApiError;
 
 /// The maximum number of characters of a date. RFC 3339 allows any number of digits in a fraction. This maximum has
-/// room for the 24 characters that matter here and for the further digits that any clock gives.
+/// room for the 24 characters of a date in milliseconds and for the further digits that a more precise clock gives.
 const DATE_MAX: usize = 64;
 
 /// `POST /pets`.

@@ -48,7 +48,7 @@ impl BuiltinRoute {
 
     /// Returns the route of a path, whether or not this server serves it.
     pub(crate) fn find(path: &str) -> Option<Self> {
-        // If the base path is empty, every request is looked up here, so the look-up must be fast.
+        // With an empty base path this function is called for every request, so it must be fast.
         Self::ALL.into_iter().find(|one| match one.family() {
             Some(family) => path.starts_with(family),
             None => path == one.template(),

@@ -1,7 +1,7 @@
 //! A 64-bit checksum for the entity tags of lists and for cursors.
 //!
-//! It protects against mistakes, not against forgery. It protects no secret, and a client that forges a checksum only
-//! misleads itself.
+//! The checksum detects mistakes, but not forgery. It protects no secret, and a client that forges a checksum only
+//! harms itself.
 
 /// 2^64 divided by the golden ratio: an odd number whose one bits are well spread.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;

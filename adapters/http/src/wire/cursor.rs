@@ -1,7 +1,7 @@
 //! Cursors: opaque positions in a listing, from which the next page starts.
 //!
-//! A cursor is bound to its list, sort order, filters and store. With other ones, the same id would silently skip or
-//! repeat items. The page size may change.
+//! A cursor is bound to its list, sort order, filters and store. If it were used with others, the listing would
+//! silently skip or repeat items. Only the page size may change.
 
 use petstore_domain::{CategoryId, EventKind, EventKinds, ID_MAX, PetId, PetStatus};
 use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
@@ -70,7 +70,7 @@ impl Bind for OrderFilter {
     }
 }
 
-/// The checksum of a listing's list, sort order, filters and store, which its cursors are bound to.
+/// The checksum of the list, sort order, filters and store of a listing. The cursors of the listing are bound to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Walk(Checksum);
 

@@ -1,7 +1,7 @@
 //! Entity tags (RFC 9110, section 8.8.3).
 //!
-//! A strong tag is `"epoch-version"`. Because of the epoch of the store, a tag from before a reset or a new start
-//! differs from a later tag with the same version.
+//! A strong tag is `"epoch-version"`. A reset changes the epoch of the store, and so does a new start without durable
+//! data. So an earlier tag differs from a later tag with the same version.
 
 use std::num::NonZeroU8;
 

@@ -36,8 +36,8 @@ impl<'a> Fields<'a> {
         Self::whole(json::parse_with_arrays(body)?)
     }
 
-    /// Begins with an object that is nested in the body. `within` is its path, which its faults put before the names
-    /// of members.
+    /// Begins with an object that is nested in the body. `within` is the path of the object. In the faults of the
+    /// object, this path stands before the names of members.
     pub(crate) fn nested(node: Node<'a>, within: String) -> Result<Self, ApiError> {
         let mut faults = FieldFaults::default();
         if let Node::Object(members) = node {

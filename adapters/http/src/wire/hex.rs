@@ -35,7 +35,7 @@ pub(crate) fn parse_full(digits: &[u8]) -> Option<u64> {
     if digits.len() == FULL_LEN { parse_digits(digits) } else { None }
 }
 
-/// Parses digits without leading zeros only.
+/// Parses a hexadecimal number. A number with a leading zero is refused.
 pub(crate) fn parse_short(digits: &[u8]) -> Option<u64> {
     let canonical = match digits {
         [b'0'] => true,

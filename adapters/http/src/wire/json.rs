@@ -1,16 +1,16 @@
 //! A strict JSON parser (RFC 8259).
 //!
-//! General parsers do not fit these rules. A member name must be unique and the depth is bounded. A number of any size
-//! is valid JSON; if it is too large, only its member is at fault. The members of objects are kept, to find duplicate
-//! names. The elements of arrays are only checked, unless the caller asks for them. A fault is reported by its
-//! position, without text of the body.
+//! General parsers do not support the following rules. A member name must be unique, and the depth is bounded. A number
+//! of any size is valid JSON; a number that is too large is a fault of its member only, not of the whole body. The
+//! members of objects are kept, to find duplicate names. The elements of arrays are checked, but kept only if the
+//! caller asks for them. A fault is reported by its position, without text of the body.
 
 use std::borrow::Cow;
 
 use crate::wire::error::{ApiError, Code};
 
 /// The maximum depth of nested arrays and objects, counting the outermost one as 1. The resources need only 1. The
-/// parser is recursive, so it needs a bound that fits every stack.
+/// parser is recursive, so it needs a bound with which no stack overflows.
 pub(crate) const DEPTH_MAX: usize = 32;
 
 /// The number of members up to which all pairs of names are compared to find duplicates. The time for that is

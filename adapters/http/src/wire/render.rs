@@ -20,7 +20,8 @@ const MESSAGE_MAX: usize = 1_000;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The initial capacity for one resource or error. Nearly all of them fit, and a buffer that grows is copied.
+/// The initial capacity for one resource or error. It is enough for nearly all of them, so the buffer seldom grows,
+/// which would copy its content.
 const RESOURCE_ROOM: usize = 256;
 
 /// Writes a pet.
@@ -39,7 +40,8 @@ fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     push_text(out, pet.name.as_bytes());
     out.extend_from_slice(b"\",\"categoryId\":");
     push_number(out, pet.category_id.get());
-    // These are constant texts, so their lengths are known at compile time and a copy takes a few moves.
+    // The texts are constants, so their lengths are known at compile time, and copying one takes a few move
+    // instructions.
     match pet.status {
         PetStatus::Available => out.extend_from_slice(b",\"status\":\"available\",\"id\":"),
         PetStatus::Pending => out.extend_from_slice(b",\"status\":\"pending\",\"id\":"),
@@ -153,8 +155,8 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Writes the content of a string without its quotes. Most strings need no escape.
 ///
-/// Most names have 4 to 16 bytes. They are copied as a first and a last part of fixed length, which may overlap. That
-/// takes a few moves, while a copy of arbitrary length is a function call.
+/// Most names have 4 to 16 bytes. Such a name is copied as a first and a last part of fixed length, and these parts may
+/// overlap. This takes a few move instructions, while a copy of arbitrary length is a function call.
 #[expect(clippy::inline_always, reason = "a pet is written in one piece of code, see `push_pet_up_to_id`")]
 #[inline(always)]
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {

@@ -13,8 +13,8 @@ pub(crate) struct Span {
     pub(crate) last: Position,
 }
 
-/// The error if the position at which a page begins is not in the log: events after it have been dropped, or it is
-/// beyond the last event.
+/// The error if a page cannot begin at the position of the query. Either events after the position have been dropped,
+/// or the position is beyond the last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outside;
 

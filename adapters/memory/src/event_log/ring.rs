@@ -10,8 +10,8 @@ use petstore_ports::{EventBounds, LogEnd, PageOrder};
 
 use super::{Encoded, Span};
 
-/// Number of bytes from which a chunk is closed. The number is small, because a page decodes the chunk in which it
-/// begins from the first event of the chunk.
+/// Number of bytes from which a chunk is closed. The number is small, because a page that begins within a chunk must
+/// decode the chunk from its first event.
 const CHUNK_BYTES: usize = 4 * 1024;
 
 /// Number of bytes that a chunk needs besides its events.
@@ -75,7 +75,7 @@ pub(crate) struct Ring {
     /// The number of bytes of the closed chunks.
     pub(super) bytes: usize,
     bytes_max: usize,
-    /// Present if a journal keeps all events, and the ring only the latest of them.
+    /// Present if a journal keeps all events. The ring then keeps only the latest of them.
     journaled: Option<Journaled>,
 }
 
@@ -126,7 +126,7 @@ impl Ring {
         self.journaled.is_some()
     }
 
-    /// Sets the extent to that of the journal's log, after the journal has dropped old events.
+    /// Sets the extent of the log to the extent of the journal's log, after the journal has dropped old events.
     pub(crate) fn set_pruned(&mut self, bounds: &EventBounds) {
         self.pruned = bounds.pruned;
         self.journaled = Some(Journaled { oldest_at: bounds.oldest_at });
@@ -145,8 +145,8 @@ impl Ring {
         EventBounds { epoch: self.epoch, pruned: self.pruned, last: self.last, oldest_at }
     }
 
-    /// Adds events. Their positions follow that of the last event. `kinds` has the bits of their kinds. Returns the end
-    /// of the log.
+    /// Adds events after the last event of the log. `kinds` has the bits of their kinds. Returns the new end of the
+    /// log.
     pub(crate) fn append(&mut self, events: Encoded<'_>, kinds: u32) -> LogEnd {
         let first = self.last.next();
         let Encoded { groups, count, latest } = events;
@@ -191,7 +191,8 @@ impl Ring {
         if is_quiet { self.last } else { known.last }
     }
 
-    /// Drops the events before `time`, oldest first. Returns their number. For a log that no journal keeps.
+    /// Drops the events before `time`, oldest first. Returns the number of these events. Call it only for a log that no
+    /// journal keeps.
     pub(crate) fn drop_older_than(&mut self, time: Timestamp) -> u64 {
         let before = self.pruned;
         while self.closed.front().is_some_and(|chunk| chunk.latest < time) {
@@ -205,7 +206,8 @@ impl Ring {
         self.pruned.get() - before.get()
     }
 
-    /// Drops the events before `time` from the oldest chunk. Their memory is freed when the whole chunk is dropped.
+    /// Removes the events before `time` from the extent of the log if they are in the oldest chunk. Their memory is
+    /// freed when the whole chunk is dropped.
     fn prune_oldest_chunk(&mut self, time: Timestamp) {
         let oldest = match self.closed.front_mut() {
             Some(chunk) => Some((chunk.positions(), &*chunk.bytes, &mut chunk.oldest)),
@@ -217,8 +219,8 @@ impl Ring {
         let Some((positions, bytes, oldest)) = oldest.filter(|(_, _, oldest)| **oldest < time) else {
             return;
         };
-        // An error is ignored: the ring has written the bytes itself, and events that cannot be read would only be kept
-        // longer.
+        // An error is not expected, because the ring has written the bytes itself. It is ignored, because events that
+        // cannot be read are only kept longer.
         let _ = read(bytes, positions, &EventFilter::ALL, &mut |position, at, _| {
             if at >= time {
                 *oldest = at;
@@ -239,8 +241,8 @@ impl Ring {
         true
     }
 
-    /// Returns the part of a page that the ring holds; none if the ring lacks the events with which the page begins. If
-    /// this part fills the page, no older events are needed.
+    /// Returns the positions of a page that the ring holds; none if the ring does not hold the position at which the
+    /// page begins. If the events at these positions fill the page, no older events are needed.
     pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
         if span.after >= self.held_after {
             return Some(span);

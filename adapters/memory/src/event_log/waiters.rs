@@ -16,7 +16,8 @@ use super::EventLog;
 pub(super) struct Waiters {
     epoch: AtomicU64,
     last: AtomicU64,
-    /// The bits of the kinds for which readers wait. A writer of events of other kinds does not read the list.
+    /// The bits of the kinds of events for which readers wait. A writer of other kinds of events need not search the
+    /// list of readers.
     kinds: AtomicU32,
     readers: Mutex<Slab<Reader>>,
 }
@@ -60,8 +61,8 @@ impl Waiters {
         self.wake_if(|_| true);
     }
 
-    /// Sets the end of the log. Two writers may call this in another order than they wrote; the later position then
-    /// counts.
+    /// Sets the end of the log. Two writers may call this function in another order than that of their events. So the
+    /// position never decreases within an epoch.
     fn set_end(&self, end: LogEnd) {
         if self.epoch.swap(end.epoch, Ordering::SeqCst) == end.epoch {
             self.last.fetch_max(end.last.get(), Ordering::SeqCst);

@@ -25,8 +25,8 @@ pub(super) async fn last_ids(session: &Session) -> Result<LastIds, StoreError> {
 
 /// Sets the last ids of the shop. A sequence does not take part in a transaction: this is at once, and stays.
 ///
-/// A value below the last one that was drawn may only be set after the records with higher ids are gone for good, and while
-/// writers are kept out.
+/// A value below the last one that was drawn may only be set while writers are kept out, after the deletion of the records
+/// with higher ids is committed.
 pub(super) async fn set(session: &Session, last: HighestIds) -> Result<(), StoreError> {
     let HighestIds { category, pet, order } = last;
     let sql = [("category_ids", category), ("pet_ids", pet), ("order_ids", order)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
-use tokio_postgres::NoTls;
+use tokio_postgres::{Config, NoTls};
 
 use super::backoff::Backoff;
+use super::hosts::Hosts;
 use super::server_check::Server;
 use super::session::Session;
 use super::target::{ATTEMPT_TIME, Target};
@@ -37,13 +38,19 @@ pub(crate) enum Role {
 /// Opens the connections of a store, one after the other. After a failed attempt the next one waits.
 pub(crate) struct Connector {
     target: Target,
+    hosts: Hosts,
     turns: Semaphore,
     backoff: Backoff,
 }
 
 impl Connector {
     pub(crate) fn new(target: Target, seed: u64) -> Self {
-        Self { target, turns: Semaphore::new(1), backoff: Backoff::new(seed) }
+        Self {
+            hosts: Hosts::of(&target.config),
+            target,
+            turns: Semaphore::new(1),
+            backoff: Backoff::new(seed),
+        }
     }
 
     /// The schema of the tables.
@@ -77,8 +84,7 @@ impl Connector {
         if let Some(next) = self.backoff.next() {
             timeout_at(until, sleep_until(next)).await.map_err(|_| busy())?;
         }
-        let opened = timeout(ATTEMPT_TIME, self.open(role)).await;
-        let opened = opened.unwrap_or_else(|_| Err(StoreError::unavailable(LATE)));
+        let opened = self.open(role).await;
         match &opened {
             Ok(_) => self.backoff.succeeded(),
             Err(_) => self.backoff.failed(Instant::now()),
@@ -88,14 +94,29 @@ impl Connector {
     }
 
     async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {
-        let Target { config, encryption, tls, .. } = &self.target;
+        let mut failure = StoreError::unavailable("the URL names no host");
+        for (place, host) in self.hosts.in_turn() {
+            match timeout(ATTEMPT_TIME / self.hosts.count(), self.open_at(host, role)).await {
+                Ok(Ok(opened)) => {
+                    self.hosts.connected(place);
+                    return Ok(opened);
+                }
+                Ok(Err(error)) => failure = error,
+                Err(_) => failure = StoreError::unavailable(LATE),
+            }
+        }
+        Err(failure)
+    }
+
+    async fn open_at(&self, host: &Config, role: Role) -> Result<(Session, Server), StoreError> {
+        let Target { encryption, tls, .. } = &self.target;
         // The errors of a connection's task reach the client's callers.
         let connected = match (encryption, tls) {
-            (Encryption::Never, _) => config.connect(NoTls).await.map(|(client, task)| {
+            (Encryption::Never, _) => host.connect(NoTls).await.map(|(client, task)| {
                 tokio::spawn(task);
                 client
             }),
-            (_, Some(tls)) => config.connect(tls.clone()).await.map(|(client, task)| {
+            (_, Some(tls)) => host.connect(tls.clone()).await.map(|(client, task)| {
                 tokio::spawn(task);
                 client
             }),

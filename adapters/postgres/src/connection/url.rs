@@ -19,13 +19,12 @@ const PORT: u16 = 5432;
 const IDENTIFIER_MAX: usize = 63;
 
 /// The parameters that a URL may have. Deadlines and keepalives are fixed, because the store relies on them.
-const PARAMETERS: [&str; 13] = [
+const PARAMETERS: [&str; 12] = [
     "application_name",
     "channel_binding",
     "dbname",
     "host",
     "hostaddr",
-    "load_balance_hosts",
     "options",
     "password",
     "port",

@@ -184,3 +184,24 @@ fn a_node_waits_for_a_server_that_is_full_for_a_moment() {
     });
     node.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_host_that_does_not_answer_or_is_read_only_is_passed_over() {
+    let (Some(frozen), Some(read_only)) = (Postgres::start(), Postgres::start()) else { return };
+    read_only.sql("alter system set default_transaction_read_only = on");
+    read_only.sql("select pg_reload_conf()");
+    let Some(server) = Postgres::shared() else { return };
+    let signal = |name: &str| {
+        let id = frozen.process_id().to_string();
+        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+    };
+    signal("-STOP");
+    let ports = [frozen.port(), read_only.port(), server.port()];
+    let hosts = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let schema = server.new_schema();
+    let target = Target::parse(&format!("postgres://petstore@{hosts}/petstore?schema={schema}")).unwrap();
+    let opened = start(&target, STEPS, 1);
+    signal("-CONT");
+    opened.unwrap();
+    assert_eq!(server.sql(&format!("select count(*) from {schema}.shop")), "1");
+}

@@ -155,10 +155,12 @@ mod tests {
 
     #[test]
     fn a_row_is_written_once_however_often_it_changes() {
+        // The ids that are inserted, updated and deleted.
+        type Written = (Vec<u64>, Vec<u64>, Vec<i64>);
         let (one, two) = (pet(1, "Rex", 5), pet(2, "Tom", 5));
         let change = |id, stock| Change::Pet(pet(id, if id == 1 { "Rex" } else { "Tom" }, stock));
         let deleted = |id| Change::PetDeleted(PetId::new(id).unwrap());
-        let cases = [
+        let cases: [(&str, Vec<Change>, Written); 6] = [
             ("updated twice", vec![change(1, 4), change(1, 3)], (vec![], vec![1], vec![])),
             ("changed and changed back", vec![change(1, 4), change(1, 5)], (vec![], vec![], vec![])),
             ("updated and deleted", vec![change(2, 4), deleted(2)], (vec![], vec![], vec![2])),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::common::nodes::Nodes;
 use crate::common::{Client, Site, free_port, tools};
 
 /// The number of changes. A stream of the clients ends after five events, so each client connects three times.
@@ -63,7 +64,7 @@ impl Running {
             .unwrap();
         // Each client gets a key of a new account, because an account may have only five streams.
         let key =
-            shop.site.run(&["keys", "create", "--plan", "business", "--quiet", "--db", "memory"]).stdout;
+            shop.site.run(&["keys", "create", "--plan", "business", "--quiet", "--db", &shop.db]).stdout;
         let mut command = Command::new(program);
         command.arg(script).current_dir(&folder).stdout(Stdio::piped());
         command.env("PETSTORE_URL", format!("http://127.0.0.1:{port}/v1"));
@@ -94,6 +95,9 @@ struct Shop {
     client: Client,
     /// The id of the last event in the log before the changes.
     place: String,
+    db: String,
+    /// The other nodes on the same database, and the proxy.
+    _nodes: Option<Nodes>,
 }
 
 impl Shop {
@@ -101,7 +105,19 @@ impl Shop {
         let mut site = Site::new(name);
         let key = site.new_key();
         site.serve(&["--db", "memory"], &[("PETSTORE_INITIAL_KEY", &key)]);
-        let mut shop = Self { client: Client::connect(site.port, &key).unwrap(), site, place: String::new() };
+        Self::begun(Client::connect(site.port, &key).unwrap(), site, "memory".to_owned(), None)
+    }
+
+    /// Opens a shop on two nodes. Returns it with the port of the proxy that alternates requests.
+    fn on_two_nodes(name: &str) -> Option<(Self, u16)> {
+        let mut nodes = Nodes::start(name, 2, &[])?;
+        let (site, port, db) = (nodes.sites.remove(0), nodes.proxy.port, nodes.url.clone());
+        let client = Client::connect(port, &nodes.key).unwrap();
+        Some((Self::begun(client, site, db, Some(nodes)), port))
+    }
+
+    fn begun(client: Client, site: Site, db: String, nodes: Option<Nodes>) -> Self {
+        let mut shop = Self { client, site, place: String::new(), db, _nodes: nodes };
         shop.change(0);
         shop.last_event()["id"].as_str().unwrap().clone_into(&mut shop.place);
         shop
@@ -140,6 +156,13 @@ fn each_event_arrives_once_and_at_once(shop: &mut Shop, port: u16) {
 fn each_event_arrives_once_over_reconnects_of_real_clients() {
     let mut shop = Shop::open("streams-direct");
     let port = shop.site.port;
+    each_event_arrives_once_and_at_once(&mut shop, port);
+}
+
+/// A client that connects again continues on the other node.
+#[test]
+fn each_event_arrives_once_over_reconnects_to_two_nodes() {
+    let Some((mut shop, port)) = Shop::on_two_nodes("streams-nodes") else { return };
     each_event_arrives_once_and_at_once(&mut shop, port);
 }
 

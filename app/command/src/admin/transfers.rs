@@ -15,8 +15,8 @@ use crate::ndjson::{End, ImportFailure, Imported, RowSink};
 use crate::store::{Backend, DataFile};
 use crate::{migration_report, ndjson};
 
-/// The time limit of a write to the reader of an export that blocks no writer. A slow reader of such an export delays
-/// only the reset of the file's log.
+/// The time limit for sending a piece of an export to its client if the export is read from the file. Such an export
+/// does not block the writers of the store, so a slow client delays only the reset of the file's log.
 const REST_MAX: Duration = Duration::from_mins(5);
 
 /// The time for which an export of a store in memory may block writes.

@@ -203,8 +203,8 @@ async fn pages(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(std::fs::read_to_string(file)?.lines().map(str::to_owned).collect())
 }
 
-/// Returns the paths of all pages by following the links of the list, at most as many pages as this number of pets
-/// needs.
+/// Follows the links of the list from the first page, and returns the paths of the pages. Stops after the number of
+/// pages that `options.pets` pets fill.
 async fn walk(options: &Options) -> Result<Vec<String>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port))).await?;
     let (base, key, mut answer) = (&options.base_path, &options.key[0], vec![0; ANSWER_MAX]);

@@ -55,8 +55,9 @@ impl Answer {
 }
 
 impl Oracle {
-    /// Records that the server begins to write on a connection. The answer to an admitted request existed earlier, when
-    /// the request ended. It may have waited in a send batch while the journal committed other changes.
+    /// Records that the server begins to write on a connection. For an admitted request, the oracle recorded the state
+    /// earlier, when the answer was made. The answer may have waited in a send batch since then, while the journal
+    /// committed other changes.
     pub(crate) fn answering(&self, connection: u64) {
         let outcome = {
             let mut state = self.lock();

@@ -16,8 +16,8 @@ const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 /// The maximum number of bytes of a chunk besides its content.
 const CHUNK_FRAME: usize = 16;
 
-/// Writes a streaming response in the chunked coding. It takes the next chunk once the stream below has accepted the
-/// previous one.
+/// Writes a streaming response in the chunked coding. The writer takes the next chunk of the response once the
+/// connection has accepted the previous chunk.
 pub(super) struct DetachedStream<T> {
     pub(super) stream: T,
     source: TakenStream,
@@ -37,7 +37,7 @@ impl<T: Stream> DetachedStream<T> {
         self.source.closes
     }
 
-    /// Ends the response, which is written completely, and returns the stream below.
+    /// Returns the stream of the connection after the response has been written completely.
     pub(super) fn into_stream(self) -> T {
         self.stream
     }

@@ -1,6 +1,6 @@
-//! An exchange that outlives its stream. hyper drops the future of an exchange when the client resets the stream, but
-//! the store executes the submitted operation anyway. So the exchange continues without the client: it is logged and
-//! counted, and occupies its account's place in flight until it ends.
+//! An exchange that continues after its stream was reset. hyper drops the future of an exchange when the client resets
+//! the stream, but the store executes the submitted operation anyway. So the exchange continues without the client. It
+//! is logged, and until it ends it counts as a request in flight of its account.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -23,7 +23,8 @@ use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
 
-/// The answers of a connection that its client has not read yet, and the requests that wait until it reads them.
+/// The answers of a connection that the client has not read yet, and the requests that wait until the client reads
+/// them.
 pub(super) struct FlowControl {
     activity: Rc<Activity>,
     /// Bytes of all answers that h2 holds.
@@ -67,8 +68,8 @@ impl FlowControl {
         }
     }
 
-    /// The answer with the earliest stall deadline: the time for which it may stall, and the instant at which the
-    /// client last read bytes of it.
+    /// Finds the answer with the earliest stall deadline. Returns the time for which the answer may stall, and the
+    /// instant at which the client last read bytes of it.
     pub(super) fn first_due(&self, deadlines: &Deadlines) -> Option<(Duration, Instant)> {
         let limit_of = |kind| match kind {
             AnswerKind::Whole => deadlines.write_stall,
@@ -79,9 +80,9 @@ impl FlowControl {
         dues.min_by_key(|(limit, moved)| *moved + *limit)
     }
 
-    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if
-    /// the heads of the waiting requests exceed their bound. An answer is produced only after this check, so several
-    /// small answers to requests with bodies may exceed the bound on pending bytes.
+    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if the
+    /// heads of the waiting requests exceed their bound. The check does not count answers that are not produced yet. So
+    /// several requests may pass the check, and their answers may then exceed the bound on pending bytes.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.waiters.borrow().is_empty() && self.has_room() {
             return true;
@@ -97,8 +98,8 @@ impl FlowControl {
     }
 
     fn has_room(&self) -> bool {
-        // The bound on exchanges in progress also applies to a client that resets its streams: it must not have more
-        // of them than a client that waits for its answers.
+        // The bound on exchanges in progress also counts exchanges whose streams the client has reset. So a client that
+        // resets its streams cannot have more exchanges than a client that waits for its answers.
         if self.is_over.get() || self.in_progress.get() >= STREAMS_MAX {
             return false;
         }
@@ -178,7 +179,7 @@ impl Drop for RoomWaiter<'_> {
     }
 }
 
-/// An answer or chunk that h2 holds, counted until it is dropped.
+/// While this guard exists, an answer or a chunk counts as held by h2.
 pub(super) struct PendingData {
     flow_control: Rc<FlowControl>,
     place: usize,
@@ -224,7 +225,8 @@ impl RequestGuard {
 impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.0.activity.end();
-        // If the stream was reset before h2 got the finished answer, the answer takes no room any more.
+        // If the stream was reset before h2 took the answer, the answer no longer counts towards the pending answers.
+        // The first waiting request may then go on.
         self.0.wake_first();
     }
 }
@@ -250,7 +252,7 @@ impl Drop for ExchangeGuard {
     }
 }
 
-/// A body that records how much of it the client has read.
+/// A response body that records how much the client has read.
 pub(super) enum TrackedBody {
     /// The body is empty, or h2 has all of its bytes.
     Done,
@@ -259,7 +261,7 @@ pub(super) enum TrackedBody {
         pending: PendingData,
         request_guard: RequestGuard,
     },
-    /// The request counts as answered once the stream begins; each chunk is tracked by itself.
+    /// The request counts as answered once the stream begins. Each chunk is tracked separately.
     Stream {
         body: ResponseBody,
         flow_control: Rc<FlowControl>,

@@ -40,8 +40,8 @@ impl Element {
     }
 }
 
-/// Returns the parts of a text between separators outside of quoted strings, beginning with the last part. Because of
-/// this order, an unclosed quote does not hide the parts after it.
+/// Splits a text at the separators that are not in a quoted string. Returns the parts, beginning with the last part.
+/// Because of this order, an unclosed quote does not hide the parts after it.
 pub(super) fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let pieces = text.rsplit(move |character| {

@@ -23,7 +23,7 @@ use follower::Follower;
 use outlet::WrittenSource;
 use pace::Pace;
 
-/// The header that tells nginx to pass on each frame immediately.
+/// The header that tells nginx to pass each frame to the client immediately.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The maximum part of its lifetime, in thousandths, by which a stream ends early.

@@ -33,7 +33,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         after: query.position(end.epoch)?,
         limit: query.limit,
     };
-    // The first page of a walk is taken from the current log, whatever its epoch.
+    // A request without a position begins with the current log, so its epoch is not checked.
     if listing.after.is_none() {
         listing.epoch = None;
     }
@@ -54,7 +54,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
             page.bounds.last = page.bounds.last.max(page.reached);
             return Ok(answer(call, &query, &listing, &page));
         }
-        // The next read begins after the positions that have been read.
+        // The next read begins after the last position that was read.
         listing.after = Some(page.reached);
         listing.epoch = Some(page.bounds.epoch);
     }
@@ -105,7 +105,8 @@ async fn wait_until(
     }
 }
 
-/// Waits until a reset of the sandbox, or a change of its clock, waits until no request is in flight.
+/// Waits until a reset of the sandbox or a change of its clock is requested. Either one begins only when no request is
+/// in flight.
 async fn sandbox_changes(app: &App) {
     match &app.sandbox {
         Some(sandbox) => sandbox.change_begins().await,
@@ -121,7 +122,7 @@ pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdErr
         EventLookup::Expired(bounds) => Err(expired(&bounds).into()),
         EventLookup::Unknown => Err(not_found().into()),
         EventLookup::Found(event) => {
-            // An event never changes, so its position stands for its version.
+            // An event never changes, so its position serves as its version.
             let version = Version::new(id.position.get()).unwrap_or(Version::FIRST);
             let tag = EntityTag::strong(id.epoch, version);
             if known.matches(&tag) {

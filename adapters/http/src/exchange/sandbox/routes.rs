@@ -129,8 +129,8 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
         let Some(sandbox) = &app.sandbox else { return Ok(()) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
-        // A reset in doubt may have happened, so no earlier entity tag may match a new version. If the reset has not
-        // happened, the only effect is that earlier tags no longer match.
+        // If the store cannot tell whether it was reset, the reset is treated as done, so that no earlier entity tag
+        // matches a new version. If the reset has not happened, the only effect is that earlier tags no longer match.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
         }

@@ -42,7 +42,7 @@ async fn unsent_bytes_block_further_writes_and_arrive_later() {
 #[tokio::test]
 async fn bytes_keep_their_order_when_a_full_batch_is_flushed() {
     let (mut socket, mut far, _, _) = socket(8 * BATCHED_WRITE_MAX);
-    // The third write does not fit into the batch, which is flushed and then holds the third write alone.
+    // The third write does not fit into the batch. So the batch is flushed first, and then holds only the third write.
     let sizes = [
         BATCHED_WRITE_MAX,
         BATCHED_WRITE_MAX,

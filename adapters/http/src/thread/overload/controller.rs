@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-/// The time, and the number of samples, for which requests must have waited too long before any request is refused,
-/// because a short burst is no overload. A single late sample is not enough, because the process may have been
-/// suspended.
+/// The time, and the number of samples, for which requests must have waited too long before the first request is
+/// refused. The time is needed because a short burst is no overload. More than one sample is needed because the process
+/// may have been suspended during a sample.
 const OVERLOAD_TIME: Duration = Duration::from_millis(100);
 const OVERLOAD_SAMPLES: u32 = 2;
 
 /// Number of open connections and streams up to which no request is refused. With so few of them, requests wait only
-/// because each request takes long or because other processes use the machine, and refusing requests would not help.
-/// For an overload, at least as many polls of connections must also have come before a request that waited too long;
-/// otherwise the thread was not busy with requests.
+/// because each request takes long or because other processes use the machine, and refusing requests would not help. An
+/// overload also requires that the thread polled at least this number of connections while a request waited too long.
+/// Otherwise the thread was not busy with requests.
 pub(super) const CONCURRENCY_MIN: u32 = 100;
 
 /// The refused share when an overload begins.
 const REFUSED_FIRST: f32 = 0.5;
 
-/// Factor by which the served share shrinks with each sample in which requests wait too long.
+/// The fraction by which the served share shrinks with each sample in which requests wait too long.
 const TIGHTEN: f32 = 0.2;
 
-/// Factors by which the refused share shrinks. The first one applies when refusing costs too much or requests hardly
-/// wait. The second one applies when requests wait longer, but within the limit, which is the goal.
+/// The fractions by which the refused share shrinks. `LOOSEN` applies when refusing costs too much or requests hardly
+/// wait. `EASE` applies when requests wait longer, but not longer than the limit. This is the state that the controller
+/// aims at.
 const LOOSEN: f32 = 0.15;
 const EASE: f32 = 0.03;
 
@@ -34,10 +35,11 @@ const REFUSED_MIN: f32 = 0.02;
 /// The largest refused share.
 const REFUSED_MAX: f32 = 0.95;
 
-/// Goodput as a fraction of the capacity. Below it the refused share does not grow, because refusing costs too much.
+/// The minimum goodput as a fraction of the capacity. Below this goodput the refused share shrinks, because refusing
+/// costs too much.
 const GOODPUT_MIN: f32 = 0.88;
 
-/// Load as a fraction of the capacity. Below it the overload ends.
+/// The load, as a fraction of the capacity, below which the overload ends.
 const LOAD_LOW: f32 = 0.8;
 
 /// Number of samples in an overload of which one is a probe. During a probe no request is refused, to measure the
@@ -46,13 +48,13 @@ const PROBE_EVERY: u32 = 200;
 
 /// One measurement of a thread.
 pub(super) struct Sample {
-    /// The queueing delay at the end of the sample, and the number of polls of connections that came before the probe
-    /// task. A connection may have been polled several times.
+    /// The queueing delay at the end of the sample, and the number of polls of connections while the probe task waited.
+    /// A connection may have been polled several times.
     pub(super) waited: Duration,
     pub(super) queued: u32,
     /// Open HTTP/1.1 connections and HTTP/2 streams.
     pub(super) open: u32,
-    /// The number of requests that were handled, and of those that were refused.
+    /// The number of all requests, and the number of refused requests among them.
     pub(super) requests: u32,
     pub(super) refused: u32,
     pub(super) elapsed: Duration,
@@ -137,7 +139,8 @@ mod tests {
     const WAIT_MAX: Duration = Duration::from_millis(20);
     const TICK: Duration = Duration::from_millis(20);
 
-    /// A model of a thread: requests arrive at a rate, each takes some time, and a refusal takes a fraction of it.
+    /// A model of a thread. Requests arrive at a constant rate. Each request takes the same time, and a refusal takes a
+    /// fraction of that time.
     struct Thread {
         controller: Controller,
         /// Requests a millisecond.
@@ -241,7 +244,7 @@ mod tests {
                     "{queued} polls of few connections"
                 );
             }
-            // One more open connection makes it an overload, if it lasts for another sample.
+            // With one more open connection the late samples count, but one late sample is no overload yet.
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), None);
             assert_eq!(controller.judge(&tick(CONCURRENCY_MIN + 1, queued)), Some(1.0 - REFUSED_FIRST));
             // The overload ends at once when the number of connections is no longer too high.

@@ -10,8 +10,8 @@ pub(super) struct FairShares {
     requests: [u32; SLOTS],
     /// The share of requests that is served.
     part: [f32; SLOTS],
-    /// The sum of the shares of the requests so far, minus the served requests. A request is served when the sum
-    /// reaches one.
+    /// The credit of each slot. Each request adds the slot's share. If the credit is then one or more, the request is
+    /// served and the credit decreases by one.
     credit: [f32; SLOTS],
 }
 
@@ -24,7 +24,7 @@ impl Default for FairShares {
 impl FairShares {
     /// Decides whether a request is served.
     pub(super) fn admit(&mut self, caller: u64) -> bool {
-        // The numbers may differ only in their upper bits, so they are mixed.
+        // The numbers of two callers may differ only in their upper bits, so the bits are mixed.
         let mixed = caller.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
         let slot = usize::try_from(mixed).unwrap_or(0) % SLOTS;
         self.requests[slot] = self.requests[slot].saturating_add(1);
@@ -34,8 +34,8 @@ impl FairShares {
         is_served
     }
 
-    /// Sets the shares for the next period. If its requests are like those of this period, the share `part` of all
-    /// requests is served.
+    /// Sets the shares for the next period so that the share `part` of all requests is served if the callers send as
+    /// many requests as in this period.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -52,8 +52,8 @@ impl FairShares {
     }
 }
 
-/// Returns the highest number of requests for each slot with which all slots together have at most `fits` requests, if
-/// the requests of each slot are cut to that number.
+/// Returns the highest limit for the requests of one slot with which the requests of all slots, each cut to the limit,
+/// are at most `fits` in total.
 fn level(mut requests: [u32; SLOTS], fits: u64) -> u32 {
     requests.sort_unstable();
     let mut left = fits;

@@ -35,7 +35,7 @@ pub(crate) struct FaultRule {
     pub(crate) route: Option<&'static str>,
     pub(crate) when: Trigger,
     pub(crate) latency: Duration,
-    /// The maximum of the random time that is added to the latency.
+    /// The maximum of a random time that is added to the latency.
     pub(crate) jitter: Duration,
     pub(crate) end: Outcome,
     /// The number of calls that reached the rule.
@@ -54,7 +54,7 @@ pub(crate) enum Trigger {
     Percent(u64),
 }
 
-/// The end of a call on which a rule acts.
+/// The way in which a call ends on which a rule acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The call is served normally, after the delay.

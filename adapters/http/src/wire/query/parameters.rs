@@ -57,8 +57,8 @@ impl<'q> Parameters<'q> {
     ) -> Option<T> {
         let judged = self.single(name)?.and_then(|value| {
             let judged = judge(&value)?;
-            // White space around the value of a name does not count, and no other value has any, so links leave it
-            // out.
+            // White space around a name is not part of the name, and no other parameter allows white space. So links
+            // contain the value without it.
             push_parameter(&mut self.taken, name, value.trim());
             Ok(judged)
         });
@@ -121,7 +121,7 @@ impl<'q> Parameters<'q> {
         Ok(judged)
     }
 
-    /// Takes all values of a parameter. A value that the caller does not draw from the iterator is not taken.
+    /// Takes all values of a parameter. A value is taken only when the caller draws it from the iterator.
     fn take(&mut self, name: &str) -> impl Iterator<Item = Result<Cow<'q, str>, FieldFault>> {
         let taken = self.rest.extract_if(.., move |(other, _)| other == name);
         taken.map(|(_, value)| value.ok_or_else(undecodable))

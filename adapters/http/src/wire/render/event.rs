@@ -1,4 +1,4 @@
-//! Events as JSON on one line, because a frame of a stream has one line for an event.
+//! Events as JSON on one line. A frame of a stream has a single line for an event, so the JSON has no line breaks.
 
 use std::io::Write as _;
 

@@ -16,11 +16,11 @@ const PAIRS: [[u8; 2]; 100] = {
 /// Room for the digits of an id except its last two. [`petstore_domain::ID_MAX`] has 14 such digits.
 const DIGITS: usize = 16;
 
-/// Writes ids that are close to each other. Nearly all have the same leading digits as the previous id, so only the
-/// last two are looked up.
+/// Writes ids that are close to each other. Nearly every id has the same leading digits as the previous id. So only the
+/// last two digits are looked up.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    /// The last id divided by 100, the digits of that number, and how many digits they are.
+    /// The last id divided by 100, the digits of this quotient, and their number.
     hundreds: u64,
     digits: [u8; DIGITS],
     len: usize,
@@ -36,7 +36,8 @@ impl Ids {
         if hundreds != self.hundreds {
             self.set(hundreds);
         }
-        // A copy of constant length takes only two moves. The surplus bytes are then cut off.
+        // A copy of constant length takes only two move instructions. So all of `digits` is copied, and then the
+        // surplus bytes are cut off.
         out.extend_from_slice(&self.digits);
         out.truncate(out.len() - (DIGITS - self.len));
         out.extend_from_slice(&PAIRS[rest]);

@@ -68,8 +68,8 @@ impl Page {
             PageEnd::More => self.last,
             PageEnd::Last => None,
         };
-        // The tag depends on the existence of a next page, because a 304 has no link to it: when a page follows what
-        // was the last page, the tag of that page must change.
+        // The tag also depends on the existence of a next page. A 304 has no link to the next page. So when a next page
+        // comes into existence, the tag must change, or the client would not learn of the new page.
         let checksum = self.checksum.word(u64::from(next.is_some()));
         FinishedPage { body: self.body, tag: EntityTag::weak(checksum.finish()), next }
     }

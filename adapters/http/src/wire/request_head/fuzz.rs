@@ -108,7 +108,7 @@ fn check_key(head: &RequestHead<'_>, headers: &HeaderMap) {
     match (presented(head, headers), usable.len()) {
         (Err(NoKey::Ambiguous), 2..) => {}
         (Ok(key), 1) => assert!(usable.iter().all(|usable| *usable == key)),
-        // A value that is as long as a key is used as it is, even if it contains commas.
+        // A value with the length of a key is not split at commas.
         (Ok(key), 0) => assert!(key.contains(&b',') || values.iter().any(|value| value == key)),
         (Err(NoKey::Missing), 0) => assert!(values.is_empty(), "{values:?}"),
         (other, usable) => panic!("{other:?} of {usable} usable ones in {values:?}"),

@@ -96,12 +96,12 @@ fn exactly_the_stock_is_sold_and_ids_rise_with_time() {
 
 #[test]
 fn one_idempotency_key_places_one_order() {
+    const KEYS: usize = 40;
     let _alone = alone();
     let Some(nodes) = two_nodes("nodes-idempotency") else { return };
     let key = unlimited_key(&nodes);
     let mut clients = [0, 1].map(|node| Client::connect(nodes.sites[node].port, &key).unwrap());
     set_stock(&mut clients[0], 2, UNITS);
-    const KEYS: usize = 40;
     let answers = at_once(&nodes, &key, |mut client, number| {
         // The clients of both nodes use the keys in the same order, so that requests with the same key meet.
         let requests = (0..KEYS).map(|name| {

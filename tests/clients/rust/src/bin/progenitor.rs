@@ -82,8 +82,8 @@ async fn main() {
     }
     assert_eq!(pages, [2, 1]);
 
-    // Sends requests on the Free plan until an answer says how long to wait. A minute has 60 requests and a day 1,000,
-    // so the loop ends.
+    // Sends requests on the Free plan until an answer says how long to wait. The plan permits 60 requests a minute and
+    // 1,000 a day, so the loop ends.
     let free = client("PETSTORE_FREE_KEY");
     let limited = loop {
         match free.list_pets(None, None, None, None, None, None, None, None).await {

@@ -23,8 +23,8 @@ use crate::wire::event_frames::{
 /// Number of events that are read in one page: about as many as fit into a chunk.
 const PAGE_EVENTS: usize = 50;
 
-/// Number of positions without an event for the client, after which the client gets a bookmark. A later stream then
-/// need not read these positions again.
+/// If this many positions of the log contain no event for the client, the client gets a bookmark. A later stream that
+/// begins at the bookmark need not read these positions again.
 const BOOKMARK_POSITIONS: u64 = 1_000;
 
 /// The reason for which a stream ends.
@@ -226,7 +226,8 @@ impl Follower {
         let may_read_at = self.pace.wait_until(Instant::now());
         let log_changed = async {
             match may_read_at {
-                // After the pause, events that have been added meanwhile are read without a further wait.
+                // The caller reads the log after this pause, so events that have been added meanwhile are found without
+                // waiting for `log_changed`.
                 Some(instant) => {
                     sleep_until(instant).await;
                     known

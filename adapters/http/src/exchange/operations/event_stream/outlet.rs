@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use crate::response::body::Source;
 
-/// The end of the connection to which the stream's task writes. It takes one chunk at a time, and accepts the next one
-/// once the connection has room for it.
+/// The writer's end of a stream. It holds one chunk at a time. It accepts the next chunk when the connection has room
+/// for it.
 pub(super) struct Outlet(Rc<Slot>);
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Outlet {
     /// Passes a chunk to the body, and returns once the connection accepts another one.
     pub(super) async fn send(&self, chunk: Bytes) {
         *self.0.chunk.borrow_mut() = Some(chunk);
-        // Only the body polls this future again, and it takes the chunk before that.
+        // This future is polled again only by the body, and the body takes the chunk before it polls again.
         poll_fn(|_| if self.0.chunk.borrow().is_none() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
@@ -40,7 +40,7 @@ impl Outlet {
     }
 }
 
-/// The end that the body reads: a source whose chunks a future writes.
+/// The reader's end of a stream: a source whose chunks are written by a future.
 pub(super) struct WrittenSource {
     slot: Rc<Slot>,
     /// The writer; `None` once it has ended.

@@ -2,8 +2,8 @@
 
 use tokio::time::{Duration, Instant};
 
-/// Number of reads in a second of all streams of a server together. Reads of streams that have not caught up with the
-/// log do not count.
+/// Maximum number of reads in a second, for all streams of a server together. Reads of streams that have not caught up
+/// with the log do not count.
 const READS_PER_SECOND: u32 = 10_000;
 
 /// The time for which a stream may accumulate its share of reads. A stream that did not read for this time reads its
@@ -12,8 +12,8 @@ const SAVED_TIME: Duration = Duration::from_millis(100);
 
 /// The share of one stream in the reads of all streams.
 pub(super) struct Pace {
-    /// The instant at which the stream's reads so far have used up its share. This may be later than the current time
-    /// by [`SAVED_TIME`].
+    /// The instant up to which the stream's reads have used its share. If it is later than the current time by more
+    /// than [`SAVED_TIME`], the stream must wait.
     due: Instant,
 }
 

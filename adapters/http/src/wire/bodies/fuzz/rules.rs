@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The members of a body. Each has its name, whether it is required, and a check of its value.
+/// The members of a body. Each entry has the name of the member, `true` if the member is required, and a check of its
+/// value.
 type Members<'a> = &'a [(&'a str, bool, fn(&Value) -> bool)];
 
 /// Returns whether a document is an object with these members only.
