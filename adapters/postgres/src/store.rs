@@ -8,7 +8,7 @@ use petstore_ports::StoreError;
 use tokio::time::Instant;
 
 use crate::background::Background;
-use crate::connection::{Connector, Role, Target};
+use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
 use crate::events::EventLog;
 use crate::health::Pulse;
@@ -18,7 +18,7 @@ use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop};
 use crate::stats::Stats;
-use crate::writes::{AfterCommit, Writes};
+use crate::writes::{AfterCommit, Reconnecting, Writes};
 
 /// The number of connections for pages.
 const PAGE_CONNECTIONS: usize = 4;
@@ -75,7 +75,7 @@ impl PostgresStore {
         let Options { schema, seed } = options;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
-        let (epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        let (session, epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
         if as_sandbox && !is_sandbox {
             return Err(OpenError::NotASandbox { schema });
         }
@@ -87,7 +87,9 @@ impl PostgresStore {
         handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
         let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
         let random = Random::of_handle(seed);
-        let writes = Writes::start(handle, Arc::clone(&connector), random, slot(seed), after);
+        // Writes go on with the connection that is open.
+        let connection = Reconnecting::with(Arc::clone(&connector), session);
+        let writes = Writes::start(handle, connection, random, slot(seed), after);
         Ok(Self {
             loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
             pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
@@ -164,14 +166,15 @@ impl AfterCommit for Hooks {
     }
 }
 
-/// Creates or migrates the schema. Returns the epoch of the shop, and whether a sandbox may reset it.
-async fn prepare(connector: &Connector, new: NewShop) -> Result<(u64, bool), OpenError> {
+/// Creates or migrates the schema. Returns the connection, the epoch of the shop, and whether a sandbox may reset it.
+async fn prepare(connector: &Connector, new: NewShop) -> Result<(Session, u64, bool), OpenError> {
     let session = schema::prepare(connector, schema::STEPS, new).await?;
     let row = session.client().query_one("select epoch, is_sandbox from shop", &[]).await;
     let row = row.map_err(|error| failed("read the epoch", error))?;
     let epoch = u64::from_str_radix(row.get(0), 16);
     let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
-    Ok((epoch, row.get(1)))
+    let is_sandbox = row.get(1);
+    Ok((session, epoch, is_sandbox))
 }
 
 /// The number of slots in the counts of idempotency records.

@@ -49,10 +49,10 @@ use tokio::sync::oneshot;
 use self::batch::Pending;
 use self::lane::Lane;
 use crate::PostgresStore;
-use crate::connection::Connector;
 use crate::random::Random;
 
 pub(crate) use self::lane::AfterCommit;
+pub(crate) use self::reconnect::Reconnecting;
 
 /// Most transitions that wait for a batch. Beyond it callers are told at once that the store is busy.
 const WAITING_MAX: usize = 4_096;
@@ -66,13 +66,13 @@ impl Writes {
     /// Starts the lane on a runtime. `slot`: the slot of the handle in the counts of idempotency records.
     pub(crate) fn start(
         runtime: &Handle,
-        connector: Arc<Connector>,
+        connection: Reconnecting,
         random: Random,
         slot: i16,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
-        runtime.spawn(Lane::new(waiting, connector, random, slot, after).run());
+        runtime.spawn(Lane::new(waiting, connection, random, slot, after).run());
         Self { queue }
     }
 

@@ -14,7 +14,6 @@ use super::failure::{Attempts, Failure, Next};
 use super::reconnect::Reconnecting;
 use super::settle::{Outcome, settle};
 use super::tokens::Tokens;
-use crate::connection::Connector;
 use crate::random::Random;
 
 /// Most transitions of a batch. A larger one would delay its first caller, and hardly share the cost of a commit further.
@@ -50,13 +49,12 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         queue: Receiver<Pending>,
-        connector: Arc<Connector>,
+        connection: Reconnecting,
         mut random: Random,
         slot: i16,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let tokens = Tokens::new(random.next());
-        let connection = Reconnecting::new(connector);
         Self { queue, connection, random, tokens, slot, after, later: Vec::new() }
     }
 

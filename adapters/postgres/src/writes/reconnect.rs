@@ -21,14 +21,17 @@ pub(super) struct Open {
 }
 
 /// The connection of the lane. It is discarded after a failure and opened again at the next use.
-pub(super) struct Reconnecting {
+pub(crate) struct Reconnecting {
     connector: Arc<Connector>,
     open: Option<Box<Open>>,
+    /// A connection that was not used yet.
+    first: Option<Session>,
 }
 
 impl Reconnecting {
-    pub(super) fn new(connector: Arc<Connector>) -> Self {
-        Self { connector, open: None }
+    /// Begins with a connection that is open.
+    pub(crate) fn with(connector: Arc<Connector>, first: Session) -> Self {
+        Self { connector, open: None, first: Some(first) }
     }
 
     /// Takes the connection, or opens one.
@@ -36,7 +39,10 @@ impl Reconnecting {
         if let Some(open) = self.open.take().filter(|open| !open.session.is_closed()) {
             return Ok(open);
         }
-        let session = self.connector.connect(Role::Writer).await?;
+        let session = match self.first.take().filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => self.connector.connect(Role::Writer).await?,
+        };
         session.batch(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
         Ok(Box::new(Open { session, texts: Texts::default(), plans: Plans::new(Instant::now()) }))
     }
