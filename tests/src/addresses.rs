@@ -12,7 +12,7 @@ use crate::together::together;
 /// The number of requests a minute that these cases permit to an address.
 const LIMIT: u32 = 30;
 
-/// The number of addresses of the flood, which is more than a table of bounded size holds.
+/// The number of addresses of the flood. A table of bounded size does not hold that many.
 const FLOOD: u32 = 100_000;
 
 /// Concurrent callers of the flood. A single caller would take minutes on a store whose calls take a millisecond each.
@@ -121,8 +121,8 @@ pub async fn a_network_of_ipv6_is_one_address(subject: &Subject) {
     );
 }
 
-/// A dual-stack listener reports an IPv4 address as an IPv6 address. It counts as that IPv4 address, although all IPv6
-/// addresses of this form are in one /64 network.
+/// A listener for IPv4 and IPv6 reports an IPv4 address in the form of an IPv6 address. The store counts it as the IPv4
+/// address, although all IPv6 addresses of this form are in one /64 network.
 pub async fn an_ipv4_mapped_address_is_the_ipv4_address(subject: &Subject) {
     let written = |number| IpAddr::V6(Ipv4Addr::from_bits(number).to_ipv6_mapped());
     for number in [0x0A00_0001, 0x0A00_0002] {

@@ -87,7 +87,8 @@ impl Operation for Audit {
 }
 
 /// A commit is visible as a whole or not at all. Pets move between two categories while an audit compares each
-/// category's count with its pets. The audit never sees a difference, even if it is rejected and so writes nothing.
+/// category's count with its pets. The audit never sees a difference, even if it ends with a rejection and writes
+/// nothing.
 pub async fn a_commit_is_visible_whole(subject: &Subject) {
     let categories = [subject.add_category("Dogs").await, subject.add_category("Cats").await];
     let mut pets = Vec::new();

@@ -24,7 +24,7 @@ fn banned_until(secs: u64) -> Verdict {
     Verdict::Banned { until: at(secs), unrecorded: None }
 }
 
-/// On the Free plan 60 requests are admitted, 60 refused, and the 121st bans for two minutes.
+/// On the Free plan 60 requests are admitted and 60 are refused. The 121st request begins a ban of two minutes.
 pub async fn the_first_strike_over_the_limit_bans(subject: &Subject) {
     let made = subject.add_account(Plan::Free).await;
     let request = |secs| ask(made.key.id, made.account.id, FREE, at(secs));

@@ -1,4 +1,4 @@
-//! Interleavings: of two operations that exclude each other, one runs while the other decides.
+//! Interleavings of two operations that exclude each other: one of them runs while the other decides.
 
 use petstore_domain::{
     AccountId, CategoryId, CategoryRecord, Fingerprint, IdempotencyRejection, Idempotent, KeyHolder,

@@ -182,8 +182,8 @@ pub async fn accounts_and_keys_are_listed_by_id(subject: &Subject) {
     }
 }
 
-/// When many keys are created concurrently for one unused account name, one account is created and all keys belong to
-/// that account.
+/// If many keys are created concurrently for one account name that no account has yet, one account is created and all
+/// keys belong to it.
 pub async fn an_account_name_is_given_once(subject: &Subject) {
     for round in 0..20 {
         let name = account_name(&format!("Zoo {round}"));

@@ -1,8 +1,8 @@
 //! A simulated disk in memory with a journal. A power cut loses unsynced data, and planned calls fail.
 //!
 //! The journal is an example for authors of journals. It also asserts that the store calls the journal as the contract
-//! requires: batch numbers rise by one, and after an error [`Journal::recover`] is the next call. With a [`DiskBug`]
-//! planted in it the suite must fail.
+//! requires: batch numbers rise by one, and after an error [`Journal::recover`] is the next call. If a [`DiskBug`] is
+//! planted in the journal, the suite must fail.
 
 mod contents;
 mod events;
@@ -20,7 +20,7 @@ use fault::Faults;
 pub use fault::{DiskBug, Fault};
 use journal::DiskJournal;
 
-/// A constant, so that every opening shows the same epoch.
+/// The epoch of the journal. It is a constant, so that the epoch is the same each time the journal is opened.
 const EPOCH: u64 = 7;
 
 /// A disk with one journal on it. Clones are the same disk.

@@ -31,7 +31,7 @@ impl Subject {
         self.wait_for(known, EventFilter::ALL).await
     }
 
-    /// The same for a reader with a filter.
+    /// Waits like [`wait_beyond`](Self::wait_beyond), as a reader with a filter.
     async fn wait_for(&self, known: LogEnd, filter: EventFilter) -> LogEnd {
         let waiting = async {
             loop {
@@ -96,8 +96,8 @@ pub async fn readers_wait_while_nothing_happens(subject: &Subject) {
     assert!(end.last > known.last, "the reader that still waits wakes at the next event");
 }
 
-/// A reader that waits for events that pass a filter wakes at the first one, whatever else happens before it: an event of
-/// one kind, or one that only its own account sees.
+/// A reader with a filter wakes at the first event that passes the filter, even if other events come before it. The
+/// filter admits events of one kind, or events that only the reader's account sees.
 pub async fn a_reader_wakes_at_an_event_that_passes_its_filter(subject: &Subject) {
     let (ours, theirs) = (subject.add_account(Plan::Free).await, subject.add_account(Plan::Free).await);
     let category = subject.add_category("Dogs").await;
@@ -132,7 +132,7 @@ pub async fn a_reader_wakes_at_an_event_that_passes_its_filter(subject: &Subject
     }
 }
 
-/// No event that passes lies between a known place and the place up to which the feed has none.
+/// No event that passes the filter lies between a known position and the position that the feed returns for it.
 pub async fn the_feed_skips_no_event_that_passes(subject: &Subject) {
     let account = subject.add_account(Plan::Free).await;
     let ban = Ban { since: at(1), until: at(9), length: Duration::from_secs(8) };

@@ -14,7 +14,8 @@ use crate::together::together;
 pub async fn ids_increase_over_handles(subject: &Subject) {
     let handles = [subject.clone(), subject.another_handle().await, subject.another_handle().await];
     let mut last = [0; 5];
-    // The handles do not take turns, so that a handle whose ids lag behind is used again.
+    // The handles are used in an irregular order. So a handle is also used again after other handles have assigned
+    // higher ids.
     for (round, number) in [0, 1, 0, 0, 2, 1, 2, 2, 0, 1, 1, 0, 2].into_iter().enumerate() {
         let given = make_one_of_each(&handles[number], &format!("Kind {round}")).await;
         for (kind, (before, now)) in KINDS.iter().zip(last.iter().zip(&given)) {

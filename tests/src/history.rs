@@ -1,9 +1,9 @@
 //! The history of one pet, as reported by its operations, and a check that it is serial.
 //!
 //! Each operation reports the record from which it decided and the record that it left. A store is correct if all
-//! operations form one chain, in which each decision was made on the record that the previous operation had left. The
-//! versions give the order of the chain, so no search is needed. A read must return a record of the chain, and none
-//! that is older than an answer from before the read began.
+//! operations form one chain in which each operation decided from the record that the previous operation had left. The
+//! versions give the order of the chain, so no search is needed. A read must return a record of the chain. This record
+//! must not be older than an answer that was given before the read began.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -84,7 +84,7 @@ pub async fn a_record_expires_at_its_time(subject: &Subject) {
     assert_eq!(stock, Some(997), "an expired key has an effect again");
 }
 
-/// A record that replaces an expired one is counted once. Pruning does not remove the new record in place of the
+/// A record that replaces an expired one is counted once. Pruning then does not remove the new record instead of the
 /// expired one.
 pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     let taker = Taker::new(subject, 2).await;

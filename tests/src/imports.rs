@@ -95,8 +95,8 @@ fn add_shop(import: &mut dyn BulkImport) -> Result<(), ImportError> {
     import.order(order, Version::FIRST)
 }
 
-/// An import has no events and begins an empty log, of which a waiting reader learns. Ids of the earlier epoch are
-/// refused. The events that follow begin with the imported shop.
+/// An import has no events and begins an empty log. A reader that waits is woken. Ids of the earlier epoch are refused.
+/// Later events apply to the imported shop.
 pub async fn an_import_begins_an_empty_log(subject: &ImportSubject) {
     let store = &subject.subject;
     subject.add_events().await;

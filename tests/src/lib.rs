@@ -9,19 +9,19 @@
 //! store_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
 //! ```
 //!
-//! A case is a public async function over a [`Subject`]: the driven ports of a new, empty store. It panics with
-//! a message that names the broken guarantee. Cases use the ports alone, so that they hold for any store behind
-//! them; the time is an argument, and nothing sleeps.
+//! A case is a public async function over a [`Subject`]: the driven ports of a new, empty store. It panics with a
+//! message that names the broken guarantee. Cases use only the ports, so they apply to any store. The time is an
+//! argument, and no case sleeps.
 //!
-//! The suite tests itself: [`ReferenceStore`] is small, slow and simple enough to be correct by inspection, and
-//! passes; with any [`Bug`] planted in it a case that is named for it must fail. It is also the example of how
-//! to write a store.
+//! The suite tests itself: [`ReferenceStore`] is small, slow and simple enough to be correct by inspection, and it
+//! passes every case. If a [`Bug`] is planted in it, the case that the self-test names for this bug must fail. The
+//! reference store is also the example of how to write a store.
 //!
-//! A durable store has further cases, defined by [`durable_conformance!`] on a [`DurableSubject`]. [`Disk`] is
-//! a journal in memory for them, with power cuts, faults and a [`DiskBug`] on demand.
+//! A durable store has further cases, defined by [`durable_conformance!`] on a [`DurableSubject`]. [`Disk`] is a
+//! journal in memory for these cases. It can simulate power cuts and faults, and can have a [`DiskBug`].
 //!
-//! A store that a tester can reset has further cases, defined by [`reset_conformance!`] on a [`ResetSubject`], and a
-//! store that can import a shop those of [`import_conformance!`] on an [`ImportSubject`].
+//! A store that a tester can reset has further cases, defined by [`reset_conformance!`] on a [`ResetSubject`]. A store
+//! that can import a shop has the cases that [`import_conformance!`] defines on an [`ImportSubject`].
 //!
 //! Deliberately absent: speed (benchmarks measure it), and bounds of one adapter, such as the length of its
 //! queue or of its table of addresses; and [`StoreHealth`](petstore_ports::StoreHealth), which is about a

@@ -10,9 +10,9 @@ use tokio::runtime::Handle;
 use crate::Subject;
 use crate::together::joined;
 
-/// The time for which a decision waits for the other operation to end. A store that locks the footprint lets the other
-/// operation wait for this decision, so without a limit neither would end. On any other store the other operation ends
-/// at once. The result of a case does not depend on this time.
+/// The time for which a decision waits for the other operation to end. In a store that locks the footprint, the other
+/// operation waits for this decision, so without a limit neither operation would end. On any other store the other
+/// operation ends at once. The result of a case does not depend on this time.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// An operation whose first decision starts the other operation, and waits a moment for its end.

@@ -13,8 +13,9 @@ use crate::make::{at, limits};
 /// All counters, on plain values.
 ///
 /// The ports allow two results for a request that is not counted, because it was refused or is free: the windows may
-/// move to the time of the request, or stay. The results differ only if the clock then steps back, and neither admits
-/// an additional request. So the model keeps both possibilities until a verdict tells them apart.
+/// move to the time of the request, or stay. The two results lead to different verdicts only if the clock then steps
+/// back, and neither result admits an additional request. So the model keeps both possibilities until a verdict shows
+/// which one the store has chosen.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     windows: BTreeMap<AccountId, Vec<Windows>>,

@@ -1,4 +1,4 @@
-//! Deterministic pseudo-random numbers: a failure can be reproduced.
+//! Deterministic pseudo-random numbers. With them a failing test can be reproduced.
 
 /// SplitMix64: one word of state, good enough to choose test cases.
 #[derive(Debug, Clone)]

@@ -45,7 +45,7 @@ pub async fn missing_records_are_absent(subject: &Subject) {
     }
 }
 
-/// Two pairs of values that belong together and are changed together, repeatedly.
+/// Two pairs of values. The values of a pair belong together, and are repeatedly changed together.
 struct Pairs {
     pet: PetId,
     categories: [CategoryId; 2],

@@ -1,8 +1,8 @@
 //! The reference store, in the fewest lines that are correct: one lock around ordered maps.
 //!
-//! It is the example for a real adapter, and the suite's own test: without a bug it passes every case, and with a
-//! [`Bug`] planted in it some case must fail. The bugs are in separate files, so that the correct code can be read
-//! without them. Where a bug changes the behaviour, the correct code has one line that checks for it.
+//! It is the example for a real adapter, and it tests the suite itself: without a bug it passes every case, and with a
+//! planted [`Bug`] some case must fail. The bugs are in separate files, so that the correct code can be read without
+//! them. Where a bug changes the behaviour, the correct code has one line that checks for it.
 
 mod addresses;
 mod bug;

@@ -135,8 +135,8 @@ pub async fn names_differ_by_account_scope_and_key(subject: &Subject) {
     assert_eq!(subject.pet(pet).await.map(|record| record.stock), Some(expected), "each had its effect");
 }
 
-/// Two record names whose account and key have the same concatenation, such as account 1 with the key `0/k` and account
-/// 10 with the key `/k`. Empty if none of a dozen accounts has such an id.
+/// Returns two record names for which the concatenation of account and key is the same, such as account 1 with the key
+/// `0/k` and account 10 with the key `/k`. Returns none if the ids of a dozen accounts contain no such pair.
 async fn names_of_the_same_characters(subject: &Subject) -> Vec<(AccountId, String)> {
     for _ in 0..12 {
         subject.add_account(Plan::Free).await;

@@ -20,7 +20,8 @@ pub fn run_case(case: impl Future<Output = ()>) {
         .build()
         .expect("a runtime can be made");
     let outcome = runtime.block_on(async { tokio::time::timeout(DEADLINE, case).await });
-    // A store that has lost a wake-up may block a thread for ever; the test must end nevertheless.
+    // A store that has lost a wake-up may block a thread forever. The test must end nevertheless, so it does not wait
+    // for the threads.
     runtime.shutdown_background();
     assert!(
         outcome.is_ok(),
@@ -28,8 +29,8 @@ pub fn run_case(case: impl Future<Output = ()>) {
     );
 }
 
-/// Runs a case as [`run_case`] does, but on a separate thread. A store that locks twice blocks its caller's thread for
-/// ever, and no deadline can drop a blocked task.
+/// Runs a case as [`run_case`] does, but on a separate thread. A store that locks twice blocks its caller's thread
+/// forever, and a deadline cannot end a thread that is blocked.
 pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 'static) {
     /// The time after the deadline within which a case must be dropped.
     const GRACE: Duration = Duration::from_secs(5);

@@ -97,7 +97,8 @@ impl Operation for CategoryOfOrder {
     }
 }
 
-/// A footprint is computed again until it names no new record: an order names its pet, and the pet its category.
+/// A footprint is computed again until it names no new record. Here an order names its pet, and the pet names its
+/// category.
 pub async fn a_footprint_grows_until_it_names_no_new_record(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     let pet = subject.add_pet(category, 1).await;

@@ -1,8 +1,8 @@
 //! The longest, greatest and most unusual values that the domain admits: each is read back unchanged, by every
 //! reader and by the operations.
 //!
-//! Values are rarely changed by a rule of the store. Mostly a column, a collation or a driver narrows them: a number in
-//! a byte, a time in seconds, a text in another character set.
+//! A store rarely changes a value on purpose. More often a column, a collation or a driver cannot hold the value: a
+//! number is stored in a byte, a time in seconds, or a text in another character set.
 
 mod written;
 

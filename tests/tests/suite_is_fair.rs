@@ -1,4 +1,4 @@
-//! The suite is fair: a store that satisfies the ports in another way than the reference store passes, too.
+//! The suite is fair. A store that satisfies the ports in another way than the reference store also passes the suite.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

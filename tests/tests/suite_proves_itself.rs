@@ -1,5 +1,5 @@
-//! The suite tests itself: a correct store passes every case, and a store with a planted bug fails the case
-//! that is named for it.
+//! The suite tests itself. A correct store passes every case, and a store with a planted bug fails the cases that are
+//! listed for this bug.
 
 use std::sync::Arc;
 

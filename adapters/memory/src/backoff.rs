@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Shortest pause.
 pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Longest pause. A store should recover within ten seconds after the cause has gone, and a longer pause would use most
-/// of this time.
+/// Longest pause. It is half of the ten seconds within which a store should recover after the cause of the failure has
+/// gone.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Backoff factor: the pause is ten times as long as the last `recover` took. While a disk is full, each call may copy

@@ -23,7 +23,7 @@ impl<'a> LoadingTables<'a> {
         Self { tables, names: HashIndexBuffer::default() }
     }
 
-    /// Adds all pets to the name index. To be called after the last pet.
+    /// Adds all pets to the name index. Call it after the last pet was loaded.
     pub(crate) fn index_names(&mut self) {
         self.tables.pets.index_names(std::mem::take(&mut self.names));
     }

@@ -1,4 +1,4 @@
-//! A pause between two commits, for backups: the tables and the journal have the same content.
+//! A pause between two commits, for backups. During the pause the tables and the journal have the same content.
 
 use std::fmt;
 

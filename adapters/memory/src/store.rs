@@ -45,7 +45,7 @@ pub struct MemoryStore {
     pub(crate) tables: Arc<Tables>,
     pub(crate) stripes: Arc<Stripes>,
     pub(crate) addresses: Addresses,
-    /// The journal's queue and writer; none if the data is lost with the process.
+    /// The queue and the writer of the journal; none for a store without a journal.
     pub(crate) durable: Option<Durable>,
     /// A write holds this lock shared while it is accepted. Imports, exports and resets hold it exclusively.
     pub(crate) writes: RwLock<()>,

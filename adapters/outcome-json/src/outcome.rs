@@ -105,7 +105,8 @@ pub fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
-/// Returns the JSON with repaired dates and names if an older version has stored ones that are no longer valid.
+/// Returns the JSON with repaired dates and names, if an older version has stored dates or names that are no longer
+/// valid.
 pub fn repaired(text: &str) -> Option<String> {
     let mut stored = serde_json::from_str(text).ok()?;
     match &mut stored {

@@ -142,7 +142,7 @@ impl PostgresStore {
     /// The database cannot be reached.
     pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
         self.background.handle().block_on(async {
-            let session = self.connector.connect(Role::Writer).await?;
+            let session = self.connector.connect_at_start(Role::Writer).await?;
             schema::disclaim(&session).await
         })
     }

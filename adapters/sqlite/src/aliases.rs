@@ -2,7 +2,7 @@
 //!
 //! SQLite derives the path of the `-wal` from the path of the data file, so each alias has a separate log. Two servers
 //! that use two aliases would each write a log for the same file. If a file is opened by another alias than the last
-//! time, the changes in the log of the last alias are missing.
+//! time, SQLite does not see the changes that are in the log of the last alias.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, TryLockError};
@@ -36,8 +36,9 @@ fn in_use(database: &Path) -> OpenError {
     OpenError::InUseByAnotherName { path: database.into(), holder }
 }
 
-/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The list has the process
-/// id 0 for a process of another container, and device numbers of its own for some file systems.
+/// Finds the process that holds a lock on a whole file in the kernel's list (proc_locks(5)). The holder may not be
+/// found. For a process of another container the list has the process id 0, and for some file systems it has other
+/// device numbers than the metadata of the file.
 fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
     let file = format!("{major:02x}:{minor:02x}:{inode}");
     let of_file = |line: &str| {
@@ -49,9 +50,10 @@ fn holder(locks: &str, major: u32, minor: u32, inode: u64) -> Option<u32> {
     locks.lines().find_map(of_file)
 }
 
-/// Refuses a file that another process has open by another alias. Call it before the file is read.
+/// Refuses a file that another process has opened by another alias. Call this function before the file is read.
 ///
-/// Not for a file that this process has open: closing a descriptor of the file would release SQLite's locks on it.
+/// Do not call it for a file that this process has open, because closing a descriptor of the file would release
+/// SQLite's locks on the file.
 pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
     if !has_hard_links(database) {
         return Ok(());
@@ -60,14 +62,14 @@ pub(crate) fn check_in_use(database: &Path) -> Result<(), OpenError> {
         let opened = File::open(path);
         opened.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     };
-    // A process that has opened the file by this name also holds the lock file beside this name.
+    // If the file is locked and the lock file beside this name is not, the process has opened the file by another name.
     let is_elsewhere = is_held(database) && !is_held(&companion(database, ".lock"));
     if is_elsewhere { Err(in_use(database)) } else { Ok(()) }
 }
 
-/// Refuses an alias by which the file has never been opened as a journal. The last server may have been killed, and
-/// its log with the last changes is then beside another alias, in any folder. An alias that was used has a lock file
-/// beside it.
+/// Refuses an alias by which the file has never been opened as a journal. The last server may have been killed. The log
+/// with its last changes is then beside another alias, which may be in any folder. A lock file beside an alias shows
+/// that the alias was used.
 pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
     const UNUSED: &str = "it is a hard link that has not been opened by this name before, and the last changes may be in the -wal \
                           beside another of its names: open it by that name, or copy the file and open the copy";
@@ -81,12 +83,12 @@ pub(crate) fn check_was_used(database: &Path) -> Result<(), OpenError> {
 }
 
 /// Refuses a file if one of its aliases in the same folder has a log, because that log contains the last changes. If
-/// the file were written without it, a later recovery of the log would overwrite those writes.
+/// the file were opened and written without that log, a later recovery of the log would overwrite the new changes.
 pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
     let (Some(folder), true) = (database.parent(), has_hard_links(database)) else { return Ok(()) };
     let id = |of: &Metadata| (of.dev(), of.ino());
     let this = id(&fs::metadata(database)?);
-    // A folder without read permission hides its aliases.
+    // If the folder cannot be read, the aliases in it cannot be found.
     for other in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         let is_same = fs::symlink_metadata(&other).is_ok_and(|found| id(&found) == this);
         let is_other = is_same && other.file_name() != database.file_name();
@@ -104,7 +106,7 @@ pub(crate) fn check_logs(database: &Path) -> io::Result<()> {
 /// all aliases share it.
 const LAST_NAME: &str = "user.petstore.opened_as";
 
-/// The longest name that is recorded, in bytes: file systems have little room for attributes.
+/// The longest name that is recorded, in bytes. File systems have little room for attributes.
 const LAST_NAME_MAX: usize = 1024;
 
 /// Records the name by which a file is opened. Does nothing if the file system has no extended attributes.

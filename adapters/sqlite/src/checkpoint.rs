@@ -1,8 +1,9 @@
 //! Checkpoints copy the write-ahead log into the database, while the writer goes on.
 //!
-//! SQLite restarts the log only when all of it has been copied and nothing was added meanwhile. A writer that never
-//! pauses would make the log grow without bound. So a round copies most of the log while the writer goes on, and then
-//! the short rest under the [`LogState`]'s lock, which the writer holds for each of its transactions.
+//! SQLite restarts the log only when all of the log has been copied and nothing was added meanwhile. With a writer that
+//! never pauses, the log would grow without bound. So a checkpoint runs as a round. The round first copies most of the
+//! log while the writer continues. Then it takes the lock of [`LogState`], which the writer holds during each
+//! transaction, and copies the short rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,19 +24,19 @@ use crate::{OpenError, connection};
 /// (PERFORMANCE.md, "SQLite").
 const ROUND_PAGES: u32 = 65_536;
 
-/// Number of pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds this by the
-/// pages of one round at most, unless a reader needs an old state for a long time.
+/// Number of pages in the log from which the writer waits for the whole round: 64 MiB. The log exceeds this number at
+/// most by the pages that are added during one round, unless a reader needs an old state for a long time.
 const LOG_PAGES_MAX: u32 = 131_072;
 
-/// Maximum number of pages in the copy that the writer waits for: 128 KiB.
+/// Maximum number of pages that should be left for the last copy of a round, during which the writer waits: 128 KiB.
 const BLOCKING_COPY_PAGES: u32 = 256;
 
-/// Maximum number of copies in one round during which the writer goes on. Each copy leaves fewer pages than the
-/// previous one.
+/// Maximum number of copies in one round during which the writer continues. Each copy leaves fewer pages than the
+/// previous copy.
 const COPIES_MAX: usize = 4;
 
-/// The delay after which a failed round is repeated although nothing was written. The cause of the failure may go away
-/// while there are few writes, but the fault is reported until a round succeeds.
+/// The delay after which a failed round is repeated even if nothing was written. Without a repetition, the fault would
+/// still be reported after its cause has gone, until enough writes make another round due.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 /// The state of the log, shared by the writer, the checkpoints and the scrubber.
@@ -44,10 +45,11 @@ pub(crate) struct LogState {
     writes: Mutex<()>,
     /// The number of pages in the log after the last commit.
     pages: AtomicU32,
-    /// The number of pages that the last round could not copy in full, because a reader needs an older state.
+    /// The number of pages in the log at the last round if the round could not copy all of them, because a reader needs
+    /// an older state; otherwise 0.
     held_back: AtomicU32,
     fault: Mutex<Option<String>>,
-    /// Checkpoints have ended, because the log is damaged.
+    /// `true` once checkpoints have ended because the log is damaged.
     is_halted: AtomicBool,
 }
 
@@ -79,7 +81,7 @@ impl LogState {
     }
 }
 
-/// The health of the checkpoints. While they fail, writes go on and nothing is lost, but the log grows.
+/// The health of the checkpoints. While checkpoints fail, writes continue and no data is lost, but the log grows.
 #[derive(Debug, Clone)]
 pub struct CheckpointHealth(Arc<LogState>);
 
@@ -99,7 +101,7 @@ impl CheckpointHealth {
     }
 }
 
-/// Starts the thread that checkpoints the writes of this connection. It ends with the connection.
+/// Starts the thread that checkpoints the writes of this connection. The thread ends when the connection is closed.
 pub(crate) fn start(
     writer: &mut Connection,
     path: &Path,
@@ -204,15 +206,16 @@ pub(crate) fn pages_in_log(connection: &Connection) -> rusqlite::Result<u32> {
     checkpoint(connection, "NOOP").map(|found| found.pages)
 }
 
-/// Returns the number of frames in the log; none if it cannot be determined. The caller must not take none for an
-/// empty log.
+/// Returns the number of frames in the log; none if the number cannot be determined. None does not mean that the log is
+/// empty.
 pub(crate) fn frame_count(connection: &Connection) -> Option<u32> {
     checkpoint(connection, "NOOP").ok().filter(|found| !found.is_busy).map(|found| found.pages)
 }
 
-/// Invalidates the frames after the last commit of a log that could not be emptied. They may be the frames of a failed
-/// transaction with its commit mark, and crash recovery would take that transaction for committed. A commit without
-/// changes overwrites the first of these frames, so that the others no longer continue the checksum chain.
+/// Invalidates the frames after the last commit of a log that could not be emptied. These frames may belong to a failed
+/// transaction and may include its commit mark. Crash recovery would then treat the failed transaction as committed. So
+/// this function commits a transaction without changes, which overwrites the first of these frames. The other frames
+/// then no longer continue the checksum chain.
 pub(crate) fn invalidate_tail(connection: &Connection, version: u32) -> rusqlite::Result<()> {
     connection.execute_batch(&format!("BEGIN IMMEDIATE; PRAGMA user_version = {version}; COMMIT"))
 }
@@ -233,7 +236,7 @@ fn copy(connection: &Connection, mode: &str) -> Result<Checkpoint, String> {
 fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Checkpoint> {
     connection.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?.query_row([], |row| {
         let (is_busy, pages, copied): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        // -1 means a file without a log, or a checkpoint by another connection.
+        // SQLite returns -1 if the file has no log, or if another connection is in a checkpoint.
         let count = |pages| u32::try_from(pages).unwrap_or(0);
         Ok(Checkpoint {
             is_busy,

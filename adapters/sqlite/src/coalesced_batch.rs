@@ -10,8 +10,8 @@ use rusqlite::{Connection, params};
 
 use crate::table::put;
 
-/// The last change of each record; none if the record is deleted. Sorted by id, so that adjacent rows are written in
-/// sequence.
+/// The final row of each changed record; none if the record is deleted. The records are sorted by id, so that adjacent
+/// rows are written one after the other.
 #[derive(Default)]
 pub(crate) struct CoalescedBatch<'a> {
     categories: BTreeMap<CategoryId, Option<&'a CategoryRecord>>,
@@ -64,10 +64,10 @@ impl<'a> CoalescedBatch<'a> {
         put(connection, self.idempotency.values().copied())
     }
 
-    /// Replaces the names that records lose by placeholders. In one batch, an operation may rename a record, and a
-    /// later one may give the old name to another record. Rows are written in the order of their ids, so each name
-    /// must be free before the first row is written. A placeholder contains a control character, so it is equal to no
-    /// name.
+    /// Replaces old names of changed records by placeholders. In one batch, an operation may rename a record, and a
+    /// later operation may give the old name to another record. Rows are written in the order of their ids, so all old
+    /// names must be free before the first row is written. A placeholder contains a control character, so it differs
+    /// from every name.
     fn release_names(&self, connection: &Connection) -> rusqlite::Result<()> {
         if self.categories.len() > 1 {
             let sql = "UPDATE categories SET folded_name = char(1) || id WHERE id = ?1 AND folded_name <> ?2";

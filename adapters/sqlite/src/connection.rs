@@ -1,4 +1,4 @@
-//! Connections, and the settings of each.
+//! Connections to the database, and the settings of each kind of connection.
 
 use std::io;
 use std::path::Path;
@@ -10,20 +10,20 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::EngineError;
 use crate::{NameCollisions, OpenError, RepairedValues, meta, schema, schema_check};
 
-/// The page size in bytes, the smallest that SQLite has. A batch of orders changes pets all over the file, and each
-/// changed page is written as a whole, to the log and later to the file (PERFORMANCE.md, "SQLite"). A file can grow to
-/// 2 TiB.
+/// The page size in bytes, the smallest that SQLite has. Small pages save disk writes: a batch of orders changes pets
+/// all over the file, and each changed page is written as a whole, first to the log and later to the file
+/// (PERFORMANCE.md, "SQLite"). A file can grow to 2 TiB.
 const PAGE_BYTES: u32 = 512;
 
-/// The size of the writer's page cache in KiB. It has room for the inner pages of some million rows; leaf pages come
-/// from the system's cache. A larger cache is not better, because a commit that has split a page searches the whole
-/// cache.
+/// The size of the writer's page cache in KiB. It has room for the inner pages of some million rows; leaf pages are in
+/// the cache of the operating system. A larger cache would slow down a commit that has split a page, because such a
+/// commit searches the whole cache.
 const CACHE_KIB: i32 = 4 * 1024;
 
-/// The size to which a checkpoint truncates the log, in bytes, for example after a bulk load.
+/// The size in bytes to which a checkpoint truncates a longer log. A log becomes longer for example in a bulk load.
 const LOG_BYTES_KEPT: u32 = 64 * 1024 * 1024;
 
-/// The longest wait for a lock of another program, which can only be a tool that writes into the file.
+/// The longest wait for a lock of another program. Only a tool that writes into the file holds such a lock.
 const BUSY_WAIT: Duration = Duration::from_secs(1);
 
 /// The number of prepared statements that a connection caches. It is higher than the number of different statements.
@@ -33,15 +33,16 @@ const STATEMENTS_KEPT: usize = 64;
 const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
                                 file open: move the file to a local disk";
 
-/// Opens a database for writing. If an epoch is given, the schema is created or migrated, and a new file or a backup
-/// that was never opened gets the epoch. If none is given, the file must have the current schema.
+/// Opens a database for writing. If an epoch is given, the schema is created or migrated, and the epoch is set in a new
+/// file or in a backup that was never opened. If no epoch is given, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
     collisions: NameCollisions,
 ) -> Result<(Connection, RepairedValues), OpenError> {
     let mut connection = open(path).map_err(OpenError::engine(path))?;
-    // This comes before the first query, because the query creates the index of the log with the mode of the file.
+    // The permission is checked before the first query, because the query creates the index of the log with the
+    // permissions of the file.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
         return Err(OpenError::File { path: path.into(), source: io::ErrorKind::PermissionDenied.into() });
     }
@@ -50,7 +51,8 @@ pub(crate) fn writer(
         return Err(OpenError::NotAJournal { path: path.into() });
     }
     // The schema is checked before the migration, because unexpected objects could disturb the steps of the migration.
-    // A recovery does not check it, because objects that another program has added later never run here.
+    // A recovery does not check the schema. Another program may have added objects since the start, but triggers and
+    // views never run here.
     if epoch_if_new.is_some() {
         schema_check::check(&connection, path, found)?;
         schema::check_event_version(&connection, path, found)?;
@@ -63,7 +65,7 @@ pub(crate) fn writer(
         meta::set_event_version(&connection, petstore_event_codec::VERSION)
             .map_err(OpenError::engine(path))?;
     }
-    // This comes after the migration, because a step that rebuilds a table must run without foreign keys.
+    // Foreign keys are enabled after the migration, because a step that rebuilds a table must run without them.
     connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
     Ok((connection, repaired))
 }
@@ -75,11 +77,12 @@ fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     write_ahead(connection, path)?;
     set("cache_size", -i64::from(CACHE_KIB))?;
     set("journal_size_limit", i64::from(LOG_BYTES_KEPT))?;
-    // The checkpoints run on another connection.
+    // This connection does no checkpoints, because they run on another connection.
     set("wal_autocheckpoint", 0)
 }
 
-/// Sets up a connection that writes a copy, which is discarded unless it is completed.
+/// Sets up a connection that writes a copy. A copy that is not completed is discarded, so the connection needs no
+/// journal and no syncs.
 pub(crate) fn configure_copy(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", i64::from(PAGE_BYTES))?;
     connection.pragma_update_and_check(None, "journal_mode", "off", |_| Ok(()))?;
@@ -100,8 +103,8 @@ fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     set("checkpoint_fullfsync", "on")
 }
 
-/// Opens a database for checkpoints. The connection does not wait for locks. Pages that a checkpoint cannot copy
-/// because of a lock are copied by the next one.
+/// Opens a database for checkpoints. The connection does not wait for locks. If a checkpoint cannot copy pages because
+/// of a lock, the next checkpoint copies them.
 pub(crate) fn checkpointer(path: &Path) -> Result<Connection, OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     write_ahead(&connection, path)?;
@@ -135,8 +138,8 @@ fn open_journal(path: &Path) -> Result<(Connection, u32), OpenError> {
     }
 }
 
-/// Disables the checkpoint when the connection is closed. That checkpoint would also remove the log by its path, which
-/// may lead to another file by then.
+/// Disables the checkpoint that SQLite runs when the connection is closed. That checkpoint would also remove the log by
+/// its path, and the path may lead to another file by then.
 pub(crate) fn leave_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
@@ -147,7 +150,8 @@ pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    // The schema has no triggers and no views. Another program may add one at any time, which must not run here.
+    // The schema has no triggers and no views. Another program may add a trigger or a view at any time, and it must not
+    // run here.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

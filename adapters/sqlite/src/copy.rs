@@ -1,4 +1,5 @@
-//! A copy of a store from its rows, not from its file, so that damage of the file is not copied.
+//! A copy of a store that is made from the rows in memory and not from the data file. So damage of the file is not
+//! copied.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,7 +17,8 @@ use crate::{BackupError, Copied, NameCollisions, PartialFile, connection, meta, 
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Writes a data file with these rows and without an epoch, like a [`backup`](crate::backup). The file is written in
-/// the folder of the database. When this returns, the file has no name any more, only the returned descriptor.
+/// the folder of the database. When the function returns, the file no longer has a name. The returned descriptor is the
+/// only access to it.
 pub fn copy_of(
     database: &Path,
     header: &Header,

@@ -1,8 +1,8 @@
-//! The checks of a log that a crash has left, before the engine reads it.
+//! The checks of a log that a crash has left. They run before the engine (SQLite) reads the log.
 //!
 //! SQLite reads a log up to the first invalid frame, and treats a missing log like an empty one. A server that is
-//! stopped normally removes its log. A killed server leaves its last writes only in the log, so acknowledged changes
-//! are lost if that log is damaged or missing.
+//! stopped normally removes its log. After a server was killed, its last writes are only in the log, so acknowledged
+//! changes are lost if the log is damaged or missing.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use crate::{OpenError, connection, meta};
 /// Number of bytes of the log that are read at once.
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// Attempts to confirm damage in a log that may be written meanwhile.
+/// Maximum number of reads that confirm damage. One read is not enough, because the log may be written during the read.
 const READS_MAX: usize = 3;
 
 /// The page sizes that a database may have.
@@ -66,7 +66,8 @@ fn check_log(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database whose log is damaged or missing. Called for a database that is opened only for reading.
+/// Refuses a database whose log is damaged or missing. Call this function for a database that is opened only for
+/// reading.
 pub(crate) fn check_at_rest(database: &Path) -> Result<(), OpenError> {
     if files::has_log(database) { check_log(database) } else { check_log_not_lost(database) }
 }
@@ -95,7 +96,7 @@ fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>
     if !is_complete(log.read_exact_at(&mut header, 0))? {
         return Ok(None);
     }
-    // If the header is damaged, the page size is unknown, so all sizes are tried.
+    // If the header is damaged, the page size is unknown, so all possible page sizes are tried.
     let known = LogHeader::parse(&header).map(|header| header.page);
     let pages = known.map_or_else(|| PAGE_SIZES.to_vec(), |page| vec![page]);
     for page in pages {
@@ -125,7 +126,7 @@ fn scan_frames(log: &File, scan: &mut DamageScan) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if the bytes were read, false if the file ends early, and an error if it cannot be read.
+/// Returns true if all bytes were read, false if the file ends before, and an error if the file cannot be read.
 fn is_complete(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -134,7 +135,7 @@ fn is_complete(read: io::Result<()>) -> io::Result<bool> {
 }
 
 /// Copies the frames before the damage into the database, and removes the log. No other process may have the database
-/// open, because that process's index of the log also lists the frames after the damage.
+/// open, because the other process would still use the frames after the damage, which its index of the log lists.
 fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     let failed = OpenError::engine(database);
     let connection = connection::open(database).map_err(&failed)?;
@@ -148,9 +149,9 @@ fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database that has no log and no batches although it was in use. The first use sets an epoch, and a use
-/// without a write removes the epoch when it ends normally ([`mark_closed_empty`]). So if the database has an epoch
-/// and no batch, all batches were in a log that is lost.
+/// Refuses a database that has no log and no batches, but was not closed normally. The first use of a database sets an
+/// epoch. If no batch is written, the normal end of the use removes the epoch again ([`mark_closed_empty`]). So if the
+/// database has an epoch and no batch, a log existed and is lost, and all batches may have been in it.
 fn check_log_not_lost(database: &Path) -> Result<(), OpenError> {
     let known = connection::open(database).ok().and_then(|connection| meta::read(&connection).ok());
     match known {

@@ -13,8 +13,8 @@ use crate::schema;
 use crate::schema::APPLICATION_ID;
 
 /// Fields of the database header that do not change while a server has the file open (file format, section 1.3). The
-/// page size is the one with which the file was created. A backup that was never opened does not have the journal mode
-/// of the write-ahead log.
+/// page size was set when the file was created. The journal mode is that of the write-ahead log, because opening a
+/// backup for the first time sets this mode.
 const PAGE_SIZE: Range<usize> = 16..18;
 const JOURNAL_MODE: Range<usize> = 18..20;
 const WRITE_AHEAD: [u8; 2] = [2, 2];
@@ -25,10 +25,10 @@ const FIXED_FRACTIONS: [u8; 3] = [64, 32, 32];
 const APPLICATION: Range<usize> = 68..72;
 const HEADER_BYTES: usize = 100;
 
-/// Fields that have the same value in all files of a petstore (file format, section 1.3): the reserved space at the
-/// end of a page (none), the schema format and the text encoding (both 0 until the file has a table), the schema
+/// Fields whose values are known for every file of a petstore (file format, section 1.3). They are the reserved space
+/// at the end of a page (none), the schema format and the text encoding (both 0 until the file has a table), the schema
 /// version, and fields that only auto-vacuum, an old pragma or later formats use. Counters and the number of pages are
-/// not among them, because each checkpoint changes them.
+/// not checked, because each checkpoint changes them.
 const RESERVED_SPACE: usize = 20;
 const SCHEMA_FORMAT: usize = 44;
 const NEWEST_FORMAT: u32 = 4;
@@ -39,7 +39,7 @@ const UNUSED: [Range<usize>; 4] = [48..52, 52..56, 64..68, 72..92];
 
 /// The data file as it was opened.
 ///
-/// Drop it after all other descriptors and connections of the file, because closing it releases SQLite's locks on the
+/// Drop this value after all connections to the file, because closing its descriptor releases SQLite's locks on the
 /// file.
 #[derive(Debug)]
 pub(crate) struct DataFile {
@@ -57,15 +57,15 @@ impl DataFile {
         self.opened.path()
     }
 
-    /// Returns the opened file. It must not be closed.
+    /// Returns the opened file. The caller must not close the file.
     pub(crate) fn file(&self) -> &File {
         self.opened.file()
     }
 
     /// Locks the file itself. The lock lasts as long as this value.
     ///
-    /// Only Linux gets this lock, because its `flock` locks and SQLite's POSIX locks do not conflict. Systems derived
-    /// from BSD keep both kinds in one list, so SQLite would wait for this lock.
+    /// The file is locked only on Linux, where `flock` locks and SQLite's POSIX locks do not conflict. On systems
+    /// derived from BSD they conflict, so SQLite would wait for this lock.
     pub(crate) fn lock(&self) -> Result<(), TryLockError> {
         if cfg!(target_os = "linux") { lock_with_retry(self.file()) } else { Ok(()) }
     }

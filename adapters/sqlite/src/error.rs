@@ -1,4 +1,5 @@
-//! The errors of this crate. No message contains an SQL statement or a stored value: the file holds customers' data.
+//! The errors of this crate. No message contains an SQL statement or a stored value, because the file holds customers'
+//! data.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,7 +11,8 @@ use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::LogPosition;
 
-/// The reason why a journal cannot be opened. The message leaves the cause to the source; [`OpenError::report`] adds it.
+/// The reason why a journal cannot be opened. The message does not include the cause, which is the error's source.
+/// [`OpenError::report`] returns both.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has the file open.
@@ -123,7 +125,7 @@ pub enum OpenError {
         /// The position of the damage.
         position: LogPosition,
     },
-    /// The log of the database is missing although the database was not closed.
+    /// The log of the database is missing, although the database was not closed normally.
     #[error(
         "{} cannot be used: {}, which holds all changes since the file was created, is missing: bring that back, or move \
          {} away to begin a new store",
@@ -194,7 +196,8 @@ fn process(holder: Option<u32>) -> String {
     holder.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"))
 }
 
-/// The reason why a backup failed. The message leaves the cause to the source; [`BackupError::report`] adds it.
+/// The reason why a backup failed. The message does not include the cause, which is the error's source.
+/// [`BackupError::report`] returns both.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The target exists.
@@ -257,7 +260,7 @@ fn report(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Leaves out the path of the file, because `/ready` shows the store's error to any client.
+/// The path of the file is left out, because `/ready` shows the error of the store to any client.
 impl From<OpenError> for StoreError {
     fn from(error: OpenError) -> Self {
         match error {
@@ -351,7 +354,7 @@ pub(crate) fn is_damage(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Returns true if another connection held the lock, so that no transaction began.
+/// Returns true if no transaction began, because another connection held the lock.
 pub(crate) fn is_busy(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }

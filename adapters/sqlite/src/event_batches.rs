@@ -11,14 +11,15 @@ use crate::table::Fields;
 /// The name of the table.
 pub(crate) const TABLE: &str = "event_batches";
 
-/// Maximum number of rows that one step drops. It bounds the step to a few milliseconds of the writer's time.
+/// Maximum number of rows that one step drops. It limits a step to a few milliseconds of the writer's time.
 const PRUNE_MAX: usize = 1_000;
 
-/// Bytes of rows after which a step ends, for rows of large batches: the writer's time grows with the pages that are freed.
+/// Number of bytes of dropped rows after which a step ends. This bound matters for rows of large batches, because the
+/// duration of a step grows with the number of pages that are freed.
 const PRUNE_BYTES_MAX: u64 = 512 * 1024;
 
-/// Writes the events of a batch. They must follow the last event in the table, because a gap would mean that events
-/// are lost.
+/// Writes the events of a batch. Fails unless the events follow the last event in the table, because a gap would mean
+/// that events are lost.
 pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlite::Result<()> {
     let EventBatch { first, last, latest, body } = *events;
     let bytes = body.len() as u64;
@@ -40,9 +41,8 @@ pub(crate) fn restart(connection: &Connection, epoch: u64) -> rusqlite::Result<(
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }
 }
 
-/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] of them and about
-/// [`PRUNE_BYTES_MAX`] bytes. Returns true if more rows exceed the
-/// limits. The caller has begun a transaction.
+/// Drops the oldest rows that exceed the limits, at most [`PRUNE_MAX`] rows and about [`PRUNE_BYTES_MAX`] bytes.
+/// Returns true if more rows exceed the limits. The caller has begun a transaction.
 pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::Result<bool> {
     let sql = "SELECT event_bytes FROM meta";
     let mut left: u64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -131,7 +131,7 @@ pub(crate) fn check_end(connection: &Connection, bounds: &EventBounds) -> Result
     }
 }
 
-/// Reads the extent after a step of dropping rows.
+/// Reads the extent of the log after a step has dropped rows.
 pub(crate) fn pruned(connection: &Connection, has_more: bool) -> Result<EventsPruned, StoreError> {
     Ok(EventsPruned { bounds: bounds(connection)?, has_more })
 }

@@ -1,4 +1,4 @@
-//! The reader of events that works while the journal is written.
+//! The reader of events. It can read while the journal is written.
 
 use std::ops::ControlFlow;
 

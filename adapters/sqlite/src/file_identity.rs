@@ -1,4 +1,4 @@
-//! The identity of an opened file, to check that its path still leads to it.
+//! The identity of an opened file. It shows if the path by which the file was opened still leads to this file.
 //!
 //! A file can be removed or replaced while a server has it open. The server would then write to a file that no later start
 //! finds.
@@ -32,9 +32,9 @@ impl FileIdentity {
         &self.file
     }
 
-    /// Checks that the path still leads to this file, by device and inode. Both files are queried each time, because
-    /// some file systems change the inode number of a file. If a query fails although the path exists, the file counts
-    /// as unchanged.
+    /// Checks that the path still leads to this file. Compares the device and the inode number of the opened file with
+    /// those of the file at the path. Both files are queried each time, because some file systems change the inode
+    /// number of a file. If a query fails although the path exists, the file counts as unchanged.
     pub(crate) fn check_path(
         &self,
         removed: &'static str,
@@ -62,7 +62,7 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A change to the files by another program. After it the journal writes nothing more.
+/// A change to the files by another program. Once such a change is found, the journal writes nothing more.
 #[derive(Debug)]
 pub(crate) enum FileLoss {
     /// The content of a file was changed, or the path of the data file leads elsewhere or nowhere.

@@ -22,8 +22,8 @@ pub const COMPANIONS: [&str; 3] = ["-wal", "-shm", ".lock"];
 /// The first bytes of every SQLite database (file format, section 1.2).
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Returns true if a file begins like an SQLite database. Not for a file that this process has open, because closing a
-/// descriptor would release SQLite's locks on the file.
+/// Returns true if a file begins like an SQLite database. Do not call it for a file that this process has open, because
+/// closing a descriptor would release SQLite's locks on the file.
 pub fn is_database(file: &Path) -> bool {
     let mut begin = [0; MAGIC.len()];
     File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok_and(|()| begin == *MAGIC)
@@ -43,8 +43,8 @@ pub(crate) fn resolve_link(path: &Path) -> PathBuf {
     target.unwrap_or_else(|| path.to_owned())
 }
 
-/// Refuses a path that cannot be that of a database. Also refuses a log without its data file, because the log
-/// contains the last changes, and a new data file would cause the engine to remove it.
+/// Refuses a path that cannot be the path of a database. Also refuses a path if only the log exists and the data file
+/// does not. The log contains the last changes, and the engine would remove the log if a new data file were created.
 pub(crate) fn check_path(database: &Path) -> io::Result<()> {
     const MISSING: &str = "it does not exist, but its -wal does, which holds the last changes: bring the data file back, or move the -wal away";
     const EMPTY: &str = "it is empty, but its -wal is not, which holds the last changes: bring the data file back, or move the -wal away";
@@ -68,8 +68,8 @@ pub(crate) fn has_log(database: &Path) -> bool {
     fs::symlink_metadata(with_suffix(database, "-wal")).is_ok()
 }
 
-/// Creates an empty file and makes its name durable. Fails if the file exists. So it never opens an existing database,
-/// whose locks by SQLite would be released when the descriptor is closed.
+/// Creates an empty file and makes its name durable. Fails if the file exists. So it never opens an existing database;
+/// closing the descriptor of such a file would release SQLite's locks on it.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
     sync_directory_of(path)

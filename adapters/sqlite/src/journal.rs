@@ -26,8 +26,8 @@ use crate::{
     event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
-/// Maximum number of expired idempotency records that one call deletes. It bounds the call to a few milliseconds of
-/// the writer's time.
+/// Maximum number of expired idempotency records that one call deletes. It limits the call to a few milliseconds of the
+/// writer's time.
 const PRUNE_MAX: usize = 1_000;
 
 /// A journal in one SQLite file.
@@ -43,13 +43,13 @@ pub struct SqliteJournal {
     /// True if the engine found damage during a write.
     is_suspect: bool,
     dropped: Option<LogPosition>,
-    /// The lock must be released last, so it is the last field: fields are dropped in order.
+    /// The lock must be released last. Fields are dropped in the order of their declaration, so this is the last field.
     _lock: File,
 }
 
 impl SqliteJournal {
-    /// Opens the journal in this file, or creates it. `epoch_if_new` becomes the epoch of a new file, and of a copy by
-    /// [`backup`](crate::backup) that is opened for the first time.
+    /// Opens the journal in this file, or creates it. `epoch_if_new` becomes the epoch of a new file. It also becomes
+    /// the epoch of a copy by [`backup`](crate::backup) when the copy is opened for the first time.
     pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
         Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
@@ -119,7 +119,7 @@ impl SqliteJournal {
         self.open_files.clone()
     }
 
-    /// Fails if damage has been found. It then also closes the database, without changing the files.
+    /// Fails if damage has been found. In this case it also closes the database without changing the files.
     fn check_undamaged(&mut self) -> Result<(), StoreError> {
         let Some(damage) = self.open_files.damage() else { return Ok(()) };
         if let Some(open) = self.open.take() {
@@ -132,8 +132,8 @@ impl SqliteJournal {
         self.open.as_mut().ok_or_else(|| StoreError::unavailable("the journal must be recovered first"))
     }
 
-    /// Runs one transaction. The connection is not used again after any failure, because after a failed sync its view
-    /// of the disk may be wrong, and that failure is not distinguished from others.
+    /// Runs one transaction. After a failure the connection is not used again. After a failed sync, its view of the
+    /// disk may be wrong, and a failed sync is not distinguished from other failures.
     fn write<T>(
         &mut self,
         doing: &str,
@@ -151,7 +151,7 @@ impl SqliteJournal {
 
     fn checked<T>(&mut self, doing: &str, done: rusqlite::Result<T>) -> Result<T, StoreError> {
         done.map_err(|error| {
-            // The result is ignored, because the recovery reports what has happened to the files.
+            // The result is ignored, because the recovery reports a change to the files.
             let _ = self.check_files();
             self.open = None;
             self.may_have_committed |= !is_busy(&error);
@@ -160,7 +160,8 @@ impl SqliteJournal {
         })
     }
 
-    /// Checks that the files are those that were opened. If not, nothing more is written.
+    /// Checks that the files are those that were opened. If they are not, the database is closed and nothing more is
+    /// written.
     fn check_files(&mut self) -> Result<(), StoreError> {
         self.check_undamaged()?;
         let Some(Err(loss)) = self.open.as_ref().map(|open| open.check(self.open_files.data())) else {
@@ -228,9 +229,9 @@ impl Journal for SqliteJournal {
             return Err(self.open_files.set_damage(batch_lost(last, kept)));
         }
         if last > kept && copied == LogCopy::Partial {
-            // The batch in doubt is in the log, but its sync may have failed, and a later sync would not report that.
-            // So the batch counts only after it has been copied into the database, and a reader of the file prevents
-            // that copy.
+            // The batch in doubt is in the log, but its sync may have failed, and a later sync would not report that
+            // failure. So the batch counts as committed only after it has been copied into the database. Here a reader
+            // of the file has prevented the copy.
             return Err(StoreError::unavailable(
                 "the last batch cannot be copied into the data file while another program reads that",
             ));
@@ -293,7 +294,7 @@ impl Journal for SqliteJournal {
 }
 
 impl Drop for SqliteJournal {
-    /// Copies the log into the data file and removes it, unless another program reads it.
+    /// Copies the log into the data file and removes the log, unless another program reads the log.
     fn drop(&mut self) {
         let _ = self.check_files();
         if let Some(open) = &mut self.open {

@@ -4,7 +4,7 @@
 //! read while the petstore runs. It contains no business rule and reads no clock. Its rows are read only once, at the
 //! start. Its calls block, so it is used on a separate thread.
 //!
-//! Its guarantees, and the modules that provide them:
+//! The guarantees of the journal, and the modules that provide them:
 //! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
 //! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
 //! - No pauses: checkpoints run on a separate thread and connection, while the writer goes on (`checkpoint`).

@@ -12,12 +12,12 @@ use crate::files::{PRIVATE, companion};
 
 /// Takes the lock file of a database. The lock lasts as long as the returned file.
 ///
-/// The lock file is never removed: a process that removed it could remove it just after another process has locked it.
+/// The lock file is never removed, because a process could remove the file just after another process has locked it.
 pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     let path = companion(database, ".lock");
     let failed = |source: io::Error| {
-        // If the folder is missing, the database itself cannot be created. Otherwise only the lock file may be
-        // inaccessible, for example because it belongs to another user.
+        // If the folder is missing, the error names the database, because the database cannot be created either.
+        // Otherwise it names the lock file, which may be inaccessible because it belongs to another user.
         let is_folder_missing =
             matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         let path = if is_folder_missing { database } else { path.as_path() };
@@ -32,8 +32,8 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         .map_err(failed)?;
     match lock_with_retry(&file) {
         Ok(()) => {
-            // The next process reads the process id for its message. If it cannot be written because the disk is full,
-            // the lock is still valid.
+            // A process that finds the file locked reads the process id for its message. If the id cannot be written,
+            // for example because the disk is full, the lock is still valid.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
             Ok(file)
         }
@@ -45,8 +45,8 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Takes a lock, and waits up to two seconds for another process to release it. A command holds the lock while it
-/// loads the file.
+/// Takes a lock, and waits up to two seconds for another process to release the lock. The wait is useful because a
+/// command holds the lock only for as long as it loads the file.
 pub(crate) fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     const TRIES: u32 = 40;
     const DELAY: Duration = Duration::from_millis(50);

@@ -9,7 +9,7 @@ use crate::file_identity::{FileIdentity, FileLoss};
 use crate::files::with_suffix;
 use crate::wal::MAGIC;
 
-/// The log as it was opened. It lives as long as the connection that opened it.
+/// The log as it was opened. This value lives as long as the connection that opened the log.
 #[derive(Debug)]
 pub(crate) struct LogFile(FileIdentity);
 

@@ -38,8 +38,8 @@ fn parse(row: &mut Fields<'_>, events: EventBounds) -> Result<Header, StoreError
     })
 }
 
-/// Records a batch, in the transaction of the batch. Its number must follow the last one, because a gap would mean
-/// that a batch is lost.
+/// Records a batch, in the transaction of the batch. Fails unless the number follows the last recorded number, because
+/// a gap would mean that a batch is lost.
 pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET last_batch = ?1, last_pet = ?2, last_category = ?3, last_order = ?4,
          last_account = ?5, last_key = ?6 WHERE last_batch = ?1 - 1";
@@ -85,8 +85,8 @@ pub(crate) fn set_folding(connection: &Connection, rule: u32) -> rusqlite::Resul
     connection.execute("UPDATE meta SET folding = ?1", [rule]).map(drop)
 }
 
-/// The epoch of a copy until the copy is opened. The copy must not keep the epoch of the original, because the
-/// original uses the entity tags of that epoch for content that the copy does not have.
+/// The epoch of a copy until the copy is opened. The copy must not keep the epoch of the original. After the backup,
+/// the original issues entity tags with this epoch for content that the copy does not have.
 pub(crate) const NO_EPOCH: u64 = 0;
 
 /// Removes the epoch of a copy.

@@ -16,7 +16,7 @@ use crate::files::with_suffix;
 /// The kernel's list of the mounts of this process.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Refuses a database that is a mount point, or whose log is one.
+/// Refuses a database if its data file or its log is a mount point.
 pub(crate) fn check(database: &Path) -> io::Result<()> {
     for suffix in ["", "-wal"] {
         let file = with_suffix(database, suffix);
@@ -38,7 +38,8 @@ fn refusal(suffix: &str, database: &Path) -> String {
     )
 }
 
-/// Returns true if exactly this path is a mount point. Returns false if the system cannot report mounts in either way.
+/// Returns true if exactly this path is a mount point. There are two ways to query the system; returns false if neither
+/// of them works.
 fn is_mount(file: &Path) -> bool {
     let Ok(file) = fs::canonicalize(file) else { return false };
     let is_root = StatxAttributes::MOUNT_ROOT;
@@ -57,7 +58,8 @@ fn is_listed(mounts: &[u8], file: &Path) -> bool {
     places.any(|place| unescaped(place) == file.as_os_str().as_bytes())
 }
 
-/// Decodes a path: the list has a backslash and three octal digits for space, tab, line feed and backslash.
+/// Decodes a path of the list. The list contains space, tab, line feed and backslash as a backslash and three octal
+/// digits.
 fn unescaped(place: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(place.len());
     let mut rest = place;

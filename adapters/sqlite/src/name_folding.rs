@@ -75,7 +75,7 @@ pub(crate) fn fold_names(
 }
 
 impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
-    /// Reads the names of all rows that can be read. Other rows are damaged, which is reported when the file is
+    /// Reads the names of all rows that can be parsed. The other rows are damaged; they are reported when the file is
     /// loaded.
     fn read(&self, connection: &Connection) -> rusqlite::Result<Names<Id, Name>> {
         let mut names =
@@ -123,7 +123,7 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> NamedTable<Id, Name> {
     }
 
     /// Writes the new names. All old folded forms are first replaced by placeholders, because a record may get the
-    /// form that another record had. A placeholder contains a control character, so it is equal to no name.
+    /// folded form that another record had. A placeholder contains a control character, so it differs from every name.
     fn write(&self, connection: &Connection, names: &BTreeMap<Id, NewName<Name>>) -> rusqlite::Result<()> {
         let Self { table, on_rename, .. } = self;
         let mut free =

@@ -34,12 +34,12 @@ impl OpenDatabase {
         let failed = |source| OpenError::File { path: path.into(), source };
         let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
         // A killed process may have left a batch in the log that was never synced. This process is about to read the
-        // batch, so it must be durable first: either in the database, or in the log if a reader still needs an older
-        // state.
+        // batch, so the batch must be durable first. It is copied into the database. If a reader still needs an older
+        // state, it stays in the log, which was synced before.
         let copied = checkpoint::copy_and_empty(&connection).map_err(OpenError::engine(path))?;
         if copied == LogCopy::Emptied {
-            // The old log may contain a failed commit. Its removal is synced, so that the commit does not return after
-            // a power cut.
+            // The old log may contain a failed commit. The removal of the log is synced, so that the failed commit does
+            // not reappear after a power cut.
             files::sync_log(path).and_then(|()| files::sync_directory_of(path)).map_err(failed)?;
             log.reset();
         }
@@ -57,8 +57,8 @@ impl OpenDatabase {
     /// Checks that the files are still those that were opened.
     pub(crate) fn check(&self, data: &DataFile) -> Result<(), FileLoss> {
         data.check().map_err(FileLoss::Data)?;
-        // The check is tried twice, because it has two steps, and another program may empty the log between them
-        // without damage.
+        // The check has two steps, and another program may empty the log between them. This is no damage, so the check
+        // is tried twice.
         self.check_log().or_else(|_| self.check_log())?;
         self.log.check_path().map_err(FileLoss::LogPath)
     }
@@ -69,8 +69,8 @@ impl OpenDatabase {
         self.log.check_contents(is_used).map_err(FileLoss::Data)
     }
 
-    /// Closes the database and leaves the files on disk as they are. If only the path of the log is lost
-    /// (`is_log_sound`), the log is first copied into the data file.
+    /// Closes the database without removing the log. If only the path of the log is lost (`is_log_sound`), the content
+    /// of the log is first copied into the data file.
     pub(crate) fn close_without_cleanup(mut self, is_log_sound: bool) {
         self.stop();
         if is_log_sound {

@@ -14,10 +14,10 @@ use crate::file_identity::FileLoss;
 use crate::log_file::LogFile;
 use crate::{connection, load, meta};
 
-/// The files of a journal that is open in this process. Any thread may read them while the journal is written, and may
-/// check at any time that they are still the files that were opened.
+/// The files of a journal that is open in this process. Any thread may read the files while the journal is written, and
+/// may check at any time that the paths still lead to the files that were opened.
 ///
-/// Drop all clones before the same file is opened again, because dropping the last one releases this process's locks
+/// Drop all clones before the same file is opened again, because dropping the last clone releases this process's locks
 /// on the file.
 #[derive(Debug, Clone)]
 pub struct OpenFiles(Arc<Shared>);
@@ -25,7 +25,7 @@ pub struct OpenFiles(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     data: DataFile,
-    /// The log. The reference is dead while the journal has the log closed.
+    /// The log. The reference is dead while the journal is closed because of a failure.
     log: Mutex<Weak<LogFile>>,
     /// The number of the last batch that is known to be on disk.
     kept: AtomicU64,
@@ -75,8 +75,8 @@ impl OpenFiles {
         Ok(())
     }
 
-    /// Reads the files like [`read_snapshot`](crate::read_snapshot), if they are those that were opened. If a file was
-    /// replaced, writes nothing into the new one.
+    /// Reads the files like [`read_snapshot`](crate::read_snapshot), if they are the files that were opened. If a file
+    /// was replaced, writes nothing into the new file.
     pub fn read_snapshot(
         &self,
         into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
@@ -84,10 +84,12 @@ impl OpenFiles {
         load::read_all(&self.reader()?, into)
     }
 
-    /// Opens a connection that reads the files while the journal is written, if they are those that were opened.
+    /// Opens a connection that reads the files while the journal is written. Fails if they are not the files that were
+    /// opened.
     pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
         self.check()?;
-        // The number is read before the file, because batches that are written meanwhile make the content only newer.
+        // The number is read before the file. Batches that are written after this only make the content newer, so the
+        // comparison below stays valid.
         let kept = self.kept();
         let connection = connection::reader(self.path())?;
         connection::leave_log(&connection).map_err(|error| unreadable("the data file", &error))?;

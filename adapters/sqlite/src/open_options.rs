@@ -2,8 +2,7 @@
 
 use crate::{DamagedLog, NameCollisions};
 
-/// The policies for data files that cannot be opened without losing or changing data. By default such files are
-/// refused.
+/// The policies for data files that cannot be opened unless data is lost or changed. By default such files are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenOptions {
     /// The policy for a log that is damaged before its last transaction.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{PRIVATE, with_suffix};
 
-/// A file that is written under the target's name with `.part` appended. It is removed unless it is finished, because an
-/// incomplete file could be mistaken for a complete one.
+/// A file that is written under the target's name with `.part` appended. When this value is dropped, an unfinished file
+/// is removed, because it could be mistaken for a complete file.
 #[derive(Debug)]
 pub struct PartialFile {
     path: PathBuf,
@@ -25,8 +25,8 @@ impl PartialFile {
         with_suffix(target, ".part")
     }
 
-    /// Creates the temporary file: empty, readable by its owner only, and locked. If a killed process has left such a
-    /// file, it is overwritten.
+    /// Creates the temporary file. The file is empty, readable only by its owner, and locked. A file that a killed
+    /// process has left is overwritten.
     ///
     /// # Errors
     /// [`io::ErrorKind::ResourceBusy`] if another process is writing the file.
@@ -47,11 +47,10 @@ impl PartialFile {
         &self.file
     }
 
-    /// Syncs the file and renames it to the target, replacing an existing file. The new name is durable when this
-    /// returns, if the folder is readable; otherwise the system makes it durable later.
+    /// Syncs the file and renames it to the target, replacing an existing file. If the folder is readable, the new name
+    /// is durable when this function returns. Otherwise the system makes the name durable later.
     ///
-    /// # Errors
-    /// The system's error. The file then has its target name or is removed.
+    /// # Errors The system's error. Even then the file either has its target name or is removed.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.target)?;
@@ -65,7 +64,8 @@ impl PartialFile {
 impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            // The error is ignored, because the caller reports why the file was not finished, which matters more.
+            // The error is ignored, because the caller already reports a more important error: the reason why the file
+            // was not finished.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -75,8 +75,8 @@ fn begin(path: &Path) -> io::Result<File> {
     let busy = || {
         io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it: wait until that has ended")
     };
-    // A symbolic link, which may be another user's, or a file without write permission is removed once and created
-    // again.
+    // A symbolic link is not followed, because it may belong to another user. A link, or a file without write
+    // permission, is removed once and replaced by a new file.
     let is_ours = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
     let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
@@ -95,8 +95,8 @@ fn begin(path: &Path) -> io::Result<File> {
         Err(TryLockError::Error(error)) => return Err(error),
         Ok(()) => {}
     }
-    // Another process may have finished and renamed the file before this one got the lock. Then the path leads to
-    // another file.
+    // Another process may have finished and renamed the file before this process got the lock. The path then leads to
+    // another file or to none.
     let (ours, there) = (file.metadata()?, fs::symlink_metadata(path));
     if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
         return Err(busy());

@@ -14,7 +14,7 @@ use crate::{NameCollisions, RepairedValues};
 /// The schema version from which stored dates, names and outcomes are valid.
 const VALID_SINCE: u32 = 3;
 
-/// The schema version from which a stored key label is empty or has a visible character.
+/// The schema version from which every stored key label is valid: it is empty or has a visible character.
 const LABELS_VALID_SINCE: u32 = 4;
 
 /// All columns with a timestamp. The flag is true if a change of the column must increment the version of the row.
@@ -30,11 +30,11 @@ const TIMES: [(&str, &str, bool); 9] = [
     ("retries", "expires_at", false),
 ];
 
-/// Selects texts without a printable ASCII character. Only these may lack a visible character.
+/// Selects texts without a printable ASCII character. Only such a text can be without any visible character.
 const NOT_ASCII: &str = "NOT GLOB '*[!-~]*'";
 
-/// Repairs the values of a file that had this schema version before the migration. The caller has begun a transaction
-/// and has migrated the schema.
+/// Repairs the values of a file. `found` is the schema version that the file had before the migration. The caller has
+/// begun a transaction and has migrated the schema.
 pub(crate) fn repair_values(
     connection: &Connection,
     found: u32,
@@ -86,7 +86,7 @@ fn answers(connection: &Connection) -> rusqlite::Result<u64> {
     write(connection, "UPDATE retries SET outcome = ?2 WHERE id = ?1", old)
 }
 
-/// Selects rows of an id and a text, and returns those that `repair` changes.
+/// Runs a query for ids and texts. Returns the id and the new text of each row whose text `repair` changes.
 fn texts<T>(
     connection: &Connection,
     select: &str,

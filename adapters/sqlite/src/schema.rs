@@ -43,7 +43,8 @@ pub(crate) fn version(connection: &Connection, path: &Path) -> Result<u32, OpenE
     }
 }
 
-/// Refuses a file with an older folding rule. (When a journal is opened for writing, it is migrated instead.)
+/// Refuses a file with an older folding rule. Call it when a file is opened only for reading; a file that is opened for
+/// writing is migrated instead.
 pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match folding(connection, path, VERSION)? {
         FOLDING => Ok(()),
@@ -51,7 +52,7 @@ pub(crate) fn check_folding(connection: &Connection, path: &Path) -> Result<(), 
     }
 }
 
-/// Returns the version of the folding rule of a file. A file without a row in `meta` is damaged, which is reported
+/// Returns the version of the folding rule of a file. A file without a row in `meta` is damaged. The damage is reported
 /// when the file is loaded.
 fn folding(connection: &Connection, path: &Path, version: u32) -> Result<u32, OpenError> {
     match version {
@@ -106,7 +107,7 @@ fn found(connection: &Connection, path: &Path, known: u32) -> Result<u32, OpenEr
 /// Checks a file with its indexes. Returns the first damage, if there is any. Takes seconds for a million pets.
 pub(crate) fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    // A line that names the database comes before the damage.
+    // The first line only names the database. The damage is on the lines after it.
     let told = found.lines().find(|line| !line.starts_with("***")).unwrap_or(&found);
     Ok((found != "ok").then(|| told.to_owned()))
 }

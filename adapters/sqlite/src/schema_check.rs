@@ -49,9 +49,9 @@ fn faults(connection: &Connection, version: u32) -> rusqlite::Result<Vec<Fault>>
         }
         match object.kind.as_str() {
             "table" if let Some(known) = known => faults.extend(changed(connection, &made, object, known)?),
-            // A shadow table is removed with its virtual table.
+            // A shadow table is no separate fault, because it is removed with its virtual table.
             "table" if is_shadow(object, &found) => {}
-            // An index is removed with its table.
+            // An index of an unexpected table is no separate fault, because it is removed with the table.
             "index" if !expected.contains_key(&("table".to_owned(), object.table.clone())) => {}
             "index" if is_plain(connection, &object.name)? => {}
             _ => faults.push(removal(object)),
@@ -93,7 +93,8 @@ fn changed(
     let name = &table.name;
     let known = columns(made, name)?;
     let present = columns(found, name)?;
-    // A renamed column is both missing and added. Dropping it would drop its data.
+    // A renamed column looks like a missing and an added column. No statement is suggested, because dropping the added
+    // column would drop its data.
     if let Some(missing) = known.iter().find(|column| !present.contains(column)) {
         let what = format!("the table {name} has no column {missing}");
         return Ok(Some(Fault { what, statement: None }));
@@ -136,16 +137,16 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>
     statement.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// Returns true if a table is the shadow table of a virtual table, judged by the beginning of its name. SQLite itself
-/// knows this only if the module of the virtual table is loaded.
+/// Returns true if the name of a table begins like the name of a shadow table of a virtual table. SQLite itself can
+/// tell shadow tables only if the module of the virtual table is loaded.
 fn is_shadow(table: &Object, found: &[Object]) -> bool {
     let is_virtual = |one: &Object| one.words.get(1).is_some_and(|word| word.eq_ignore_ascii_case("virtual"));
     let begins = |one: &Object| table.name.strip_prefix(&one.name).is_some_and(|rest| rest.starts_with('_'));
     found.iter().any(|one| one.kind == "table" && is_virtual(one) && begins(one))
 }
 
-/// Returns true if an index can neither refuse a row nor fail: it is not unique, covers whole columns and all rows, and
-/// uses a built-in collation.
+/// Returns true if an index can neither refuse a row nor fail. Such an index is not unique, covers whole columns and
+/// all rows, and uses a built-in collation.
 fn is_plain(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_schema AS entry, pragma_index_list(entry.tbl_name) AS list
          WHERE entry.type = 'index' AND entry.name = ?1 AND list.name = ?1 AND NOT list.\"unique\" AND NOT list.partial

@@ -1,10 +1,10 @@
 //! The scrubber: a thread that reads the files again while they are in use.
 //!
-//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not notice this,
-//! because it reads the log without verifying its checksums, and copies it into the database. Like crash recovery, the
-//! scrubber follows the checksum chain of the log from the header to the last commit. It also checks that each page of
-//! the database is in one of the two files. It cannot detect a changed byte within a page of the database, because
-//! pages have no checksum. It does not read files again that have not changed since the last scrubs.
+//! Another program may cut or overwrite the files in place, and a disk may lose data. The engine does not detect such a
+//! change, because it copies the log into the database without verifying the checksums of the log. Like crash recovery,
+//! the scrubber follows the checksum chain of the log from the header to the last commit. It also checks that each page
+//! of the database is in one of the two files. It cannot detect a changed byte within a page of the database, because
+//! pages have no checksum. Files that have not changed since the last few scrubs are not read again.
 
 use std::fs::Metadata;
 use std::io;
@@ -26,16 +26,17 @@ use crate::{OpenError, connection};
 /// Number of bytes of the log that are read at once. The thread can be stopped between two pieces.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Number of requests for each scrub. Requests come twice a second. The request after a scrub reports the damage that
-/// the scrub has found, so damage is reported within two seconds. A scrub reads the whole log, so more scrubs would
-/// slow the writes of a busy server.
+/// Number of requests per scrub. Requests come twice a second. Damage that a scrub has found is reported by the request
+/// after the scrub, so damage is reported within two seconds. A scrub reads the whole log, so more frequent scrubs
+/// would slow down the writes of a busy server.
 const REQUESTS_PER_SCRUB: u32 = 2;
 
-/// Number of scrubs of files whose time stamps have not changed. More than one is needed, because a write shortly
-/// after another one may leave the time stamp the same.
+/// Number of scrubs of files whose time stamps have not changed. More than one scrub is needed, because two writes in
+/// quick succession may give the file the same time stamp.
 const UNCHANGED_SCRUBS_MAX: u32 = 3;
 
-/// Number of attempts to read the files while the writer goes on. After them a scrub blocks the writer.
+/// Number of attempts to read the files while the writer continues. If all of them fail, the scrub blocks the writer
+/// and reads the files once more.
 const UNBLOCKED_TRIES: usize = 3;
 
 const LOG_OVERWRITTEN: &str = "the data file's -wal has been overwritten";
@@ -49,7 +50,7 @@ pub(crate) struct Scrubber {
 }
 
 impl Scrubber {
-    /// Starts the thread for open files. It records damage in `files`.
+    /// Starts the thread that scrubs these files. The thread records damage in `files`.
     pub(crate) fn start(
         log_file: &Arc<LogFile>,
         log: &Arc<LogState>,
@@ -126,8 +127,8 @@ impl Task {
         Ok(())
     }
 
-    /// Reads both files. Damage is confirmed by another read while the writer is blocked, because a log that restarts
-    /// during the read looks damaged, too.
+    /// Reads both files. A log that restarts during the read looks damaged, too. So damage is confirmed by another read
+    /// while the writer is blocked.
     fn read_confirmed(&self) -> Result<Option<VerifiedLog>, FileLoss> {
         for _ in 0..UNBLOCKED_TRIES {
             if let Ok(read) = self.read() {
@@ -183,7 +184,7 @@ impl Task {
         if beyond.is_incomplete() { Err(FileLoss::Data(DATA_CUT)) } else { Ok(Some(verified)) }
     }
 
-    /// Checks a database whose log is empty: all pages must be in the data file.
+    /// Checks a database whose log is empty. All pages must then be in the data file.
     fn read_without_log(&self) -> Result<Option<VerifiedLog>, FileLoss> {
         let number = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         let (Ok(pages), Ok(size)) = (number("page_count"), number("page_size")) else {
@@ -252,7 +253,8 @@ struct VerifiedLog {
     frames: u32,
     /// The checksum of the last verified frame.
     checksum: Checksum,
-    /// True if the log was emptied after these frames. Its next content must then belong to a later generation.
+    /// True if the log was emptied after these frames. The next content of the log must then belong to a later
+    /// generation.
     was_emptied: bool,
 }
 
@@ -267,7 +269,7 @@ impl VerifiedLog {
         }
     }
 
-    /// Checks that a log with this header and number of frames can come after the verified one. Either it is the same
+    /// Checks that a log with this header and number of frames can come after the verified log. Either it is the same
     /// log and not shorter, or the log has restarted since. Each restart increments the first salt.
     fn may_be_followed_by(&self, next: &LogHeader, frames: u32) -> bool {
         self.header.is_none_or(|header| {
@@ -277,7 +279,8 @@ impl VerifiedLog {
         })
     }
 
-    /// Verifies the next frame. Returns false if it is invalid or differs from the last scrub.
+    /// Verifies the next frame. Returns false if the frame is invalid, or if its checksum differs from that of the last
+    /// scrub.
     fn follow(&mut self, frame: Frame<'_>, last_scrub: &Self) -> bool {
         let Some(chain) = &mut self.chain else { return false };
         let is_valid = chain.follow(frame);

@@ -1,5 +1,5 @@
-//! Snapshots and backups of a file that may be in use. They read a consistent state while another process goes on
-//! writing.
+//! Snapshots and backups of a file that may be in use. They contain a consistent state, even if another process writes
+//! the file meanwhile.
 
 use std::fs;
 use std::io;
@@ -41,10 +41,11 @@ pub struct Copied {
 }
 
 /// Copies a journal that may be in use by another process. The copy has the state of one moment, without events and
-/// unused pages, and is on disk when this returns. The target must not exist.
+/// unused pages. It is on disk when this function returns. The target must not exist.
 ///
-/// The copy has no epoch until it is opened. When a store is restored from it, the store issues the versions since the
-/// backup again, for other content, so entity tags that clients have kept must not match that content.
+/// The copy has no epoch, and gets a new one when it is opened for the first time. A store that is restored from the
+/// copy issues the versions since the backup again, for other content. The new epoch ensures that entity tags that
+/// clients have kept do not match this content.
 pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
     let failed = |error: io::Error| BackupError::target(target, error);
     let unread = |error| OpenError::File { path: source.into(), source: error };
@@ -63,7 +64,7 @@ pub fn backup(source: &Path, target: &Path) -> Result<Copied, BackupError> {
         let _ = fs::remove_file(&undo);
     }
     let (pets, orders) = filled?;
-    // The engine does not sync the copy, so this does.
+    // The engine does not sync the copy, so it is synced here.
     partial.file().sync_all().map_err(failed)?;
     let bytes = partial.file().metadata().map_err(failed)?.len();
     check_target(&place, target)?;
@@ -132,7 +133,8 @@ fn vacuum_into(
     }
 }
 
-/// Opens a copy and drops its events. A restored copy begins a new log, whose event ids no reader has seen.
+/// Opens a copy and drops its events. A restored copy begins a new event log. The event ids of this log are ids that no
+/// reader has seen.
 fn without_events(copy: &Path) -> rusqlite::Result<Connection> {
     let connection = connection::open(copy)?;
     connection::configure_copy(&connection)?;

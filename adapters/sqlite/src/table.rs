@@ -1,4 +1,4 @@
-//! The common part of the tables: writing rows, and reading and parsing them.
+//! The common part of the tables: writing rows, and reading and parsing rows.
 
 use std::fmt::Display;
 
@@ -19,8 +19,8 @@ pub(crate) trait Table: Sized {
     const INSERT: &'static str;
     /// The clause that updates the row if it exists already.
     const OR_UPDATE: &'static str;
-    /// An update with the same parameters that is tried first, for frequently changed rows. It leaves out the columns
-    /// that have an index or a foreign key, and does not match a row in which these columns would change.
+    /// An update for frequently changed rows, with the same parameters. It is tried first. It does not set the columns
+    /// that have an index or a foreign key, and does not match a row if one of these columns would change.
     const SHORTCUT: Option<&'static str> = None;
 
     /// Runs a statement with the record's values. Returns the number of changed rows.
@@ -65,7 +65,8 @@ pub(crate) fn each<R: Table>(
     let mut rows = statement.query([]).map_err(failed)?;
     let mut last = i64::MIN;
     while let Some(row) = rows.next().map_err(failed)? {
-        // The B-tree keeps rows in the order of their ids. Rows in another order show that a page belongs elsewhere.
+        // The B-tree keeps rows in the order of their ids. Rows in another order show that a page is in the wrong
+        // place.
         let id: i64 = row.get(0).map_err(failed)?;
         if id <= last {
             return Err(StoreError::corrupt(format!("{} row {id} comes after row {last}", R::NAME)));

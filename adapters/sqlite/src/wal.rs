@@ -1,7 +1,7 @@
 //! SQLite's write-ahead log as bytes (its file format, section 4): a header, then frames of one page each.
 //!
-//! The checksum of each frame covers the frame itself and all frames before it, so a frame is valid only after the
-//! frames that it was written after. This module does no I/O.
+//! The checksum of each frame covers the frame itself and all frames before it. So a frame is valid only if the same
+//! frames stand before it as when it was written. This module does no I/O.
 
 mod damage_scan;
 
@@ -16,7 +16,7 @@ pub use damage_scan::LogPosition;
 /// The length of the log's header in bytes.
 pub(crate) const HEADER_BYTES: usize = 32;
 
-/// The length in bytes of the header of a frame, which comes before the frame's page.
+/// The length in bytes of a frame's header. In a frame, the header comes before the page.
 pub(crate) const FRAME_HEADER_BYTES: usize = 24;
 
 /// The first four bytes of the log, without the last bit, which is the byte order of the checksums.

@@ -20,8 +20,8 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
-        // On a store that already has accounts a start would succeed. To know that, this command would have to open the
-        // store.
+        // A start would succeed if the store already has accounts. The command reports a failure anyway, because it
+        // does not open the store to find that out.
         let setting = loaded.named("initial-key-file");
         return Err(Failure::usage(format!(
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"

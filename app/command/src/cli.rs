@@ -104,7 +104,8 @@ pub(crate) fn command() -> clap::Command {
     let command = files.iter().fold(command, |command, (name, help)| {
         command.mut_subcommand(name, |transfer| transfer.mut_arg("file", |file| file.help(*help)))
     });
-    // Only a server can reload, so the help of --db does not mention opening the file.
+    // The reload is done by a running server and not by the command. So the help of --db does not mention that the
+    // command may open the file.
     let command = command.mut_subcommand("reload", |reload| {
         reload.mut_arg("db", |db| db.help("Location of the data: the server's socket is beside it"))
     });
@@ -161,7 +162,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
 fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -> Result<(), Failure> {
     let Cli { command: name, serve, config } = cli;
     let name = name.unwrap_or_else(|| Command::Serve(Box::new(serve)));
-    // A server writes the warnings to its log.
+    // For a server the warnings are not printed here, because the server writes them to its log.
     let is_server = matches!(name, Command::Serve(_));
     for warning in warnings.iter().filter(|_| !is_server) {
         notify(&format!("warning: {warning}"));

@@ -32,7 +32,7 @@ impl Stopwatch {
     }
 }
 
-/// The time over which the load of the threads is observed. In a shorter time, one busy moment would look like
+/// The minimum time over which the load of the threads is observed. In a shorter time, one busy moment would look like
 /// saturation.
 const WATCHED: Duration = Duration::from_millis(10);
 

@@ -16,7 +16,7 @@ use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
 
-/// Executes a request as a server would that has this store and this settings file.
+/// Executes a request in the same way as a server with this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
     let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -30,8 +30,8 @@ pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Resu
     Ok(answer)
 }
 
-/// The policy of a server that would be started here, from the environment and the settings file; the defaults if these
-/// are invalid.
+/// The policy that a server started here would have. It comes from the environment and the settings file. If they are
+/// invalid, it is the default policy.
 fn policy(config: Option<&Path>) -> Policy {
     of_a_server_here(config).map_or(Policy::DEFAULT, |args| args.policy())
 }

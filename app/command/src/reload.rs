@@ -92,7 +92,7 @@ impl Reloader {
     }
 }
 
-/// Compares the settings in force with those that were read. The settings that can change at run time are updated.
+/// Compares the settings in force with the settings that were read. Updates the settings that can change at run time.
 fn differences(in_force: &mut [InForce], loaded: &Loaded) -> Reloaded {
     let mut reloaded = Reloaded::default();
     for (old, new) in in_force.iter_mut().zip(loaded.in_force()) {

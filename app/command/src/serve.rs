@@ -32,7 +32,8 @@ use crate::signals::{SignalRequest, Signals};
 use crate::store::Backend;
 use crate::systemd::{self, Supervisor};
 
-/// The time limit for closing the store after the last answer. An import or a hanging disk may delay the closing.
+/// The time limit for closing the store after the last answer. The limit is needed because an import or a disk that
+/// does not respond may delay the closing.
 const CLOSING_TIME: Duration = Duration::from_secs(3);
 
 /// The additional time limit for imports to send their answers.
@@ -127,9 +128,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // Steps that cannot be undone come after the listeners are open, because a server that cannot listen must not claim
-    // the data file from the sandbox, nor show the first key. No request is answered before these steps are done,
-    // because a client may use the key as soon as the server is ready.
+    // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must
+    // neither show the first key nor claim the data file from the sandbox. No request is answered until these steps are
+    // done, because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {
@@ -185,8 +186,9 @@ fn reload(reloader: &Reloader, log: &Log) {
     }
 }
 
-/// Drains the listeners one after the other, within one drain time for both. The operations listener is the last, so
-/// that it reports the shutdown meanwhile. Then closes the store, which writes the usage of the last second.
+/// Drains the listeners one after the other, within one drain time for both. The operations listener is drained last,
+/// so that it reports the shutdown while the other listener drains. Then closes the store, which writes the usage of
+/// the last second.
 async fn stop(
     servers: Vec<Server>,
     record_bans: impl Future<Output = ()>,

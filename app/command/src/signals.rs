@@ -83,7 +83,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop,
             _ = self.interrupt.recv() => SignalRequest::Stop,
-            // A closed terminal also sends SIGHUP: a server that was started there stops.
+            // SIGHUP is also sent when a terminal is closed. A server that was started on a terminal then stops.
             _ = self.hangup.recv() => {
                 if self.at_terminal && !io::stderr().is_terminal() { SignalRequest::Stop } else { SignalRequest::Reload }
             }

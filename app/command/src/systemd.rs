@@ -28,7 +28,7 @@ impl Supervisor {
         let socket = std::env::var_os("NOTIFY_SOCKET").and_then(|name| {
             let address = address(&name)?;
             let socket = UnixDatagram::unbound().ok()?;
-            // A supervisor that does not read must not block the server.
+            // The socket does not block, so that a supervisor that does not read cannot block the server.
             socket.set_nonblocking(true).ok()?;
             Some((socket, address))
         });
@@ -51,8 +51,8 @@ impl Supervisor {
         self.tell("STOPPING=1");
     }
 
-    /// Sends a watchdog notification at twice the rate that systemd expects, if it expects any. Runs until the returned
-    /// future is dropped.
+    /// Sends watchdog notifications at twice the rate that systemd expects. Sends none if systemd expects none. Runs
+    /// until the returned future is dropped.
     pub(crate) async fn watchdog(self: Arc<Self>) {
         let Some(every) = watchdog_time() else { return };
         let mut ticks = tokio::time::interval(every / 2);

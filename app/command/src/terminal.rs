@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Prints to standard output. A closed pipe is not a failure, because its reader needs no more.
+/// Prints to standard output. A closed pipe is not a failure, because the reader of the pipe needs no more text.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_while_read(text).map(|_| ())
 }
 
-/// Prints a part of a continuous output. Breaks once standard output is closed, because its reader needs no more.
+/// Prints a part of a continuous output. Breaks once standard output is closed, because the reader needs no more text.
 pub(crate) fn print_while_read(text: &str) -> Result<ControlFlow<()>, Failure> {
     match write_out(text) {
         Ok(()) => Ok(ControlFlow::Continue(())),
@@ -38,13 +38,13 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::because(format!("cannot write to standard output: {error}"))
 }
 
-/// Prints a line for the operator to standard error. If standard error cannot be written, the command goes on.
+/// Prints a line for the operator to standard error. If standard error cannot be written, the command continues.
 pub(crate) fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
 }
 
-/// Prints the last line of a process to standard error, within a bounded time. Otherwise a pipe that is not read would
-/// block the process, while a supervisor waits for its end.
+/// Prints the last line of a process to standard error, within a bounded time. Without the bound, a pipe that is not
+/// read would keep the process from ending, while a supervisor waits for its end.
 pub(crate) fn notify_before_exit(message: String) {
     const WAIT_MAX: Duration = Duration::from_secs(1);
     let (written, done) = std::sync::mpsc::sync_channel(1);

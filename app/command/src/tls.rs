@@ -73,7 +73,8 @@ pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -
     let parsed = ParsedCertificate::try_from(read.cert.first()?).ok()?;
     let now = UnixTime::since_unix_epoch(Duration::from_millis(now.as_millis().try_into().unwrap_or(0)));
     let algorithms = provider().signature_verification_algorithms.all;
-    // The empty root store trusts no issuer. So a certificate with valid dates fails only because of its issuer.
+    // The root store is empty, so no issuer is trusted. A certificate with valid dates therefore fails with the error
+    // about its issuer, and other certificates fail with the error about their dates.
     let judged =
         verify_server_cert_signed_by_trust_anchor(&parsed, &RootCertStore::empty(), &[], now, algorithms);
     let date = |time: UnixTime| Timestamp::EPOCH.plus(Duration::from_secs(time.as_secs()));
@@ -123,7 +124,7 @@ fn unreadable(file: &Path, error: &pem::Error) -> String {
     format!("{} cannot be read: {why}", file.display())
 }
 
-/// The certificate in force: handshakes read it, a reload replaces it.
+/// The certificate in force. Each handshake reads it, and a reload replaces it.
 #[derive(Debug)]
 pub(crate) struct Certificate {
     files: Files,

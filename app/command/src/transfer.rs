@@ -1,4 +1,4 @@
-//! `petstore import`, `export` and `backup`: through a running server, or on the data file.
+//! `petstore import`, `export` and `backup`. They work through a running server or on the data file.
 
 mod output;
 mod progress;
@@ -198,8 +198,8 @@ impl TransferArgs {
     }
 
     /// Asks the server whether its file is sound, and refuses the backup if it is not. If another file now has the path
-    /// of the server's file, opening that other file would copy the log of the server's file into it. A server that
-    /// does not answer or understand is ignored.
+    /// of the server's file, opening this other file would copy the log of the server's file into it. A server that
+    /// does not answer, or does not understand the request, is ignored.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
         match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
             Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {

@@ -11,7 +11,7 @@ use petstore_ports::{AddressVerdict, Cost};
 pub(super) struct Addresses {
     number: u32,
     counts: BTreeMap<u128, u32>,
-    /// The shared count of all addresses that came when the table was full.
+    /// The shared count of all addresses without a separate count, because the table was full when they came.
     overflow: u32,
 }
 

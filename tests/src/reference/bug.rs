@@ -60,7 +60,7 @@ pub enum Bug {
     TornRead,
     /// Caches every credential for ever.
     CredentialKept,
-    /// Writes a key as it was read earlier, and so overwrites a ban that was recorded in between.
+    /// Writes a key as it was read earlier. This overwrites a ban that was recorded after the key was read.
     BanOverwritten,
     /// Answers that a key is banned, but does not keep the ban, so that the next request is not refused for it.
     BanForgotten,

@@ -117,7 +117,7 @@ impl EventLog {
 }
 
 impl State {
-    /// Begins a new log, whose epoch no earlier one had.
+    /// Begins a new log with an epoch that no earlier log had.
     pub(super) fn begin_next_epoch(&mut self) {
         let next = self.log.epoch().wrapping_add(1);
         self.log.restart(next);
@@ -156,7 +156,7 @@ impl EventFeed for ReferenceStore {
                     return found;
                 }
                 if end.changed().await.is_err() {
-                    // The channel closes with the store, so no event can come any more.
+                    // The channel is closed because the store was dropped, so no further event can come.
                     return std::future::pending().await;
                 }
             }

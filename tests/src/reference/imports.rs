@@ -58,7 +58,7 @@ impl Bulk for ReferenceStore {
         let categories = state.tables.categories.values().cloned().map(Row::Category);
         let pets = state.tables.pets.values().cloned().map(Row::Pet);
         let orders = state.tables.orders.values().cloned().map(Row::Order);
-        // A sink that breaks off knows its reason.
+        // The result is ignored, because a sink that stops the export knows the reason.
         let _ = categories.chain(pets).chain(orders).try_for_each(sink);
         Ok(())
     }

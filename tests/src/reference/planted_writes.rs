@@ -167,7 +167,8 @@ impl State {
         };
         match bug {
             Bug::GivenBackTwice => self.apply_and_give_back_again(now),
-            // Limited to operations on one pet, because other operations would be refused the second time.
+            // The bug is limited to operations on one pet, because other operations would be refused when they are
+            // called again.
             Bug::AskedAfterwards if matches!(now.as_slice(), [Change::Pet(_)]) => {
                 self.apply_all(now);
                 self.tables.decide(transition)?;

@@ -44,7 +44,7 @@ impl Tables {
         decided.map_err(|_| StoreError::corrupt("the operation panicked"))
     }
 
-    /// Loads the whole footprint. The transition computes its footprint again until that names no new record.
+    /// Loads the whole footprint. The transition computes its footprint again until the footprint names no new record.
     pub(super) fn complete(&mut self, transition: &dyn Transition, view: &mut View) {
         loop {
             let footprint = transition.footprint(view);

@@ -42,7 +42,7 @@ fn drip(connection: &mut Connection, bytes: impl Iterator<Item = u8>) -> usize {
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let mut sent = 0;
     for byte in bytes {
-        // Stops at the server's answer or at the end of the connection.
+        // Sending stops when the server's answer has arrived or the connection has ended.
         if (&socket).write_all(&[byte]).is_err() || socket.peek(&mut [0]).is_ok() {
             break;
         }
@@ -201,8 +201,8 @@ fn a_client_that_reads_slowly_is_not_dropped() {
         (0..60).flat_map(|_| request(&shop.anonymous(), "GET", "/openapi.yaml", &[], b"")).collect();
     connection.send(&batch);
     for number in 0..60 {
-        // The remaining answers do not fit in the kernel's buffers, so the server's write waits longer than it may
-        // stall in total.
+        // The remaining answers do not fit in the kernel's buffers, so the server's write is blocked for longer in
+        // total than the limit for one stall.
         if number % 4 == 0 {
             wait_out_an_idle_one(&shop);
         }

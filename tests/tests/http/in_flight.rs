@@ -6,7 +6,7 @@ use petstore_service::Policy;
 use crate::harness::{PATIENT, Shop, ShopOptions};
 use crate::stall::hold;
 
-/// A body that is refused, so that the same request can be sent again.
+/// A body that the server refuses. The request has no effect, so it can be sent repeatedly.
 const BODY: &[u8] = b"{\"name\": 1}";
 
 #[test]

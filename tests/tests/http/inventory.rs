@@ -18,8 +18,8 @@ fn an_item_shows_the_pet_its_free_units_and_its_status() {
 #[test]
 fn the_status_follows_the_stock() {
     let stall = Stall::open();
-    // A stock that rises from zero makes the pet available. A stock that falls to zero makes it sold, or pending if it
-    // has an open order.
+    // A stock that rises from zero makes the pet available. A stock that falls to zero makes the pet sold, or pending
+    // if the pet has an open order.
     let pet = stall.pet_of(2);
     stall.set_stock(pet, 0);
     assert_eq!(stall.state(pet), ("sold".to_owned(), 0));

@@ -1,4 +1,4 @@
-//! The order of the checks: a request that breaks two rules gets the error of the earlier one.
+//! The order of the checks. A request that breaks two rules gets the error of the rule that is checked first.
 
 use petstore_domain::{AccountName, KeyHolder, KeyLabel, Limit, Limits, Plan, Scopes};
 use petstore_ports::api::NewKey;

@@ -19,7 +19,7 @@ use crate::harness::{Client, Shop, ShopOptions};
 use crate::open_loop::{RequestResult, Stream, count, p99, run};
 use crate::stall::{Caller, PLENTY, request};
 
-/// The duration of one read: long enough that a refusal costs little in comparison.
+/// The duration of one read. It is so long that a refusal costs little in comparison.
 const READ: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2 } else { 1 });
 
 /// The maximum latency of a refusal, and the minimum part of the capacity that must still be served. Without
@@ -91,7 +91,7 @@ fn stream(client: &Client, rate: f64) -> Stream {
     Stream { request: request(client, "GET", "/v1/pets", &[], b""), rate }
 }
 
-/// Repeats a round until one succeeds. Fails with the faults of all rounds if none does.
+/// Repeats a round until it succeeds. If no round succeeds, fails with the faults of all rounds.
 fn one_is_good(mut round: impl FnMut() -> Result<String, String>) {
     let mut faults = vec![];
     for _ in 0..ROUNDS {

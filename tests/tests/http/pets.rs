@@ -101,7 +101,7 @@ fn patch_changes_what_it_names_and_deletes_nothing_of_a_pet() {
     assert_eq!(stall.client.send("PATCH", &path, &plain, Some(&json!({"name": "Tom"}))).status, 200);
 }
 
-/// The state that earlier requests have left a pet in: its status, its free units and its open orders.
+/// The state of a pet after earlier requests: its status, its free units and its open orders.
 #[derive(Clone, Copy)]
 enum Past {
     Available,

@@ -1,4 +1,4 @@
-//! Request heads: their bounds, and malformed ones that a parser must refuse.
+//! Request heads: their bounds, and malformed heads that a parser must refuse.
 
 use petstore_domain::Plan;
 

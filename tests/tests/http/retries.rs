@@ -234,8 +234,8 @@ fn a_request_whose_client_disconnected_may_be_sent_again() {
     barrier.wait_for_one();
     drop(lost);
     barrier.open();
-    // The client does not know whether its first request took effect. The category was created by that request, or is
-    // created by this one.
+    // The client does not know whether its first request took effect. Either the first request has created the
+    // category, or the repeated request creates it.
     let answers = std::iter::repeat_with(|| post(&stall.client, "/v1/categories", "once", &new)).take(1_000);
     let answer = answers.into_iter().find(|answer| answer.status != 409).expect("it does not run for ever");
     assert_eq!(answer.status, 201);

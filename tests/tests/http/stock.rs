@@ -218,15 +218,15 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             .find_map(|action| if let Action::Set(units) = action { Some(*units) } else { None });
         match set {
             None => assert_eq!(free, ledger.free + changes.iter().sum::<i64>(), "round {round}"),
-            // Setting the stock overwrites the changes before it in this round, but not the changes after it. So some
-            // of the changes must add up to the difference.
+            // Setting the stock overwrites the earlier changes of this round, but not the later ones. So some of the
+            // round's changes must add up to the difference between the present stock and the stock that was set.
             Some(units) => {
                 let after = free - i64::try_from(units).unwrap();
                 assert!(adds_up(&changes, after), "round {round}: {units} set, {free} left, {changes:?}");
             }
         }
-        // Each change raises the version of the item once. A completed order changes the item only if the pet is sold
-        // by it, and setting the stock to the present value changes nothing. So the number of versions has a lower and
+        // Each change raises the version of the item once. Completing an order changes the item only if the pet becomes
+        // sold, and setting the stock to the present value changes nothing. So the number of versions has a lower and
         // an upper bound.
         let made = version(&item) - ledger.version;
         let counted = changes.len() as u64;

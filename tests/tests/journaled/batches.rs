@@ -1,4 +1,4 @@
-//! A batch has the same result as its transitions one by one, in one commit.
+//! A batch has the same result as its transitions have one by one, but is written in one commit.
 
 use std::fmt::Debug;
 use std::task::Poll;
@@ -67,8 +67,9 @@ fn any_operation<'a>(store: &'a dyn Transactor, random: &mut Random, digest: u8)
     }
 }
 
-/// Runs the same operations in two stores: one by one without a journal, and in batches of any size with a journal. All
-/// answers and the final states must be equal, and the disk must hold the final state.
+/// Runs the same operations in two stores. The first has no journal and runs them one by one. The second has a journal
+/// and runs them in batches of any size. All answers and the final states must be equal, and the disk must hold the
+/// final state.
 #[test]
 fn a_batch_has_the_result_of_its_transitions_one_by_one() {
     for seed in 0..60 {

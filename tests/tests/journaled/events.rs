@@ -47,11 +47,11 @@ fn events_go_on_after_a_power_cut_under_the_next_position() {
     assert_eq!(again.events(), before);
     assert_eq!(bounds(&again.store), bounds(&stepped.store));
     again.done(set_stock(1, 5));
+    // A page that begins with events from the journal has no events from memory. Those are on the next page.
     let events = again.events();
     assert_eq!(events[..2], before);
     let last = events.last().unwrap();
     assert_eq!((last.id.epoch, last.id.position.get()), (before[0].id.epoch, 3));
-    // A page that begins with events from the journal has no events from memory. Those are on the next page.
     assert_eq!(SteppedStore::on(&again.disk.after_power_cut()).events(), events);
 }
 

@@ -18,7 +18,7 @@ use crate::shop::*;
 use crate::stepped_store::{Call, Snapshot, SteppedStore, poll, ready};
 
 /// Runs operations of every kind that calls the journal, and retries each failed one, as a client would. A failure
-/// leaves gaps between ids, so the ids of a run with faults differ from those of a run without.
+/// leaves gaps between ids, so the ids of a run with faults differ from the ids of a run without faults.
 async fn run_operations(store: &MemoryStore) {
     let category = done(store, create_category("Dogs")).await.value.id.get();
     let pet = done(store, create_pet(category)).await.value.id.get();
@@ -156,8 +156,8 @@ fn a_failed_batch_is_answered_by_the_state_of_the_disk() {
         stepped.disk.fail_call(stepped.disk.calls() + 1, fault);
         let (sold, refused) = (stepped.call(place_order(1, 1)), stepped.call(place_order(1, 1)));
         let (sold, refused) = (stepped.finish(sold), stepped.finish(refused));
-        // The second order was refused because the first took the last unit. So the refusal is final only if the first
-        // order is.
+        // The second order was refused because the first order took the last unit. So the refusal is only correct if
+        // the first order is on disk.
         assert_eq!((sold.is_ok(), refused.is_ok()), (is_kept, is_kept), "{fault:?}");
         assert_eq!(stepped.snapshot().orders.len(), usize::from(is_kept), "{fault:?}");
         assert_eq!(stepped.after_power_cut(), stepped.snapshot(), "{fault:?}");
@@ -212,7 +212,7 @@ fn a_hanging_journal_is_detected_by_an_unfinished_watch() {
     stepped.writer.step();
     assert_eq!(check(3), Ok(()));
     stepped.finish(watch).unwrap();
-    // A call that failed counts as progress of the writer too.
+    // A failed call also counts as progress of the writer.
     stepped.disk.fail_call(stepped.disk.calls() + 1, Fault::Before);
     let failed: Call<'_, _> = Box::pin(stepped.store.watch(at(10)));
     assert!(stepped.finish(failed).is_err());
@@ -248,7 +248,7 @@ fn a_store_with_a_thread_recovers_by_itself() {
     });
 }
 
-/// A reset, which blocks writes, finds that the journal fails while the writer's thread sleeps.
+/// A reset blocks writes and finds that the journal fails. The writer's thread sleeps meanwhile.
 #[test]
 fn a_store_recovers_from_a_failure_that_a_reset_has_found() {
     let disk = Disk::new();

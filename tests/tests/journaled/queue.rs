@@ -1,4 +1,4 @@
-//! The queue of the writer: bounded, and committed before the store closes.
+//! The queue of the writer. It is bounded, and its requests are committed before the store closes.
 
 use std::task::Poll;
 

@@ -1,8 +1,8 @@
-//! Planted bugs: the simulation must find each of them, or it proves nothing.
+//! Planted bugs. The simulation must find each of them; otherwise a run without a fault would prove nothing.
 //!
 //! Most bugs are planted below the recorders at the ports, where a store, its journal or its quotas could have them.
 //! The others are planted around the service, where its count of requests in flight could have them. The code of the
-//! server contains none.
+//! server itself contains no planted bug.
 
 mod batches;
 mod events;

@@ -24,8 +24,8 @@ pub(crate) async fn end_processes(world: Rc<World>, mut random: Random, between:
         let ending = if random.once_in(3) { Ending::Stop } else { Ending::Crash };
         match ending {
             Ending::Crash => {
-                // Most crashes happen when the most could be lost: after a fault of the disk, when a batch may be in
-                // doubt, or right after a commit.
+                // Most crashes happen at moments at which much data could be lost: after a fault of the disk, when a
+                // batch may be in doubt, or right after a commit.
                 if random.once_in(3) {
                     let fault = *random.pick(&[Fault::Before, Fault::After, Fault::Lasting]);
                     fail_disk(&world, &mut random, fault).await;
@@ -43,7 +43,7 @@ pub(crate) async fn end_processes(world: Rc<World>, mut random: Random, between:
     }
 }
 
-/// Makes a call of the disk fail: mostly one that writes a change, sometimes any call.
+/// Makes a call of the disk fail. Mostly this is a call that writes a change, sometimes it is any call.
 async fn fail_disk(world: &World, random: &mut Random, fault: Fault) {
     if random.once_in(3) {
         return world.fail_disk(u64::from(1 + random.below(6)), fault);

@@ -64,7 +64,7 @@ pub(crate) fn any(observations: &Observations, random: &mut Random) -> Op {
     operation(kind, &targets, observations, random)
 }
 
-/// Concurrent operations: equal ones, or different ones on the same category, pet or order.
+/// Concurrent operations. They are equal, or are different operations on the same category, pet or order.
 pub(crate) fn burst(observations: &Observations, random: &mut Random) -> Vec<Op> {
     let (count, targets) = (2 + random.below(7), Targets::some(observations, random));
     let kinds: &[u32] = match random.below(4) {

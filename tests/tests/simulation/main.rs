@@ -1,8 +1,8 @@
 //! The whole petstore under one seed: clock, randomness, network, storage faults, crashes and restarts.
 //!
-//! Clients send requests over simulated links that split, delay and reset; an operator creates, rotates and revokes
-//! keys; the disk fails before, after and instead of writing; the power fails; the wall clock steps. All of this runs
-//! on one thread in simulated time, which passes much faster than real time. A model beside the petstore (`model`,
+//! Clients send requests over simulated links that split, delay and reset. An operator creates, rotates and revokes
+//! keys. The disk fails before, after and instead of writing. The power fails, and the wall clock steps. All of this
+//! runs on one thread in simulated time, which passes much faster than real time. A model beside the petstore (`model`,
 //! `oracle`) knows the one correct answer to each request. A seed determines a run: the same seed gives the same trace
 //! to the last byte.
 //!
@@ -14,8 +14,8 @@
 //!
 //! The last command runs one seed and prints its trace. A seed that has failed once is added to `seeds.txt`.
 //!
-//! A run does not depend on the machine: the time is tokio's paused clock, which jumps to the next timer when all tasks
-//! are idle; all tasks share one thread; the store's writer is a task. Hash tables are seeded by the machine, but no
+//! A run does not depend on the machine. The time is tokio's paused clock, which jumps to the next timer when all tasks
+//! are idle. All tasks, including the store's writer, share one thread. Hash tables are seeded by the machine, but no
 //! iteration order is used. Only `Date` headers show the machine's time, and they are left out of the trace. `select!`
 //! is `biased` everywhere, so that tokio's own randomness is not used.
 

@@ -17,8 +17,8 @@ pub(crate) struct Profile {
     pub(crate) conditions: LinkConditions,
     /// The connection of one request in this many is broken. With 0, no connection is broken.
     pub(crate) cut_once_in: u32,
-    /// The mean time between two ends of a process. With none, no process ends during the run. The next two fields are
-    /// the same for faults of the disk and for jumps of the clock.
+    /// The mean time between two ends of a process; none if no process ends during the run. The next two fields have
+    /// the same meaning for faults of the disk and for jumps of the clock.
     pub(crate) between_ends: Option<Duration>,
     pub(crate) between_disk_faults: Option<Duration>,
     pub(crate) between_clock_steps: Option<Duration>,

@@ -87,7 +87,8 @@ async fn simulate(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     }
     tasks.iter().for_each(JoinHandle::abort);
     if oracle.failure().is_none() {
-        // Two crashes with a start between them check that the disk holds everything that was acknowledged.
+        // The run ends with a crash, a start and another crash. At the start the oracle checks that the disk holds
+        // everything that was acknowledged.
         world.crash();
         world.start(Ending::Crash);
         world.crash();

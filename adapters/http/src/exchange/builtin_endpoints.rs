@@ -54,7 +54,7 @@ impl<'w> Page<'w> {
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
-            // The sandbox has its own routes, which the caller has tried before.
+            // The sandbox has its own routes. The caller has already looked for one of them.
             BuiltinRoute::SandboxTool => None,
         }
     }

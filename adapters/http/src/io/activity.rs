@@ -113,7 +113,7 @@ impl Activity {
         }
     }
 
-    /// Marks a request as waiting for an event, until the guard is dropped.
+    /// Counts a request as waiting for an event until the guard is dropped.
     pub(crate) fn waiting(&self) -> WaitGuard<'_> {
         self.waits.set(self.waits.get() + 1);
         WaitGuard(self)

@@ -61,7 +61,7 @@ pub(super) fn checks(words: &[String]) -> Vec<String> {
     checks
 }
 
-/// Returns the words from the first one, an opening parenthesis, to the parenthesis that closes it.
+/// Returns the first words up to the parenthesis that closes the first word. The first word is an opening parenthesis.
 fn in_parentheses(words: &[String]) -> &[String] {
     let mut depth = 0_usize;
     let end = words.iter().position(|word| {

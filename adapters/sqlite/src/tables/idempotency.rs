@@ -43,7 +43,8 @@ impl Table for IdempotencyRecord {
     }
 }
 
-/// Parses a stored key. A key that begins with a quote was not stored by this program, because parsing removes quotes.
+/// Parses a stored key. A key that begins with a quote was not stored by this program, because the program removes the
+/// quotes before it stores a key.
 fn parse_key(text: &str) -> Result<IdempotencyKey, &'static str> {
     IdempotencyKey::parse(text.as_bytes())
         .ok()

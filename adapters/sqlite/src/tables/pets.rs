@@ -47,7 +47,7 @@ impl Table for PetRecord {
             item_version: row.number("item_version", version)?,
             open_orders: row.plain("open_orders")?,
         };
-        // The CHECKs of the table demand this, but another program may have disabled them.
+        // The CHECKs of the table require the same, but another program may have disabled them.
         if record.is_sound() {
             Ok(record)
         } else {

@@ -1,4 +1,4 @@
-//! The table of the requests that accounts have used.
+//! The table of the number of requests that each account has used.
 
 use petstore_domain::{AccountId, Window};
 use petstore_ports::{StoreError, UsageCount};

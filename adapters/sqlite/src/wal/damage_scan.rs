@@ -1,15 +1,16 @@
 //! The distinction between a log with a torn end and a damaged log.
 //!
-//! After a crash SQLite takes the frames up to the first invalid one and drops the rest. That is right for a torn end:
-//! the frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all
-//! of them are on disk. It is wrong if a *later* transaction follows, because a transaction begins only after the sync
-//! of the previous one. So if a valid frame follows a commit, and a frame before that commit is invalid, data that was
-//! on disk has changed.
+//! After a crash SQLite takes the frames up to the first invalid one and drops the rest. This is right for a torn end.
+//! The frames of the last transaction reach the disk in any order, and the transaction is acknowledged only after all
+//! of them are on disk, so no acknowledged change is dropped. It is wrong if a *later* transaction follows the invalid
+//! frame, because a transaction begins only after the sync of the previous transaction. So if a valid frame follows a
+//! commit, and a frame before that commit is invalid, data that was on disk has changed.
 //!
 //! The scan uses the stored checksums to find a frame that follows a commit, because the computed chain ends at the
-//! damage. The commit mark of an invalid frame counts only if the mark and the checksum are in one sector, which a
-//! disk writes as a whole. If an abandoned transaction was overwritten by a shorter one, its remaining frames never
-//! include a frame that follows a commit, because the shorter transaction began at the same place.
+//! damage. The commit mark of an invalid frame counts only if the mark and the checksum are in one sector, because a
+//! disk writes a sector as a whole. An abandoned transaction may have been overwritten by a shorter transaction. The
+//! remaining frames of the abandoned transaction never include a frame that follows a commit, because both transactions
+//! began at the same place.
 
 use super::{ByteOrder, Checksum, FRAME_HEADER_BYTES, Frame, HEADER_BYTES, LogHeader, Salts};
 
@@ -219,7 +220,7 @@ mod tests {
         damaged[at(1) + 40] ^= 1;
         damaged[at(4) + 40] ^= 1;
         assert_eq!(damage(&damaged), Some(LogPosition::Frame(1)));
-        // All transactions but the last one are zeros, so no frame shows that it followed a commit.
+        // All transactions except the last one are overwritten with zeros, so no frame shows that it followed a commit.
         let mut damaged = log().bytes().to_vec();
         damaged[at(1)..at(7)].fill(0);
         assert_eq!(damage(&damaged), None);
@@ -227,7 +228,8 @@ mod tests {
 
     #[test]
     fn abandoned_transactions_behind_the_end_are_not_damage() {
-        // Two transactions are abandoned, the second one shorter. Then a transaction is committed at the same place.
+        // Two transactions are abandoned, of which the second is shorter. Then a transaction is committed at the same
+        // place.
         let mut log = log();
         log.abandon(9);
         log.abandon(5);

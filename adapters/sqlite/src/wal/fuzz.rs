@@ -1,4 +1,4 @@
-//! Fuzz test: torn logs have no damage, and a changed byte is found where it is.
+//! Fuzz test. A torn log counts as undamaged, and a changed byte is found at its position.
 
 use super::test_log::{TestLog, damage};
 use super::*;

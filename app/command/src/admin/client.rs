@@ -47,8 +47,8 @@ pub(crate) fn ask_within(
     Ok(Some(answer))
 }
 
-/// Starts a transfer of lines: sends the request and waits for the server to be ready, within the time limit. Reads and
-/// writes have no time limit afterwards.
+/// Starts a transfer of lines: sends the request and waits within the time limit until the server is ready. After the
+/// server's answer, reads and writes have no time limit.
 pub(crate) fn begin(
     server: &UnixStream,
     request: &AdminRequest,
@@ -70,7 +70,7 @@ pub(crate) fn begun(
     Ok((answers, first))
 }
 
-/// Sends a request and returns the reader of its answers. Reads and writes have this time limit.
+/// Sends a request and returns the reader of the server's answers. Each read and each write has this time limit.
 fn send(
     mut server: &UnixStream,
     request: &AdminRequest,
@@ -163,7 +163,7 @@ fn user_of_peer(stream: &UnixStream) -> io::Result<u32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
     let copy = stream.try_clone()?;
-    // The copy and the original share the non-blocking flag, so the original is reset below.
+    // The copy and the original share the non-blocking flag, so the flag is cleared again below.
     copy.set_nonblocking(true)?;
     let peer = tokio::net::UnixStream::from_std(copy)?.peer_cred()?.uid();
     stream.set_nonblocking(false)?;

@@ -102,8 +102,8 @@ impl AdminHandler {
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
-            // A running server handles these requests in `converse`, because lines or bytes follow these requests. So
-            // such a request arrives here only from a command without a server.
+            // Lines or bytes follow these requests, so a running server handles them in `converse`. Such a request
+            // arrives here only from a command that runs without a server.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {
                 Err("imports, exports and backups need a running server".to_owned())
             }

@@ -14,8 +14,8 @@ pub(super) const STAGED: &str = "socket";
 const DIGITS: usize = 7;
 const NEW: &str = ".new";
 
-/// The staging folder beside a socket's path. Its name has the same length in all processes, so that all agree which
-/// path is too long.
+/// The staging folder beside a socket's path. The folder's name has the same length in all processes, so a path that is
+/// too long for one process is too long for all.
 pub(super) fn of(path: &Path) -> PathBuf {
     path.with_extension(format!("{:0DIGITS$}{NEW}", std::process::id()))
 }

@@ -19,11 +19,12 @@ use crate::{migration_report, ndjson};
 /// does not block the writers of the store, so a slow client delays only the reset of the file's log.
 const REST_MAX: Duration = Duration::from_mins(5);
 
-/// The time for which an export of a store in memory may block writes.
+/// The longest time for which an export of a store in memory may block writes.
 const HELD_MAX: Duration = Duration::from_secs(10);
 
-/// The maximum number of records that an export or backup copies into memory at once. No batch commits during the copy,
-/// so this number bounds the wait of writers. A larger store is read from its file while the file is sound.
+/// The maximum number of records that an export or backup copies into memory at once. No batch is committed during the
+/// copy, so this number limits the time for which writers wait. A larger store is read from its file while the file is
+/// sound.
 const COPIED_MAX: u64 = 250_000;
 
 /// Runs imports and exports. They block, so each has its own thread.
@@ -38,7 +39,7 @@ impl BulkTransfers {
         Self { backend, pending: watch::Sender::new(()) }
     }
 
-    /// Marks an import whose answer is pending, until the receiver is dropped.
+    /// Marks an import whose answer was not sent yet. The mark lasts until the receiver is dropped.
     pub(crate) fn mark_pending(&self) -> watch::Receiver<()> {
         self.pending.subscribe()
     }
@@ -74,8 +75,8 @@ impl BulkTransfers {
         })
     }
 
-    /// Sends a data file made from memory, so that faults of the file are not copied. For a large store with a sound
-    /// file the client copies the file itself.
+    /// Sends a data file that is made from the rows in memory, so that faults of the server's file are not copied. If
+    /// the store is large and its file is sound, the client copies the file itself.
     pub(super) fn backup(&self, stream: &UnixStream) -> io::Result<()> {
         prepare(stream)?;
         let mut output = BufWriter::new(Reader { stream, held: None });
@@ -133,12 +134,13 @@ impl BulkTransfers {
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
         // The time limit for blocked writes applies only to a store without a file or database. A store whose file was
-        // lost accepts no writes, so an export from its memory delays none.
+        // lost accepts no writes, so an export from its memory delays no write.
         let blocks = self.backend.file().is_none() && self.backend.export_blocks_writes();
         let held = blocks.then(Stopwatch::start);
         let mut output = BufWriter::new(Reader { stream, held });
         say(&mut output, &AdminAnswer::Ready)?;
-        // The client waits for this answer with a time limit; the first line may take longer than that.
+        // The client waits for this answer with a time limit. The answer is sent now, because the first line may take
+        // longer.
         output.flush()?;
         let exported = match (copied, file) {
             (Some(rows), _) => write_rows(rows, &mut output),

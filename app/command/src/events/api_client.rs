@@ -23,10 +23,10 @@ use super::base_url::BaseUrl;
 use crate::failure::Failure;
 use crate::{tls, version};
 
-/// The time limit for a connection, with its TLS handshake.
+/// The time limit for opening a connection, including the TLS handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The largest body that is read: several times the size of the largest page of events.
+/// The maximum size of a body that is read. It is several times the size of the largest page of events.
 const BODY_MAX: usize = 8 << 20;
 
 /// An answer with its whole body.

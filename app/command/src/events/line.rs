@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::page::{EventFields, Members, ReceivedEvent};
 use crate::terminal::{visible_json, visible_line};
 
-/// The number of characters of a value that are shown: names are shown whole, descriptions are not.
+/// The number of characters of a value that are shown. It is enough for every name, but not for every description.
 const VALUE_MAX: usize = 102;
 
 /// Returns an event as a line of JSON, as the server wrote it, except that characters on which a terminal acts are

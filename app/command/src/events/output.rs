@@ -22,7 +22,7 @@ impl Output {
         Self { is_json, left: limit, last_printed: None }
     }
 
-    /// The number of events to request next: as many as are still to be printed, at most `max`.
+    /// The number of events to request next. It is the number that is still to be printed, but at most `max`.
     pub(super) fn wanted(&self, max: u64) -> u64 {
         self.left.map_or(max, |left| left.min(max))
     }

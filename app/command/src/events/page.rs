@@ -17,7 +17,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) events: Vec<ReceivedEvent>,
-    /// The id of the last position that the server has read. The next page begins after it.
+    /// The id of the last position that the server has read. The next page begins after this position.
     pub(super) reached: Option<String>,
     /// Set if the server has more events to read now.
     pub(super) has_more: bool,
@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for Members {
 /// An answer that is no page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The request may succeed later: after this time, if the server named one.
+    /// The request may succeed later. If the server named a time, it is in `after`.
     Later { why: String, after: Option<Duration> },
     /// The log does not have the event after which the page should begin.
     Expired { why: String },

@@ -13,7 +13,7 @@ use crate::environment::{Stopwatch, SystemEntropy};
 use crate::failure::Failure;
 use crate::terminal::notify;
 
-/// The time for which the server is asked to wait for an event: the longest that the API allows.
+/// The time for which the server is asked to wait for an event. It is the longest time that the API allows.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The time limit of an answer: the wait of the server, and time for the answer itself.

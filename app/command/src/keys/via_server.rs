@@ -1,4 +1,4 @@
-//! The target of administrative commands: the server, or the file if no server runs.
+//! The target of administrative commands. It is the server or, if no server runs, the data file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -119,8 +119,8 @@ impl StoreTarget {
         });
     }
 
-    /// A hint for an operator in whose folder a server with a store in memory runs: the socket of such a server has
-    /// another name.
+    /// A hint for an operator in whose folder a server with a store in memory runs. Without an option the command does
+    /// not find such a server, because its socket has another name.
     fn hint(&self) -> &'static str {
         let in_memory = Db::Memory.admin_socket();
         let is_there = self.admin_socket.is_none() && self.socket() != in_memory;

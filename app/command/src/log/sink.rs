@@ -10,7 +10,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// Maximum number of queued lines. Further lines are dropped and counted, as are lines that cannot be written.
+/// Maximum number of queued lines. Further lines are dropped. They are counted together with the lines that cannot be
+/// written.
 const LINES_MAX: usize = 8_192;
 
 /// The maximum time for which the end of a process waits until the last lines are written.

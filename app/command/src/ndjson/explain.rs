@@ -1,4 +1,5 @@
-//! Explanations of faulty lines. An explanation is slow to make, but is made only for the line that ends an import.
+//! Explanations of faulty lines. Making an explanation is slow, but it is made for one line only: the faulty line that
+//! ends an import.
 
 use serde_json::error::Category;
 use serde_json::{Error, Value};

@@ -21,7 +21,7 @@ const LINE_MAX: u64 = 64 * 1024;
 /// The maximum of units: the largest integer that every JSON parser represents exactly.
 const QUANTITY_MAX: u64 = (1 << 53) - 1;
 
-/// The line that ends a stream of lines: an empty one.
+/// The line that ends a stream of lines. It is empty.
 pub(crate) const END_LINE: &[u8] = b"\n";
 
 /// The end of the lines.

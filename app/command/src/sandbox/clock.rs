@@ -7,7 +7,8 @@ use petstore_domain::Timestamp;
 use petstore_ports::Clock;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 
-/// A clock that follows the machine's clock until it is set; then it continues from the new time, or is frozen.
+/// A clock that follows the machine's clock until it is set. After that it runs on from the new time, or stays at this
+/// time if it is frozen.
 pub(crate) struct SandboxClock {
     machine: Arc<dyn Clock>,
     pace: RwLock<Pace>,

@@ -30,7 +30,7 @@ pub(super) async fn record_bans(service: Arc<Service>, log: Arc<Log>) {
     }
 }
 
-/// Records the bans that wait when the server ends.
+/// Records the bans that are not recorded yet when the server ends.
 pub(super) async fn record_last_bans(service: &Service, log: &Log) {
     let writes = service.record_all_bans().await;
     log_dropped_bans(&writes, log);

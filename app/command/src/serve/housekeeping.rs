@@ -1,4 +1,4 @@
-//! Work at the start and in intervals.
+//! Work that the server does at its start and at intervals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,13 @@ use crate::settings::Db;
 use crate::store::Backend;
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
-/// interval, so the interval must be less than a second.
+/// interval. It may lose those of less than a second, so the interval is shorter.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
-/// Usage and bans that are dated further ahead than this are forgotten at the start. Shorter differences are kept, so
-/// that a clock that steps back grants no requests. Longer differences come from a clock that was wrong, for example
-/// because its battery was empty, and could lock accounts out for years.
+/// Usage and bans whose time is further ahead of the clock than this are forgotten at the start. With a shorter
+/// difference they are kept, so that a clock that steps back grants no additional requests. A longer difference comes
+/// from a clock that was wrong when they were recorded, for example because its battery was empty. If such usage were
+/// kept, it could lock accounts out for years.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// 2026-11-01, as the time since 1970. A clock that shows an earlier time is wrong, because this program did not exist
@@ -78,8 +79,8 @@ pub(super) async fn watch_store(
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
-        // The result is not needed: the store keeps an error of the journal, and the health check reports a call that
-        // hangs.
+        // The result is not needed. The store keeps an error of the journal, and the health check reports a call that
+        // does not return.
         let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
         let why = backend.fault();

@@ -91,8 +91,8 @@ pub(super) async fn blocking<T: Send + 'static>(
     done.map_err(|_| Failure::because("a part of the start panicked")).flatten()
 }
 
-/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start with the setting, because the
-/// setting would also drop changes after a later damage.
+/// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start for which the setting is given: if
+/// the log is damaged again, the setting would drop the changes behind that damage too.
 fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";

@@ -11,7 +11,8 @@ use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 use super::ServeArgs;
 use crate::openapi;
 
-/// Descriptors that are not connections: the data file, the admin socket, files that are read.
+/// The number of descriptors that are reserved for other uses than connections, such as the data file, the admin socket
+/// and files that are read.
 const DESCRIPTORS_RESERVED: usize = 100;
 
 /// Descriptors of a serving thread: its listener and those of its runtime.
@@ -100,7 +101,7 @@ impl ServeArgs {
         let of_threads = self.threads().get().saturating_mul(DESCRIPTORS_OF_A_THREAD);
         let left = open_files_max().saturating_sub(of_threads + DESCRIPTORS_RESERVED);
         let Bounds { connections, ops_connections, .. } = Bounds::DEFAULT;
-        // With few files, most of them are for the contract's listener.
+        // If only few files may be open, most of them are for the contract's listener.
         let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
         let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
         Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1), ..Bounds::DEFAULT }

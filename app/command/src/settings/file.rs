@@ -19,9 +19,9 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    /// Refuses to read a file again at a reload if it is not a regular file. After the first read a pipe is empty, and
-    /// a server that waited for its next byte would handle no signal. A folder passes this check, because reading it
-    /// fails with a clear error.
+    /// Refuses to read a file again at a reload if it is not a regular file. A pipe is empty after the first read. A
+    /// server that waited for more bytes would handle no signal meanwhile. A folder passes this check, because reading
+    /// it fails with a clear error.
     pub(crate) fn check(self, file: &Path) -> io::Result<()> {
         const NO_FILE: &str = "it is not a regular file, so a reload cannot read it again";
         let is_endless = || fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir());
@@ -88,7 +88,7 @@ impl SettingsFile {
 
 /// Parses the file. On an error returns its line and the reason.
 fn entries(text: &str) -> Result<Vec<Entry>, (usize, String)> {
-    // The keys of an invalid file are still parsed, so that the message can name one.
+    // The keys of an invalid file are still parsed, so that the message can name the faulty key.
     let (table, faults) = DeTable::parse_recoverable(text);
     let start = |fault: &Error| fault.span().map_or(0, |span| span.start);
     if let Some(fault) = faults.iter().min_by_key(|fault| start(fault)) {
@@ -134,7 +134,7 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
         (key.span().start..=value.span().end.max(key.span().end)).contains(&place.start)
     };
     let Some((key, value)) = table.iter().find(around) else {
-        // A line without `=`.
+        // The line has no `=`.
         let before = text.get(..place.start).unwrap_or_default();
         let begin = before.rfind('\n').map_or(0, |end| end + 1);
         let words = of_text(begin..place.start);

@@ -30,8 +30,8 @@ pub(crate) struct Loaded {
 }
 
 impl CommandLine {
-    /// Parses the command line. clap reports a fault of the line itself; the message about a fault of the environment
-    /// or of the file names the variable or the line.
+    /// Parses the command line. clap reports a fault of the command line itself. If a value of the environment or of
+    /// the file is wrong, the message names the variable or the line of the file.
     pub(crate) fn load(&self, reading: Reading) -> Result<Loaded, LoadError> {
         let Self { arguments, declare } = self;
         check_environment(&declare())?;
@@ -64,8 +64,8 @@ impl CommandLine {
         Ok(Loaded { matches, file })
     }
 
-    /// Returns the command line with the flags that stand before the command moved behind the command, where clap
-    /// expects them: `petstore --db x keys list` becomes `petstore keys --db x list`.
+    /// Returns the command line after moving the flags before the command to the place behind the command, where clap
+    /// expects them. So `petstore --db x keys list` becomes `petstore keys --db x list`.
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };

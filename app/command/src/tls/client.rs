@@ -1,4 +1,4 @@
-//! TLS clients of commands: one checks the certificate of the server, and the health check does not.
+//! TLS clients of commands. One of them checks the certificate of the server; the client of the health check does not.
 
 use std::net::{IpAddr, TcpStream};
 use std::path::Path;

@@ -99,8 +99,8 @@ async fn main() {
     let (second, end) = page(&api, cursor.as_deref()).await;
     assert_eq!(([first, second].concat(), end), (all, None));
 
-    // Sends requests on the Free plan until an answer says how long to wait. A minute has 60 requests and a day 1,000,
-    // so the loop ends.
+    // Sends requests on the Free plan until an answer says how long to wait. The plan permits 60 requests a minute and
+    // 1,000 a day, so the loop ends.
     let free = client("PETSTORE_FREE_KEY");
     let limited = loop {
         match animals_api::list_pets(&free, None, None, None, None, None, None, None, None).await {

@@ -9,8 +9,8 @@ use super::schema;
 use super::valid_request::written;
 use crate::harness::Answer;
 
-/// Headers that any answer may have, and that no operation documents because the connection, the body or the browser
-/// needs them.
+/// Headers that any answer may have, because the connection, the body or the browser needs them. No operation documents
+/// these headers.
 const TRANSPORT: [&str; 8] = [
     "access-control-allow-origin",
     "access-control-expose-headers",

@@ -14,7 +14,8 @@ use super::stock::{self, PLENTY};
 use super::valid_request::ValidRequest;
 use crate::harness::{Client, Connection, PATIENT, ShopOptions};
 
-/// Refusals after which a key is banned here: more than there are operations, so that each can be refused once.
+/// The number of refusals after which a key is banned here. It exceeds the number of operations, so each operation can
+/// be refused once without a ban.
 const STRIKES: u32 = 50;
 
 pub(super) fn provoke(checker: &mut Checker) {

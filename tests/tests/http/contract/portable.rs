@@ -1,7 +1,7 @@
 //! Checks that the document has no construct that client generators handle wrongly.
 //!
-//! Each rule comes from a client that did not compile, or that refused a valid answer at run time. The matrix of
-//! clients in the binary's tests generates and runs clients; these rules need no generator.
+//! Each rule comes from a client that did not compile, or that refused a valid answer at run time. The tests of the
+//! binary generate and run these clients. The rules here need no generator.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,9 @@ const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 
-/// Schema keywords that some generators do not implement. They ignore the schema, stop with an error, or write a client
-/// that does not compile (C, for `allOf` of an enumeration).
+/// Schema keywords that some generators do not implement. Such a generator ignores the schema, stops with an error, or
+/// writes a client that does not compile. An example of the last case is the generator for C with `allOf` of an
+/// enumeration.
 const UNSUPPORTED_KEYWORDS: [&str; 6] =
     ["not", "oneOf", "anyOf", "allOf", "discriminator", "additionalItems"];
 

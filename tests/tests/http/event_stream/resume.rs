@@ -1,4 +1,4 @@
-//! Resumption: a stream that is cut anywhere and resumed by the last id has each event once.
+//! Resumption. If a stream is cut at any place and resumed with the last id, the client gets each event once.
 
 use petstore_tests::Random;
 use serde_json::Value;

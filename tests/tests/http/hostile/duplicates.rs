@@ -1,4 +1,5 @@
-//! Duplicates of every significant field. A proxy and the server could each read another one of two equal fields.
+//! Duplicates of every significant field. Of two fields with the same name, a proxy could read the first and the server
+//! the second.
 
 use super::row::Row;
 

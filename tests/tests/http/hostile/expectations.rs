@@ -1,4 +1,5 @@
-//! Expect, Upgrade and Connection: a 100 first, another protocol, the end of a connection, fields of one hop.
+//! The fields Expect, Upgrade and Connection. They ask for a 100 before the answer, for another protocol, and for the
+//! end of the connection, or they name fields that apply to one hop only.
 
 use super::row::Row;
 

@@ -73,8 +73,9 @@ fn expand(row: &[u8], key: &str) -> Vec<u8> {
             Some(b"patch") => head("PATCH /v1/pets/1").into(),
             Some(b"next") => b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
             Some(b"hidden") => b"GET /v1/hidden HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-            // The fields differ, because the parser counts different fields. They are short, so that their number
-            // exceeds its limit before their size does.
+            // The names of the fields differ, because the parser's limit is on the number of different fields. The
+            // fields are short, so that their number exceeds this limit before their total size exceeds the limit of a
+            // head.
             Some([b'f', b'i', b'e', b'l', b'd', b's', b'*', times @ ..]) => {
                 (0..number(times)).flat_map(|field| format!("X-{field}: y\r\n").into_bytes()).collect()
             }

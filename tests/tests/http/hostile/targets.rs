@@ -1,4 +1,4 @@
-//! Request targets: their forms, percent-encoding, UTF-8, and the ways around a prefix.
+//! Request targets: their forms, percent-encoding, UTF-8, and spellings that could evade a check of the path's prefix.
 
 use super::row::Row;
 

@@ -1,4 +1,5 @@
-//! Transactions that ignore the decisions of their own batch: each decides on the tables as they were before the batch.
+//! Transactors that ignore the earlier decisions of a batch. Each transition decides on the tables as they were before
+//! the batch.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -45,7 +45,7 @@ pub(crate) struct Key {
 }
 
 impl Ban {
-    /// Returns that of two bans which ends later.
+    /// Returns the one of two bans that ends later.
     pub(crate) fn longer(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         [one, other].into_iter().flatten().max_by_key(|ban| (ban.until, ban.since))
     }

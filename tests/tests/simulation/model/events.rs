@@ -195,7 +195,7 @@ pub(crate) fn touched(op: &Op, given: Given, shop: &Shop) -> Vec<(Of, u64)> {
     touched
 }
 
-/// The current states of those resources in this list that exist.
+/// The current states of the resources in this list, without resources that do not exist.
 pub(crate) fn look(shop: &Shop, resources: &[(Of, u64)]) -> Tables {
     resources.iter().filter_map(|(of, id)| Some(((*of, *id), shop.show(*of, *id)?.0))).collect()
 }

@@ -1,4 +1,4 @@
-//! Decisions of the store, and the batches that are then on disk.
+//! Decisions of the store, and the batches that bring them to the disk.
 
 use petstore_domain::Changes;
 use petstore_ports::UsageCount;

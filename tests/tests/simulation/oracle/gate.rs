@@ -1,4 +1,4 @@
-//! Checks of the gate's decisions against the model at the same moment.
+//! Checks of the gate's decisions. Each decision is compared with that of the model at the same moment.
 
 use std::net::IpAddr;
 

@@ -24,7 +24,7 @@ pub(crate) enum Ending {
 }
 
 impl Oracle {
-    /// Records that the process ends. Its reports are ignored from now on.
+    /// Records that the process ends. From now on, reports of this process are ignored.
     pub(crate) fn process_ends(&self, ending: Ending) {
         let mut state = self.lock();
         state.trace.note(self.start.elapsed(), &format!("{ending:?}"));

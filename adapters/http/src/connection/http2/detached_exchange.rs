@@ -25,7 +25,8 @@ impl<F: Future<Output: 'static> + 'static> Future for DetachedExchange<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // The exchange is taken out during the poll, so that an exchange that panics is not continued on drop.
+        // The exchange is taken out of `self` during the poll. So if the exchange panics, it is not continued when
+        // `self` is dropped.
         let (mut exchange, in_progress) = self.0.take().expect("a future is not polled after its end");
         let poll = exchange.as_mut().poll(context);
         if poll.is_pending() {

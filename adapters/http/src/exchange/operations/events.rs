@@ -49,7 +49,8 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         let interest = EventInterest { account: listing.account, kinds: listing.kinds };
         let known = LogEnd { epoch: page.bounds.epoch, last: page.reached };
         if !wait(call, known, interest, deadline).await {
-            // Events that the filter does not admit have not ended the wait, so the position is moved over them here.
+            // Events that the filter does not admit do not end the wait. So the position is moved beyond such events
+            // here.
             page.reached = call.api().log_quiet_until(known, interest);
             page.bounds.last = page.bounds.last.max(page.reached);
             return Ok(answer(call, &query, &listing, &page));

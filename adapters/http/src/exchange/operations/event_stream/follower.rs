@@ -246,7 +246,8 @@ impl Follower {
             () = sleep_until(next) => {}
         }
         if silence_end <= Instant::now() {
-            // Events that the filter does not admit have not woken the stream, so the position is moved over them here.
+            // Events that the filter does not admit do not wake the stream. So the position is moved beyond such events
+            // here.
             self.read.position = self.app.api.log_quiet_until(self.known(), self.interest());
             let mut frame = COMMENT.to_vec();
             if self.told < self.read.position {
