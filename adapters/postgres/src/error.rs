@@ -1,5 +1,8 @@
 //! The failures of the driver as errors of the store.
 
+use std::error::Error;
+use std::fmt;
+
 use petstore_ports::{StoreError, StoreErrorKind};
 use tokio_postgres::error::SqlState;
 
@@ -133,5 +136,35 @@ pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreE
         Fate::Disconnected => StoreErrorKind::Unavailable,
         Fate::Duplicate | Fate::Refused => StoreErrorKind::Corrupt,
     };
-    StoreError::new(kind, what).with_source(error)
+    StoreError::new(kind, what).with_source(Driver(error))
+}
+
+/// A failure of the driver, as the source of a [`StoreError`]. It leaves out the details that the server adds to a refusal,
+/// because they quote the refused row: a client's text, or the digest of a key.
+pub(crate) struct Driver(pub(crate) tokio_postgres::Error);
+
+impl fmt::Display for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_db_error() {
+            Some(refusal) => {
+                write!(f, "{}: {} ({})", refusal.severity(), refusal.message(), refusal.code().code())
+            }
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_db_error() {
+            Some(_) => write!(f, "Driver({self})"),
+            None => f.debug_tuple("Driver").field(&self.0).finish(),
+        }
+    }
+}
+
+impl Error for Driver {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if self.0.as_db_error().is_some() { None } else { self.0.source() }
+    }
 }

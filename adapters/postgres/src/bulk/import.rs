@@ -14,7 +14,7 @@ use super::staged::{HighestIds, Staged};
 use super::{gate, inserts, sequences};
 use crate::PostgresStore;
 use crate::connection::{Role, Session};
-use crate::error::{Fate, failed, fate};
+use crate::error::{Driver, Fate, failed, fate};
 
 /// An import in progress. If it is dropped, its connection is closed, and the transaction with it.
 pub(super) struct Import<'s> {
@@ -122,6 +122,6 @@ pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
             Fate::Disconnected => StoreErrorKind::Indeterminate,
             Fate::Conflict | Fate::Duplicate | Fate::Refused => StoreErrorKind::Unavailable,
         };
-        StoreError::new(kind, "the commit of an import or a reset").with_source(error)
+        StoreError::new(kind, "the commit of an import or a reset").with_source(Driver(error))
     })
 }

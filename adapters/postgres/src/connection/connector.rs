@@ -13,6 +13,7 @@ use super::server_check::Server;
 use super::session::Session;
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
+use crate::error::Driver;
 
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
@@ -162,9 +163,8 @@ impl Connector {
 fn may_pass(error: &StoreError) -> bool {
     // "The database system is starting up", and "too many connections".
     const PASSING: [&str; 2] = ["57P03", "53300"];
-    let source =
-        std::error::Error::source(error).and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
-    match source.and_then(tokio_postgres::Error::code) {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Driver>());
+    match source.and_then(|Driver(error)| error.code()) {
         Some(code) => PASSING.contains(&code.code()),
         None => [LATE, BUSY].contains(&error.message()),
     }
@@ -172,5 +172,5 @@ fn may_pass(error: &StoreError) -> bool {
 
 /// The failure of an attempt. Whatever its reason, a later attempt or another host may succeed.
 fn unavailable(what: &'static str, error: tokio_postgres::Error) -> StoreError {
-    StoreError::unavailable(what).with_source(error)
+    StoreError::unavailable(what).with_source(Driver(error))
 }

@@ -2,7 +2,7 @@
 
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use crate::error::{Fate, fate};
+use crate::error::{Driver, Fate, fate};
 
 /// A failed attempt to run a batch. Except for [`Failure::Unsettled`], nothing was done.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Failure {
     pub(super) fn of(what: &'static str, error: tokio_postgres::Error) -> Self {
         let is_locked = error.code().is_some_and(|state| state.code() == LOCK_NOT_AVAILABLE);
         let fate = fate(&error);
-        let error = |kind| StoreError::new(kind, what).with_source(error);
+        let error = |kind| StoreError::new(kind, what).with_source(Driver(error));
         match fate {
             Fate::Conflict if is_locked => Self::Locked(error(StoreErrorKind::Busy)),
             Fate::Conflict => Self::Conflict(error(StoreErrorKind::Busy)),

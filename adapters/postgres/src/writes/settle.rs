@@ -6,6 +6,7 @@ use petstore_ports::StoreError;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::reconnect::Reconnecting;
+use crate::error::Driver;
 
 /// The time in which the outcome of a commit must be found out. Beyond it the callers are told that it is unknown.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -44,7 +45,7 @@ pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Re
 
 async fn insert(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
     let open = connection.take().await?;
-    let failed = |error| StoreError::indeterminate("look for the commit").with_source(error);
+    let failed = |error| StoreError::indeterminate("look for the commit").with_source(Driver(error));
     let statement = open.session.prepared(SQL).await.map_err(failed)?;
     let row = open.session.client().query_one(&statement, &[&token.as_slice()]).await.map_err(failed)?;
     let is_undone = row.try_get(0).map_err(failed)?;

@@ -1,8 +1,9 @@
-//! Decisions hold at one moment, also on records that were absent; damaged rows fail those transitions alone that read them.
+//! Decisions hold at one moment, also on records that were absent; damaged rows fail those transitions alone that read them,
+//! and errors do not quote rows.
 
 use petstore_domain::{
-    CategoryId, Change, Changes, Footprint, Operation, PetId, Precondition, RecordRef, SetStock, StockLevel,
-    View,
+    CategoryId, CategoryName, Change, Changes, CreateCategory, Footprint, NewCategory, Operation, PetId,
+    Precondition, RecordRef, SetStock, StockLevel, View,
 };
 use petstore_ports::StoreErrorKind;
 
@@ -85,4 +86,15 @@ fn a_damaged_row_fails_the_transitions_alone_that_read_it() {
     let level = StockLevel::new(3).unwrap();
     let set = SetStock { id: sound, level, precondition: Precondition::None };
     block_on(shop.run(set)).expect("the store is sound").expect("the pet is there");
+}
+
+#[test]
+fn an_error_does_not_quote_the_row_that_the_server_refuses() {
+    let Some(shop) = Shop::new() else { return };
+    shop.sql("alter table categories add constraint foreign_rule check (name <> 'Confidential') not valid");
+    let new = NewCategory { name: CategoryName::parse("Confidential").unwrap(), description: None };
+    let error = block_on(shop.run(CreateCategory { new })).expect_err("the server refuses the row");
+    let (report, debug) = (error.report(), format!("{error:?}"));
+    assert!(report.contains("foreign_rule"), "{report}");
+    assert!(!report.contains("Confidential") && !debug.contains("Confidential"), "{report} {debug}");
 }
