@@ -121,9 +121,10 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
         // Serialization failure, deadlock, lock timeout.
         "40001" | "40P01" | "55P03" => Fate::Conflict,
         _ if *state == SqlState::UNIQUE_VIOLATION => Fate::Duplicate,
-        // Read-only transaction: after a failover the old primary. Shutdown, crash, start: classes 57P and 08. Resources
-        // such as a full disk or too many connections: class 53.
-        "25006" => Fate::Disconnected,
+        // Read-only transaction: after a failover the old primary. A transaction that paused or lasted for too long, which
+        // ends its connection. Shutdown, crash, start: classes 57P and 08. Resources such as a full disk or too many
+        // connections: class 53.
+        "25006" | "25P03" | "25P04" => Fate::Disconnected,
         code if ["08", "57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
         _ => Fate::Refused,
     }

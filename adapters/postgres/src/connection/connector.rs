@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
@@ -42,6 +43,8 @@ pub(crate) struct Connector {
     hosts: Hosts,
     turns: Semaphore,
     backoff: Backoff,
+    /// The failure of the last attempt; none if it succeeded.
+    failure: Mutex<Option<StoreError>>,
 }
 
 impl Connector {
@@ -51,6 +54,7 @@ impl Connector {
             target,
             turns: Semaphore::new(1),
             backoff: Backoff::new(seed),
+            failure: Mutex::default(),
         }
     }
 
@@ -78,20 +82,29 @@ impl Connector {
 
     /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
     pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
-        let busy = || StoreError::unavailable(BUSY);
         let until = Instant::now() + TURN_TIME;
         // It is never closed.
-        let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| busy())?;
+        let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| self.busy())?;
         if let Some(next) = self.backoff.next() {
-            timeout_at(until, sleep_until(next)).await.map_err(|_| busy())?;
+            timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
         }
         let opened = self.open(role).await;
         match &opened {
             Ok(_) => self.backoff.succeeded(),
             Err(_) => self.backoff.failed(Instant::now()),
         }
+        *self.failure.lock() = opened.as_ref().err().cloned();
         drop(turn);
         opened
+    }
+
+    /// The failure of an attempt that is not made, with the failure that it waits for.
+    fn busy(&self) -> StoreError {
+        let busy = StoreError::unavailable(BUSY);
+        match self.failure.lock().clone() {
+            Some(failure) => busy.with_source(failure),
+            None => busy,
+        }
     }
 
     async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {

@@ -39,16 +39,24 @@ impl Link {
         parameters: &[&(dyn ToSql + Sync)],
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
+        let mut first = None;
         let answered = timeout_at(deadline, async {
             match self.attempt(sql, parameters).await {
                 // A statement whose plan is outdated, or a connection that ended, is mended by a new connection.
-                Err(_) => self.attempt(sql, parameters).await,
+                Err(failure) => {
+                    first = Some(failure);
+                    self.attempt(sql, parameters).await
+                }
                 rows => rows,
             }
         });
         answered.await.unwrap_or_else(|_| {
             self.session.lock().take();
-            Err(StoreError::unavailable("PostgreSQL has not answered in time"))
+            let late = StoreError::unavailable("PostgreSQL has not answered in time");
+            Err(match first {
+                Some(failure) => late.with_source(failure),
+                None => late,
+            })
         })
     }
 

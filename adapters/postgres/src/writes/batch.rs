@@ -53,6 +53,12 @@ impl Pending {
         &mut self.learnt
     }
 
+    /// The rows of the footprint, as far as it is known.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &RecordRef> {
+        let records = self.footprint.as_ref().map_or(&[][..], Footprint::records);
+        records.iter().filter(|reference| IdKind::of(reference).is_none())
+    }
+
     /// Computes the footprint if it is not whole yet. Returns the records to read first.
     pub(super) fn close(&mut self) -> Result<Vec<RecordRef>, StoreError> {
         if self.footprint.is_some() {

@@ -15,8 +15,11 @@ const PLANS_AGE_MAX: Duration = Duration::from_secs(1);
 pub(super) enum Begin {
     /// Of a batch, with the time limit of the connection.
     Batch,
-    /// Of a single transition. The lane waits for one after the other, so each waits for a shorter time.
-    One,
+    /// Of a single transition, or of a batch soon after one that waited for a lock in vain. The whole lane waits meanwhile, so
+    /// it waits for a shorter time.
+    Short,
+    /// Of a single transition that reads a record of one that waited in vain.
+    Brief,
 }
 
 impl Begin {
@@ -25,7 +28,8 @@ impl Begin {
         let discard = if plans.are_due(now) { "discard plans; " } else { "" };
         let limit = match self {
             Self::Batch => "",
-            Self::One => " set local lock_timeout = '100ms';",
+            Self::Short => " set local lock_timeout = '100ms';",
+            Self::Brief => " set local lock_timeout = '5ms';",
         };
         format!("{discard}begin;{limit} lock table shop_lock in row share mode")
     }

@@ -43,6 +43,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether a lock was not free in time.
+    pub(super) fn is_locked(&self) -> bool {
+        matches!(self, Self::Locked(_))
+    }
+
     /// Returns whether the database is away or does not answer, so that the connection is not used again.
     pub(super) fn concerns_database(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Away(_) | Self::Late(_) | Self::Unsettled(_))
@@ -78,11 +83,15 @@ pub(super) enum Next {
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     conflicts: u32,
+    locks: u32,
     losses: u32,
 }
 
 /// Most attempts of one transition that conflicts with others.
 pub(super) const CONFLICTS_MAX: u32 = 5;
+
+/// Most attempts of one transition that waits for a lock. The others of the lane wait meanwhile.
+const LOCKS_MAX: u32 = 3;
 
 /// Most attempts after a lost connection. Nothing was done, and another connection may be had.
 const LOSSES_MAX: u32 = 2;
@@ -104,7 +113,11 @@ impl Attempts {
     /// The next step of a single transition.
     pub(super) fn next_of_one(&mut self, failure: &Failure) -> Next {
         match failure {
-            Failure::Conflict(_) | Failure::Locked(_) | Failure::Duplicate(_) => {
+            Failure::Locked(_) => {
+                self.locks += 1;
+                if self.locks < LOCKS_MAX { Next::Again } else { Next::Answer }
+            }
+            Failure::Conflict(_) | Failure::Duplicate(_) => {
                 self.conflicts += 1;
                 if self.conflicts < CONFLICTS_MAX { Next::Again } else { Next::Answer }
             }
@@ -115,7 +128,7 @@ impl Attempts {
 
     /// The number of conflicts so far.
     pub(super) fn conflicts(&self) -> u32 {
-        self.conflicts
+        self.conflicts + self.locks
     }
 
     fn lost(&mut self) -> Next {
@@ -147,6 +160,9 @@ mod tests {
         let mut attempts = Attempts::default();
         let steps: Vec<_> = (0..5).map(|_| attempts.next_of_one(&Failure::Duplicate(error()))).collect();
         assert_eq!(steps, [Next::Again, Next::Again, Next::Again, Next::Again, Next::Answer]);
+        let mut attempts = Attempts::default();
+        let steps: Vec<_> = (0..3).map(|_| attempts.next_of_one(&Failure::Locked(error()))).collect();
+        assert_eq!(steps, [Next::Again, Next::Again, Next::Answer]);
         assert_eq!(Attempts::default().next_of_one(&Failure::Refused(error())), Next::Answer);
     }
 

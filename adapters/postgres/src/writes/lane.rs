@@ -1,8 +1,10 @@
 //! The lane of a handle: it takes the waiting transitions and runs them in batches, one after another.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::RecordRef;
 use petstore_ports::{StoreError, StoreErrorKind};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
@@ -21,6 +23,10 @@ const BATCH_MAX: usize = 256;
 
 /// The time after which the transitions of a batch that still conflict with others are not tried again.
 const BATCH_TIME: Duration = Duration::from_secs(2);
+
+/// The time after a wait for a lock in vain in which batches wait for a shorter time. A record that is locked for long, for
+/// example by a node that hangs, is asked for again and again, and each wait delays all other writes of the lane.
+const SHORT_WAITS: Duration = Duration::from_secs(1);
 
 /// The longest pause before the second attempt of a single transition. It doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -44,6 +50,8 @@ pub(super) struct Lane {
     after: Arc<dyn AfterCommit>,
     /// Transitions that are to be decided again.
     later: Vec<Pending>,
+    /// The time of the last wait for a lock in vain.
+    locked: Option<Instant>,
 }
 
 impl Lane {
@@ -55,7 +63,7 @@ impl Lane {
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let tokens = Tokens::new(random.next());
-        Self { queue, connection, random, tokens, slot, after, later: Vec::new() }
+        Self { queue, connection, random, tokens, slot, after, later: Vec::new(), locked: None }
     }
 
     /// Runs batches until the handle is closed.
@@ -82,7 +90,7 @@ impl Lane {
         let end = Instant::now() + BATCH_TIME;
         let mut attempts = Attempts::default();
         while !batch.is_empty() {
-            let Err(failure) = self.attempt(&mut batch, Begin::Batch).await else { return };
+            let Err(failure) = self.attempt(&mut batch, self.begin()).await else { return };
             match attempts.next_of_batch(&failure) {
                 Next::Again => {}
                 Next::Singly => return self.run_singly(batch, end, &failure).await,
@@ -94,30 +102,45 @@ impl Lane {
         }
     }
 
+    /// The start of a batch.
+    fn begin(&self) -> Begin {
+        let is_short = self.locked.is_some_and(|time| time.elapsed() < SHORT_WAITS);
+        if is_short { Begin::Short } else { Begin::Batch }
+    }
+
     /// Runs each transition of a batch on its own. `before`: the failure of the batch.
     async fn run_singly(&mut self, batch: Vec<Pending>, end: Instant, before: &Failure) {
         let mut rest = batch.into_iter();
+        // The records of those that have waited for a lock in vain.
+        let mut locked = BTreeSet::<RecordRef>::new();
         while let Some(one) = rest.next() {
             if Instant::now() >= end {
                 let busy =
                     StoreError::busy("other transactions hold its records").with_source(before.error());
                 one.answer(Err(busy));
-            } else if let Err(failure) = self.run_one(one, end).await
-                && failure.concerns_database()
-            {
+                continue;
+            }
+            let rows: Vec<_> = one.rows().cloned().collect();
+            let begin = if rows.iter().any(|row| locked.contains(row)) { Begin::Brief } else { Begin::Short };
+            let Err(failure) = self.run_one(one, end, begin).await else { continue };
+            if failure.concerns_database() {
                 answer_all(rest, &failure.error());
                 return self.answer_waiting(&failure);
+            }
+            if failure.is_locked() {
+                locked.extend(rows);
             }
         }
     }
 
     /// Runs a transition on its own, and answers it. Returns the failure it was answered with.
-    async fn run_one(&mut self, one: Pending, end: Instant) -> Result<(), Failure> {
+    async fn run_one(&mut self, one: Pending, end: Instant, begin: Begin) -> Result<(), Failure> {
         let mut attempts = Attempts::default();
         let mut batch = vec![one];
         while !batch.is_empty() {
-            let Err(failure) = self.attempt(&mut batch, Begin::One).await else { break };
-            if attempts.next_of_one(&failure) == Next::Answer || Instant::now() >= end {
+            let Err(failure) = self.attempt(&mut batch, begin).await else { break };
+            let is_last = begin == Begin::Brief && failure.is_locked();
+            if is_last || attempts.next_of_one(&failure) == Next::Answer || Instant::now() >= end {
                 answer_all(batch, &failure.error());
                 return Err(failure);
             }
@@ -156,6 +179,9 @@ impl Lane {
                 done
             }
             End::Failed(failure, open) => {
+                if failure.is_locked() {
+                    self.locked = Some(Instant::now());
+                }
                 if let Some(open) = open {
                     self.connection.keep(open);
                 }

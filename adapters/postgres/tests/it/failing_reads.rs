@@ -68,7 +68,10 @@ fn a_server_that_is_gone_makes_reads_unavailable_and_the_store_unhealthy() {
         assert_eq!(store.check(Timestamp::EPOCH).await, Ok(()));
         server.stop(Stop::Immediate);
         for error in [read(&store).await.map(drop), page(&store).await.map(drop)] {
-            assert_eq!(error.expect_err("no server").kind(), StoreErrorKind::Unavailable);
+            let error = error.expect_err("no server");
+            assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+            // The reason is named also while the next attempt to connect waits.
+            assert!(error.report().contains("refused"), "{}", error.report());
         }
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(3)).await;

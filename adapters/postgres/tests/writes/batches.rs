@@ -88,6 +88,34 @@ fn a_row_that_is_locked_for_long_fails_its_transition_alone() {
 }
 
 #[test]
+fn many_transitions_that_wait_for_a_locked_row_do_not_hold_up_the_others() {
+    let Some(shop) = Shop::new() else { return };
+    let (free, locked) = block_on(async { (shop.add_pet(10).await, shop.add_pet(10).await) });
+    let hold = format!(
+        "set search_path = {}; begin; select 1 from pets where id = {locked} for update; select pg_sleep(4); rollback",
+        shop.schema
+    );
+    std::thread::scope(|scope| {
+        scope.spawn(|| shop.server.sql(&hold));
+        let waits = format!(
+            "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query like '%{};%'",
+            shop.schema
+        );
+        while shop.server.sql(&waits) == "0" {}
+        // Two batches in a row: the second begins while the row is known to be locked.
+        for _ in 0..2 {
+            let pets = std::iter::repeat_n(locked, 20).chain([free]);
+            let mut answers = block_on(shop.together(pets.map(|pet| order(pet, 1))));
+            let last = answers.pop().expect("an answer to each");
+            last.expect("the lane reaches it").expect("units are left");
+            for answer in answers {
+                assert_eq!(answer.map_err(|error| error.kind()), Err(StoreErrorKind::Busy));
+            }
+        }
+    });
+}
+
+#[test]
 fn a_name_that_two_handles_create_at_once_is_created_once() {
     let Some(shop) = Shop::new() else { return };
     let another = shop.another();
