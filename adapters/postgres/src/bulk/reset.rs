@@ -15,6 +15,7 @@ use crate::PostgresStore;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
 use crate::records::{Record, stored_option};
+use crate::schema::no_sandbox;
 
 /// A ban that has begun and is not recorded, by its start.
 type BegunBan = (KeyId, Timestamp);
@@ -31,7 +32,9 @@ pub(super) fn reset(
     let checked = added.and_then(|()| loader.check());
     checked.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
     let (staged, connector) = (loader.into_tables(), Arc::clone(&store.connector));
-    let done = store.background.run(async move { replace(&connector, staged, epoch, begun).await });
+    let is_sandbox = store.is_sandbox();
+    let done =
+        store.background.run(async move { replace(&connector, staged, epoch, begun, is_sandbox).await });
     let restarted = done.and_then(|done| done)?;
     store.set_epoch(epoch);
     store.keys.forget();
@@ -62,6 +65,7 @@ async fn replace(
     mut staged: Staged,
     epoch: u64,
     begun: Vec<BegunBan>,
+    is_sandbox: bool,
 ) -> Result<Restarted, StoreError> {
     let writer = connector.connect(Role::Writer).await?;
     // Sequences do not take part in a transaction. So they are set after the commit, and writers are kept out until then by
@@ -69,6 +73,7 @@ async fn replace(
     let gate = Gate::close(connector).await?;
     let session = &writer;
     session.batch("begin").await.map_err(|error| failed("begin a reset", error))?;
+    set_epoch(session, epoch, is_sandbox).await?;
     log_restart::lock(session).await?;
     session.batch(EMPTY).await.map_err(|error| failed("empty the shop", error))?;
     let highest = staged.highest_ids();
@@ -78,14 +83,24 @@ async fn replace(
     inserts::pets(session, &pets).await?;
     inserts::orders(session, &orders).await?;
     forget_in(session, &begun).await?;
-    let updated = session.client().execute("update shop set epoch = $1", &[&format!("{epoch:016x}")]).await;
-    updated.map_err(|error| failed("set the epoch of the shop", error))?;
     let restarted = log_restart::restart(session, NewEpoch::Given(epoch)).await?;
     commit(session).await?;
     // The reset has happened. If this fails, later ids are higher than they need to be.
     let _: Result<(), _> = sequences::set(session, highest).await;
     gate.open().await;
     Ok(restarted)
+}
+
+/// Sets the epoch of the shop. `is_sandbox`: the schema had the mark of a sandbox when this handle was opened. If a server
+/// without `--sandbox` has removed it since, the shop has data that must not be deleted; until the reset ends, it cannot be
+/// removed.
+async fn set_epoch(session: &Session, epoch: u64, is_sandbox: bool) -> Result<(), StoreError> {
+    let sql = "update shop set epoch = $1 where is_sandbox or not $2";
+    let updated = session.client().execute(sql, &[&format!("{epoch:016x}"), &is_sandbox]).await;
+    match updated.map_err(|error| failed("set the epoch of the shop", error))? {
+        0 => Err(no_sandbox()),
+        _ => Ok(()),
+    }
 }
 
 /// Removes all bans, recorded or begun, as part of a transaction that keeps writers out.

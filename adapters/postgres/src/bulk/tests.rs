@@ -147,3 +147,19 @@ fn a_reset_replaces_what_was_imported() {
     store.reset(all.clone().into(), 11).expect("it is reset");
     assert_eq!(rows(&other), all);
 }
+
+#[test]
+fn a_sandbox_is_not_reset_once_another_server_has_removed_its_mark() {
+    let Some(server) = Postgres::shared() else { return };
+    let target: Target = server.url().parse::<tokio_postgres::Config>().expect("a URL").into();
+    let options = Options { schema: server.new_schema(), seed: 3 };
+    let sandbox = PostgresStore::open_sandbox(target.clone(), options.clone()).expect("the server runs");
+    sandbox.reset(Vec::new().into(), 7).expect("it is a sandbox");
+    let other = PostgresStore::open(target, options).expect("the server runs");
+    other.disclaim_sandbox().expect("the server runs");
+    fill(&other).expect("it is empty");
+    let before = rows(&other);
+    let error = sandbox.reset(Vec::new().into(), 8).expect_err("the shop may have data");
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", error.report());
+    assert_eq!(rows(&other), before);
+}

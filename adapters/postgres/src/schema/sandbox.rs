@@ -12,7 +12,12 @@ pub(crate) async fn check_sandbox(session: &Session) -> Result<(), StoreError> {
     if row.get(0) {
         return Ok(());
     }
-    Err(StoreError::unavailable("a server without --sandbox uses the schema, which is no longer a sandbox's"))
+    Err(no_sandbox())
+}
+
+/// The failure of a reset of a schema without the mark.
+pub(crate) fn no_sandbox() -> StoreError {
+    StoreError::unavailable("a server without --sandbox uses the schema, which is no longer a sandbox's")
 }
 
 /// Removes the mark.
