@@ -8,6 +8,7 @@ use petstore_ports::StoreError;
 use super::statements;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
+use crate::queries::READ_TIME;
 
 /// The use of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,12 @@ impl Reconnecting {
 
     async fn open(&self) -> Result<Session, StoreError> {
         match self.purpose {
-            Use::Pages => self.connector.connect(Role::Reader).await,
+            Use::Pages => {
+                let session = self.connector.connect(Role::Reader).await?;
+                let limited = session.batch(READ_TIME).await;
+                limited.map_err(|error| failed("set up the connection for pages of events", error))?;
+                Ok(session)
+            }
             Use::Sequencer => {
                 let session = self.connector.connect(Role::Writer).await?;
                 let set = session.batch(statements::SEQUENCER_SETTINGS).await;

@@ -309,3 +309,21 @@ fn lost_connections_are_replaced() {
         assert_eq!(all(&subject.store).await, [1, 2], "a read does not fail with its connection");
     });
 }
+
+#[test]
+fn reads_that_hang_do_not_leave_a_connection_each() {
+    let Some(server) = Postgres::start() else { return };
+    let subject = Subject::on(&server);
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        writer
+            .batch_execute("begin; lock table event_batches in access exclusive mode")
+            .await
+            .expect("it is free");
+        for _ in 0..3 {
+            subject.store.bounds().await.expect_err("the table is locked");
+        }
+        let waiting = server.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'");
+        assert!(["0", "1"].contains(&&*waiting), "{waiting} connections wait for the table");
+    });
+}

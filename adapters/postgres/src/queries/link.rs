@@ -14,7 +14,7 @@ use crate::error::failed;
 
 /// Ends a read whose caller has given up, so that reads that hang do not occupy a connection of the server each. Not for
 /// writers: a commit that is ended while it waits for a standby is not undone.
-const READ_TIME: &str = "set statement_timeout = '2s'";
+pub(crate) const READ_TIME: &str = "set statement_timeout = '2s'";
 
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
 /// on the runtime that first used it.
