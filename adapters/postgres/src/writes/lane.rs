@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::RecordRef;
-use petstore_ports::{StoreError, StoreErrorKind};
+use petstore_ports::StoreError;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep};
 
@@ -154,7 +154,8 @@ impl Lane {
         if !failure.concerns_database() {
             return;
         }
-        let error = failure.error().with_kind(StoreErrorKind::Unavailable);
+        let error = StoreError::unavailable("nothing was done, because the write before failed");
+        let error = error.with_source(failure.error());
         answer_all(std::mem::take(&mut self.later), &error);
         // No more than waited at the start, so that it ends while others come.
         for _ in 0..self.queue.len() {
