@@ -1,6 +1,8 @@
 //! Faulty ways to assign positions to events, planted with triggers. They lose events or confuse their order, and the
 //! suite must find each of them.
 
+use std::sync::Arc;
+
 use petstore_tests::{Subject, event_order, run_case};
 
 use crate::shop::Shop;
@@ -35,11 +37,22 @@ const ORDER_BY_TRANSACTION: &str = "
     create function renumber() returns trigger language plpgsql as $$
     begin
         new.seq := pg_current_xact_id()::text::bigint;
-        -- The transaction keeps its locks for a while, so that the other node's batch waits for one of them.
-        perform pg_sleep(0.003);
         return new;
     end $$;
     create trigger renumber before insert on event_batches for each row execute function renumber();";
+
+/// Locks one random pet after another for some milliseconds, until the table `quiet` exists. Batches then wait between two
+/// of their locks, which they rarely do on a quiet machine.
+const HOLD_PETS: &str = "
+    do $$
+    begin
+        while to_regclass('{schema}.quiet') is null loop
+            perform 1 from {schema}.pets order by random() limit 1 for no key update;
+            perform pg_sleep(0.004);
+            commit;
+            perform pg_sleep(0.001);
+        end loop;
+    end $$";
 
 /// Checks that a case fails with these triggers.
 fn check_found<F>(plant: &'static str, case: impl Fn(Subject) -> F)
@@ -52,7 +65,11 @@ where
         run_case(async {
             let subject = shop.open().await;
             shop.sql(plant);
+            let holding = Arc::clone(&shop);
+            let holding = std::thread::spawn(move || holding.statement(HOLD_PETS));
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
+            shop.sql("create table quiet ()");
+            holding.join().expect("the locks are taken");
         });
         if failed {
             return;

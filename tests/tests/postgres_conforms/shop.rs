@@ -29,6 +29,11 @@ impl Shop {
         self.server.sql(&format!("set search_path = {}; {sql}", self.schema));
     }
 
+    /// Runs one statement, which may commit, as a superuser. `{schema}` in the statement stands for the schema.
+    pub(crate) fn statement(&self, sql: &str) {
+        self.server.sql(&sql.replace("{schema}", &self.schema));
+    }
+
     /// Opens a store on the schema, as a node does at its start.
     async fn open_store(&self) -> Arc<PostgresStore> {
         static SEED: AtomicU64 = AtomicU64::new(0x5EED);
