@@ -23,7 +23,7 @@ pub enum Contradiction {
         /// The highest id that the tables hold.
         max: u64,
     },
-    /// An id was not issued yet, so that another record would get it.
+    /// An id was not issued yet. If the row were accepted, another record would get the same id later.
     #[error("{kind} {id} is above {last}, the last id that was issued")]
     NotIssued {
         /// The kind of the record.

@@ -1,4 +1,4 @@
-//! Adding the rows of an import, from which the records are put together.
+//! The checks of an import: records are put together from its rows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,10 +22,11 @@ pub struct ImportChecks<T> {
     row: u64,
     /// The pets that have their inventory item.
     items: RoaringTreemap,
-    /// Pets that are not consistent yet, each with the row that is at fault unless a later row makes the pet
-    /// consistent. If the rows of each pet follow each other, the map has few entries at a time.
+    /// Pets that are not consistent yet, each with the last row that belongs to it. If no later row makes the pet
+    /// consistent, that row is reported. If the rows of each pet follow each other, the map has few entries at a time.
     inconsistent: HashMap<PetId, u64, RandomState>,
-    /// The names of categories whose name another one had already. They have a temporary name until the end.
+    /// The categories whose name an earlier category already had, with that name. They have a temporary name until the
+    /// end.
     namesakes: BTreeMap<CategoryId, CategoryName>,
 }
 
@@ -54,7 +55,7 @@ impl<T: ShopTables> ImportChecks<T> {
         self.add_row(|import| import.loader.category(CategoryRecord { category, version, pets: 0 }))
     }
 
-    /// Adds a category. It is renamed at the end if an older one has an equivalent name.
+    /// Adds a category. If an older category has an equivalent name, this one is renamed at the end.
     ///
     /// # Errors
     /// See [`ImportChecks::category`].
@@ -83,7 +84,8 @@ impl<T: ShopTables> ImportChecks<T> {
         }
     }
 
-    /// Gives each category its own name, or a name derived from it if an older category has that.
+    /// Gives each category with a temporary name its own name. If an older category has that name, gives it a name
+    /// derived from it.
     fn rename(&mut self) -> Vec<Renamed> {
         if self.namesakes.is_empty() {
             return Vec::new();
@@ -145,7 +147,7 @@ impl<T: ShopTables> ImportChecks<T> {
         Ok(())
     }
 
-    /// Counts and adds a row.
+    /// Adds a row, and counts it. An error names the number of the row.
     fn add_row(
         &mut self,
         add: impl FnOnce(&mut Self) -> Result<(), Contradiction>,
@@ -178,7 +180,8 @@ impl<T: ShopTables> ImportChecks<T> {
         Ok(())
     }
 
-    /// Records whether the pet of the last row is consistent now.
+    /// Takes note whether a pet is consistent after the last row. Until the pet has its inventory item, nothing
+    /// changes.
     fn recheck(&mut self, pet: PetId) {
         if !self.items.contains(pet.get()) {
             return;

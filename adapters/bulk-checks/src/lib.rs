@@ -1,8 +1,9 @@
 //! The checks of a bulk load: rows that may contradict each other are added to empty tables one by one.
 //!
-//! A store implements [`ShopTables`] for the place where it collects the rows. [`ShopLoader`] checks complete records, as a
-//! journal and a reset have them; [`ImportChecks`] checks the rows of [`BulkImport`](petstore_ports::BulkImport), from which
-//! records are put together. What the rows of a shop must fulfil is written here once, for every store.
+//! A store implements [`ShopTables`] for the place where it collects the rows. [`ShopLoader`] checks complete records,
+//! as journals and resets contain them. [`ImportChecks`] checks the rows of a
+//! [`BulkImport`](petstore_ports::BulkImport), and puts records together from them. So the rules that the rows of a
+//! shop must fulfil are written once for all stores.
 
 mod contradiction;
 mod import;

@@ -36,7 +36,7 @@ impl<T: ShopTables> ShopLoader<T> {
         self.tables
     }
 
-    /// Adds a category, a pet or an order. Other rows are not of the shop, and are left out.
+    /// Adds a category, a pet or an order. Rows of other kinds do not belong to the shop, and are ignored.
     ///
     /// # Errors
     /// The row contradicts an earlier one.
@@ -85,7 +85,7 @@ impl<T: ShopTables> ShopLoader<T> {
         let (id, pet) = (record.order.id, record.order.pet_id);
         check_new::<T>("order", id.get(), self.tables.has_order(id))?;
         check_new::<T>("pet", pet.get(), false)?;
-        // A complete order outlives its pet.
+        // A completed order may outlive its pet, so only the pet of an open order is looked up.
         if !record.order.complete {
             if !self.has_pet(pet) {
                 return Err(orphan("order", id.get(), "pet", pet.get()));
@@ -133,7 +133,7 @@ impl<T: ShopTables> ShopLoader<T> {
     }
 }
 
-/// Checks that a record is new and that the tables can hold it.
+/// Checks that no earlier record has the same id, and that the tables can hold the id.
 fn check_new<T: ShopTables>(kind: &'static str, id: u64, is_taken: bool) -> Result<(), Contradiction> {
     if is_taken {
         return Err(Contradiction::Twice { kind, id });

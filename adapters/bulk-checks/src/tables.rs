@@ -40,6 +40,7 @@ pub trait ShopTables {
     /// Returns whether there is an order with this id.
     fn has_order(&self, id: OrderId) -> bool;
 
-    /// Adds an order. There is none with its id. The id of its pet must not be issued again, even if the pet is gone.
+    /// Adds an order. There is none with its id. The id of its pet must not be issued again, even if the pet no longer
+    /// exists.
     fn add_order(&mut self, record: OrderRecord);
 }

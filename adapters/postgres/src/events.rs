@@ -5,9 +5,9 @@
 //! continue after them. The sequencer (`sequencer`) gives positions afterwards: one transaction at a time in the database
 //! numbers all visible batches without a position, in the order of `seq`.
 //!
-//! This keeps the order of the port. If a commit took a lock that another one held, or was sent after the other one was
-//! answered, then the other one was visible before the commit drew its `seq`. So each run that sees the commit sees the other
-//! one too, and its `seq` is lower: it gets its position in the same run or an earlier one. A batch that appears late gets a
+//! This keeps the order that the port promises. Let commit A take a lock that commit B held, or be sent after B was
+//! answered. Then B was visible before A drew its `seq`. So each run of the sequencer that sees A also sees B, and the
+//! `seq` of B is lower: B gets its position in the same run or an earlier one. A batch that becomes visible late gets a
 //! late position, so nothing is inserted before a position that was read.
 //!
 //! A page (`page`) reads positions only. Its statement also looks for batches without a position, and if it finds one, the
@@ -44,7 +44,7 @@ use sequencer::Sequencer;
 
 pub use retention::EventRetention;
 
-/// Steps of one call that drops old events. Positions are given between two of them.
+/// The maximum number of steps of one call that drops old events. Between two steps the sequencer can give positions.
 const PRUNES_MAX: usize = 10;
 
 /// The event log as one handle of the store uses it.
@@ -109,15 +109,16 @@ impl EventLog {
         Ok(events)
     }
 
-    /// Gives positions to the batches that have none, so that readers who come late do not wait for many.
+    /// Gives positions to the batches that have none. Otherwise a log without readers would collect many of them, and
+    /// the next reader would wait for all.
     pub(crate) async fn keep_up(&self) -> Result<(), StoreError> {
         self.fetcher.bounds().await.map(drop)
     }
 }
 
 impl PostgresStore {
-    /// Sets the limits of the events that this handle keeps when it drops old ones. Each node has the same, or the lowest
-    /// apply.
+    /// Sets the limits of the events that this handle keeps when it drops old ones. All nodes should have the same
+    /// limits: of different ones the lowest apply.
     pub fn set_event_retention(&self, retention: EventRetention) {
         self.events.set_retention(retention);
     }
@@ -148,7 +149,8 @@ impl EventFeed for PostgresStore {
         let log = Arc::clone(&self.events);
         Reply::later(async move {
             if wait.compare() == Compared::OtherEpoch {
-                // The log is read, so that this handle knows the current epoch. A wait may complete without a change.
+                // The bounds are read so that this handle learns the current epoch. If the end has not changed after
+                // all, the wait completes nevertheless, which the port allows.
                 let _: Result<_, _> = log.bounds().await;
                 return wait.end();
             }

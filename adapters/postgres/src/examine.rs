@@ -34,7 +34,7 @@ pub enum SchemaState {
 /// called on a runtime's thread.
 ///
 /// # Errors
-/// Those of [`crate::PostgresStore::open`], as far as they show without a change.
+/// Those of [`crate::PostgresStore::open`], except those that only a change of the schema would show.
 pub fn examine(target: Target) -> Result<Examined, OpenError> {
     let background = Background::start().map_err(OpenError::Thread)?;
     let connector = Connector::new(target, 0);

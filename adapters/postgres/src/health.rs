@@ -10,16 +10,17 @@ use tokio::time::Instant;
 
 use crate::PostgresStore;
 
-/// The maximum age of the last answer of a healthy database, which is asked several times a second.
+/// The maximum age of the last answer of a healthy database. The poll of the keys asks the database several times a
+/// second.
 const ANSWER_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// The last answer of the database.
 pub(crate) struct Pulse(Mutex<State>);
 
 struct State {
-    /// The time at which the last question that was answered was asked.
+    /// The last answer of the database, by the time at which its question was asked.
     answered: Instant,
-    /// The failure since then, if there was one.
+    /// The last failure since that answer; none if there was no failure.
     failure: Option<StoreError>,
 }
 
@@ -37,7 +38,7 @@ impl Pulse {
         self.0.lock().failure = Some(error);
     }
 
-    /// Returns the failure if the last answer is too old.
+    /// Fails if the last answer is too old. The source of the error is the last failure, if there was one.
     pub(crate) fn check(&self, now: Instant) -> Result<(), StoreError> {
         let state = self.0.lock();
         if now.saturating_duration_since(state.answered) <= ANSWER_AGE_MAX {

@@ -7,8 +7,9 @@ use petstore_ports::{Housekeeping, StoreError};
 use crate::PostgresStore;
 use crate::records::stored;
 
-/// The statement that drops one slice of expired records and of old tokens. Rows that another node is dropping are skipped. The
-/// counts of the accounts fall in the slot of this handle, in the order in which writers lock them.
+/// The statement that drops one slice of expired records and of old tokens. Rows that another node is dropping are
+/// skipped. The dropped records are subtracted from the counts in the slot of this handle, account by account in the
+/// order in which writers lock the counts.
 const DROP_EXPIRED: &str = "
     with due as materialized (
         select account_id, scope, idempotency_key from idempotency_records where expires_at <= $1
@@ -48,8 +49,8 @@ impl Housekeeping for PostgresStore {
         Ok(())
     }
 
-    /// The check for changed keys asks the database several times a second, which is what [`StoreHealth::check`] looks at. So
-    /// this call only refreshes the counts for monitoring.
+    /// The poll for changed keys already asks the database several times a second, and [`StoreHealth::check`] looks at
+    /// its last answer. So this call only refreshes the counts for monitoring.
     ///
     /// [`StoreHealth::check`]: petstore_ports::StoreHealth::check
     async fn watch(&self, _now: Timestamp) -> Result<(), StoreError> {

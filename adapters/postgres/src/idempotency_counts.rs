@@ -17,7 +17,7 @@ impl Lookup for CountOfAccount {
     type Found = u32;
 
     fn sql() -> String {
-        // One account after the other, so that each sum is read by the primary key.
+        // A subquery for each account, so that each sum is read by the primary key.
         "select account, (select coalesce(sum(records), 0)::bigint from idempotency_counts where account_id = account) \
          from unnest($1::bigint[]) as account order by account"
             .to_owned()
@@ -35,7 +35,8 @@ impl Lookup for CountOfAccount {
         let sum: i64 = row.try_get(1).map_err(|error| {
             StoreError::corrupt("idempotency_counts: the column records cannot be read").with_source(error)
         })?;
-        // Counts of different slots may be read while a record moves between them, so a sum below zero is no damage.
+        // A record may be counted in one slot and subtracted in another, and a sum may be read in between. So a sum
+        // below zero is no damage.
         Ok(u32::try_from(sum.max(0)).unwrap_or(u32::MAX))
     }
 }

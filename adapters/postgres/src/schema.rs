@@ -20,8 +20,9 @@ use state::probe;
 pub(crate) struct Step {
     /// The statements, which run with the other steps in one transaction.
     sql: &'static str,
-    /// The oldest version of a program, counted in steps, that may use the tables after this step. A step that only adds
-    /// keeps it, so that nodes of two releases run beside each other; a later step removes what the older one needed.
+    /// The oldest version of a program, counted in steps, that may use the tables after this step. A step that only
+    /// adds something does not raise it, so that nodes of two releases can run at the same time. A later step, which
+    /// removes what the older release needed, raises it.
     oldest_reader: i32,
 }
 

@@ -11,7 +11,7 @@ const LOCK: i32 = 1_349_285_957;
 
 /// A lock that one handle of a store holds at a time, until it is dropped or its connection ends.
 pub struct StartLock {
-    // Its end rolls the transaction back, which releases the lock.
+    // When the session ends, the server rolls its transaction back, which releases the lock.
     _session: Session,
 }
 

@@ -13,7 +13,7 @@ use crate::records::Fields;
 /// The maximum age of the counts while housekeeping runs.
 const COUNTS_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// Up to this number the records of a table are counted; from there on the number is PostgreSQL's estimate.
+/// The highest number of records that is counted row by row. For a larger table the number is PostgreSQL's estimate.
 const COUNTED_MAX: u32 = 10_000;
 
 /// The last counts.
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Stats {
-    /// Returns whether the counts are due, and takes note that they are read now.
+    /// Returns `true` and takes note that the counts are read now, if they are due; otherwise returns `false`.
     fn begin(&self, now: Instant) -> bool {
         let mut state = self.0.lock();
         let is_due = state.began.is_none_or(|began| now.saturating_duration_since(began) >= COUNTS_AGE_MAX);

@@ -49,7 +49,7 @@ pub struct PostgresStore {
     pub(crate) writes: Writes,
     epoch: AtomicU64,
     is_sandbox: bool,
-    // The last field: its tasks use the others.
+    // The last field, because its tasks use the other fields.
     pub(crate) background: Background,
 }
 
@@ -87,7 +87,7 @@ impl PostgresStore {
         handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
         let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
         let random = Random::of_handle(seed);
-        // Writes go on with the connection that is open.
+        // The lane of writes takes over the connection that prepared the schema.
         let connection = Reconnecting::with(Arc::clone(&connector), session);
         let writes = Writes::start(handle, connection, random, slot(seed), after);
         Ok(Self {
@@ -117,7 +117,8 @@ impl PostgresStore {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// Returns whether only sandboxes had used the schema when the store was opened.
+    /// Returns `true` if only sandboxes had used the schema when the store was opened. The mark may have been removed
+    /// since: see [`Self::check_sandbox`].
     pub fn is_sandbox(&self) -> bool {
         self.is_sandbox
     }

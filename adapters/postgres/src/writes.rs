@@ -54,7 +54,8 @@ use crate::random::Random;
 pub(crate) use self::lane::AfterCommit;
 pub(crate) use self::reconnect::Reconnecting;
 
-/// Most transitions that wait for a batch. Beyond it callers are told at once that the store is busy.
+/// The maximum number of transitions that wait for a batch. Beyond it the store answers further callers at once that it
+/// is busy.
 const WAITING_MAX: usize = 4_096;
 
 /// The queue of a handle's transitions.
@@ -81,7 +82,8 @@ impl Writes {
         self.queue.max_capacity().saturating_sub(self.queue.capacity())
     }
 
-    /// Runs a transition. If the caller stops waiting, the transition is run nevertheless, unless its batch has not begun.
+    /// Runs a transition. If the caller stops waiting before the batch of the transition begins, the transition is left
+    /// out. If it stops later, the transition is run nevertheless.
     async fn run(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
         let (sender, answer) = oneshot::channel();
         self.queue.try_send(Pending::new(transition, sender)).map_err(|refused| match refused {

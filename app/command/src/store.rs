@@ -38,7 +38,7 @@ pub(crate) const NAME_ITS_SOCKET: &str =
 enum Kind {
     /// In memory, perhaps with a journal in a file.
     Local(Arc<MemoryStore>),
-    /// In a database that other nodes share. This node counts quotas, and requests without a key, for itself.
+    /// In a database that other nodes share. `meters` counts the quotas of this node, and its requests without a key.
     Shared { store: Arc<PostgresStore>, meters: Arc<MemoryStore> },
 }
 
@@ -175,8 +175,7 @@ impl Backend {
         }
     }
 
-    /// The error of the disk or of the database; none while the disk or the database works. While there is an error, no
-    /// change is written.
+    /// The error of the disk or of the database; none while it works. While there is an error, no change is written.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         match &self.kind {
             Kind::Local(store) => store.journal_fault(),
@@ -192,12 +191,12 @@ impl Backend {
         }
     }
 
-    /// Returns whether an export from the port blocks writes.
+    /// Returns whether an export through [`Self::bulk`] blocks writes.
     pub(crate) fn export_blocks_writes(&self) -> bool {
         matches!(self.kind, Kind::Local(_))
     }
 
-    /// Forgets usage and bans with a time later than this one. Returns the number of accounts with such usage.
+    /// Forgets usage and bans that are dated later than `now`. Returns the number of accounts with such usage.
     pub(crate) fn forget_usage_after(&self, now: Timestamp) -> Result<usize, StoreError> {
         match &self.kind {
             Kind::Local(store) => store.forget_usage_after(now),
@@ -206,8 +205,8 @@ impl Backend {
         }
     }
 
-    /// Returns whether only sandboxes have used the schema; none for a store that no other node shares. The mark of a data
-    /// file is a file beside it.
+    /// Returns whether only sandboxes have used the schema; none for a store that no other node shares. (A data file
+    /// has its mark in a file beside it.)
     pub(crate) fn is_sandbox_schema(&self) -> Option<bool> {
         match &self.kind {
             Kind::Local(_) => None,

@@ -1,6 +1,7 @@
 //! Servers that tests start for themselves, each on a free loopback port with its data in a temporary folder.
 //!
-//! A server ends with its handle, and at the latest with the process of the test, even if that process is killed.
+//! A server ends when its handle is dropped. If the process of the test ends first, even because it is killed, the
+//! server ends with it.
 
 mod postgres;
 mod programs;

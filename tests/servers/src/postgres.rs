@@ -13,7 +13,7 @@ use crate::programs::Programs;
 use crate::reaper::Reaper;
 use crate::skips;
 
-/// The superuser of a cluster, who needs no password, and the database.
+/// The name of a cluster's superuser, who needs no password, and of its database.
 const NAME: &str = "petstore";
 
 /// A PostgreSQL cluster: a server on a free loopback port and on a Unix socket, with a database `petstore` in UTF-8 that its
@@ -41,7 +41,7 @@ pub struct PostgresBuilder {
 pub enum Stop {
     /// Transactions are aborted, and the data are written.
     Fast,
-    /// Like a crash of the server: the next start recovers from the log.
+    /// The server ends at once, as in a crash. The next start recovers from the log.
     Immediate,
 }
 
@@ -214,7 +214,7 @@ impl PostgresBuilder {
     fn start_if_installed(self) -> Option<Postgres> {
         let programs = Programs::find()?;
         let folder = new_folder(&programs);
-        // From here on the folder is removed, even after a panic.
+        // The reaper removes the folder at the end, even after a panic from here on.
         let reaper = Reaper::of(&folder);
         let data = folder.join("data");
         let mut initdb = programs.command("initdb");
@@ -258,7 +258,7 @@ impl PostgresBuilder {
         }
         let file = folder.join("data/postgresql.conf");
         let defaults = fs::read_to_string(&file).expect("initdb wrote it");
-        // A later line wins.
+        // Of two lines with the same setting the later one is in force.
         fs::write(&file, defaults + &text).expect("the settings can be written");
         write_access(programs, folder, self.access.as_deref());
         for (name, content) in &self.files {
@@ -283,7 +283,7 @@ fn reported<T>(cluster: Option<T>) -> Option<T> {
 fn new_folder(programs: &Programs) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // Short, because a Unix socket's path has at most 107 bytes.
+    // The name is short, because the path of a Unix socket has at most 107 bytes.
     let folder = std::env::temp_dir().join(format!("petstore-pg-{}-{number}", std::process::id()));
     fs::create_dir(&folder).expect("a temporary folder can be made");
     programs.give(&folder);

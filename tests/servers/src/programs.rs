@@ -29,7 +29,8 @@ impl Programs {
         let mut versions: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();
         versions.sort_by_key(|folder| std::cmp::Reverse(version_of(folder)));
         folders.extend(versions);
-        // The programs find each other in the folder that they are in, not in that of a symbolic link.
+        // `postgres` may be a symbolic link. The other programs are in the folder of its target, where they find each
+        // other.
         let folder = folders.into_iter().find_map(|folder| {
             let server = fs::canonicalize(folder.join("postgres")).ok()?;
             let folder = server.parent()?.to_path_buf();
@@ -67,7 +68,8 @@ fn version_of(folder: &Path) -> u32 {
     version.and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
-/// Returns an ordinary user, if this process runs as root.
+/// Returns an ordinary user if this process runs as root; otherwise none, as the server can then run as the user of
+/// this process.
 fn other_than_root() -> Option<User> {
     let own = fs::metadata("/proc/self").expect("Linux has /proc").uid();
     if own != 0 {

@@ -4,8 +4,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A shell that waits for the end of its standard input, whose other end only this process holds. Then it stops the server
-/// of a folder and removes the folder. So both end with this process, however it ends.
+/// A shell that waits for the end of its standard input. Only this process holds the other end, so the wait ends with
+/// this process, however it ends. Then the shell stops the server of a folder and removes the folder.
 pub(crate) struct Reaper {
     shell: Child,
     input: Option<ChildStdin>,

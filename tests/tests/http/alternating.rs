@@ -1,5 +1,5 @@
-//! A TCP proxy before two nodes. The tests send each request on a separate connection, so their requests alternate between
-//! the nodes. Bytes pass unchanged, even those that are not HTTP.
+//! A TCP proxy in front of two nodes. The tests send each request on a separate connection, so their requests alternate
+//! between the nodes. The proxy passes all bytes unchanged, even those that are not HTTP.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread::{self, JoinHandle};
@@ -50,7 +50,7 @@ async fn accept(listener: TcpListener, nodes: Vec<SocketAddr>) {
             let Ok(mut server) = TcpStream::connect(node).await else { return };
             let _ = client.set_nodelay(true);
             let _ = server.set_nodelay(true);
-            // An end or a reset of either side ends the other, too.
+            // If one side ends or resets its connection, that of the other side ends, too.
             let _ = copy_bidirectional(&mut client, &mut server).await;
         });
     }

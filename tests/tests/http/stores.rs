@@ -1,7 +1,7 @@
 //! The store under the petstore of a test: in memory, or the same schema of a PostgreSQL database for one node or for two.
 //!
-//! `PETSTORE_TEST_STORE` chooses it for the whole run: `memory` (the default), `postgres`, or `two-nodes`. With two nodes the
-//! tests talk to a proxy that gives each connection to the other node.
+//! The variable `PETSTORE_TEST_STORE` chooses the store for the whole run: `memory` (the default), `postgres`, or
+//! `two-nodes`. With two nodes the tests talk to a proxy that gives its connections to the two nodes in turn.
 
 use std::env;
 use std::sync::Arc;
@@ -51,7 +51,8 @@ impl Nodes {
         let server = Postgres::shared().expect("the chosen store needs PostgreSQL");
         let schema = server.new_schema();
         let open = |node| {
-            // The first node creates the tables. Its seed is `epoch`, which becomes the epoch of the store.
+            // The first node creates the tables, and its seed becomes the epoch of the store. This seed is `epoch`,
+            // because its `node` is 0.
             let options = Options { schema: schema.clone(), seed: epoch ^ node };
             let target = Target::parse(&server.url()).expect("the URL of the server");
             // The store is opened on another thread, because the test may run on a thread of a runtime, which must not

@@ -7,7 +7,7 @@ use petstore_tests::{Subject, event_order, run_case};
 
 use crate::shop::Shop;
 
-/// Attempts of a case. A race may pass once, but not ten times.
+/// The maximum number of runs of a case. Because of races it may pass once in spite of the fault, but not ten times.
 const TRIES: usize = 10;
 
 /// Positions come from a sequence and are drawn before the commit. The end of the log is the last position that is
@@ -16,7 +16,8 @@ const CURSOR_ON_A_SEQUENCE: &str = "
     create sequence drawn;
     create function draw() returns trigger language plpgsql as $$
     begin
-        -- The events of a batch stand together. The lock ends at once, not with the transaction.
+        -- The lock keeps the positions of one batch together. It is released at once, not at the end of the
+        -- transaction.
         perform pg_advisory_lock(hashtext(tg_table_schema));
         for number in 1..new.events loop
             new.last_position := nextval('drawn');
@@ -31,8 +32,8 @@ const CURSOR_ON_A_SEQUENCE: &str = "
             pruned_position, bytes, settled_seq
         from stored_log;";
 
-/// Batches get their positions in the order of the numbers of their transactions. A transaction gets its number at its
-/// first lock of a row, when it may not hold all of its locks yet.
+/// Batches get their positions in the order of their transaction ids. A transaction gets its id when it locks its first
+/// row, and it may not hold all of its locks yet.
 const ORDER_BY_TRANSACTION: &str = "
     create function renumber() returns trigger language plpgsql as $$
     begin
@@ -41,8 +42,8 @@ const ORDER_BY_TRANSACTION: &str = "
     end $$;
     create trigger renumber before insert on event_batches for each row execute function renumber();";
 
-/// Locks one random pet after another for some milliseconds, until the table `quiet` exists. Batches then wait between two
-/// of their locks, which they rarely do on a quiet machine.
+/// Locks one random pet after another, each for some milliseconds, until the table `quiet` exists. So batches wait
+/// between two of their locks. Without this they rarely do on a machine with little load.
 const HOLD_PETS: &str = "
     do $$
     begin
@@ -54,7 +55,7 @@ const HOLD_PETS: &str = "
         end loop;
     end $$";
 
-/// Checks that a case fails with these triggers.
+/// Checks that a case fails in at least one of its runs with these triggers.
 fn check_found<F>(plant: &'static str, case: impl Fn(Subject) -> F)
 where
     F: Future<Output = ()> + Send + 'static,

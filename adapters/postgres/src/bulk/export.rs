@@ -1,7 +1,7 @@
 //! Exports: pages by id, all on one snapshot.
 //!
-//! The port wants the rows of one moment, so a read-only transaction stays open until the last page. It delays no writer, but
-//! old versions of rows are kept until its end.
+//! The port `Bulk` wants the rows as of one moment, so one read-only transaction stays open until the last page. It
+//! delays no writer. But until it ends, the server cannot remove old versions of rows.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

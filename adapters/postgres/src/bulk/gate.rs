@@ -1,23 +1,25 @@
 //! The lock that keeps writers out of the shop while it is replaced.
 //!
-//! Each transaction that changes the shop locks the table `shop_lock` in a mode that others share, before it locks any row.
-//! An import or a reset locks it exclusively, before it locks anything else. So neither can wait for the other while it holds a
-//! lock that the other needs.
+//! Each transaction that changes the shop first locks the table `shop_lock` in a mode that such transactions share;
+//! then it locks rows. An import or a reset first locks the table exclusively; then it locks anything else. So
+//! whichever of the two waits for the table holds no lock that the other one needs.
 
 use petstore_ports::StoreError;
 
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
 
-/// Keeps writers out until it is released or dropped. Waits for those that have begun.
+/// Keeps writers out until it is opened or dropped. Closing it waits for the transactions of writers that have begun.
 pub(super) struct Gate(Session);
 
-/// Locks the table exclusively. A long pause of the caller must not end the transaction: only a lost connection does.
+/// Locks the table exclusively. The time limit for an idle transaction is raised, because a long pause of the caller
+/// must not end the transaction.
 const CLOSE: &str =
     "begin; set local idle_in_transaction_session_timeout = '10min'; lock table shop_lock in exclusive mode";
 
 impl Gate {
-    /// Keeps writers out. Fails as busy if another import or reset does.
+    /// Keeps writers out. Fails as busy if the table is not free in time, for example because of another import or
+    /// reset.
     pub(super) async fn close(connector: &Connector) -> Result<Self, StoreError> {
         let session = connector.connect(Role::Writer).await?;
         close_in(&session).await?;

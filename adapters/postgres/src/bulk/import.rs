@@ -41,7 +41,7 @@ impl<'s> Import<'s> {
         Ok(Self { store, session, checks: ImportChecks::new(Staged::default()), before })
     }
 
-    /// Writes the orders that are there.
+    /// Writes the orders that are staged.
     fn flush(&mut self) -> Result<(), StoreError> {
         let orders = self.checks.tables_mut().take_orders();
         let session = Arc::clone(&self.session);
@@ -102,7 +102,7 @@ async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Resu
     let (categories, pets) = staged.take_records();
     inserts::categories(session, &categories).await?;
     inserts::pets(session, &pets).await?;
-    // They only rise: if the commit fails, ids are skipped.
+    // The last ids only rise, so they may be set before the commit: if it fails, some ids are skipped.
     let last = HighestIds {
         category: highest.category.max(before.category),
         pet: highest.pet.max(before.pet),
@@ -115,7 +115,8 @@ async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Resu
     Ok(restarted)
 }
 
-/// Commits, as the only statement that may have an unknown outcome.
+/// Commits. If the connection is lost now, it is unknown whether the commit took place. If an earlier statement fails,
+/// the commit cannot take place.
 pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
     session.batch("commit").await.map_err(|error| {
         let kind = match fate(&error) {

@@ -17,7 +17,7 @@ pub(super) struct Restarted {
 /// The epoch of the log that begins with a bulk load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewEpoch {
-    /// This one.
+    /// The epoch with this value.
     Given(u64),
     /// The one that follows the current one.
     Following,
@@ -27,13 +27,13 @@ impl NewEpoch {
     const fn after(self, before: u64) -> u64 {
         match self {
             Self::Given(epoch) => epoch,
-            // An odd step visits each number once before one comes again.
+            // The step is odd, so no epoch comes again before all other 64-bit numbers have come.
             Self::Following => before.wrapping_add(0x9E37_79B9_7F4A_7C15),
         }
     }
 }
 
-/// Locks the log against the sequencers, before anything that they need is locked.
+/// Locks the log against the sequencers. Must be called before anything that they need is locked.
 pub(super) async fn lock(session: &Session) -> Result<(), StoreError> {
     let locked = session.client().query_one("select from event_log where one for update", &[]).await;
     locked.map(drop).map_err(|error| failed("lock the event log", error))

@@ -91,9 +91,9 @@ async fn replace(
     Ok(restarted)
 }
 
-/// Sets the epoch of the shop. `is_sandbox`: the schema had the mark of a sandbox when this handle was opened. If a server
-/// without `--sandbox` has removed it since, the shop has data that must not be deleted; until the reset ends, it cannot be
-/// removed.
+/// Sets the epoch of the shop. If the schema had the mark of a sandbox when this handle was opened (`is_sandbox`),
+/// fails if the mark is gone: a server without `--sandbox` has removed it, and its data must not be deleted. The update
+/// locks the row of the mark, so the mark cannot be removed until the reset ends.
 async fn set_epoch(session: &Session, epoch: u64, is_sandbox: bool) -> Result<(), StoreError> {
     let sql = "update shop set epoch = $1 where is_sandbox or not $2";
     let updated = session.client().execute(sql, &[&format!("{epoch:016x}"), &is_sandbox]).await;

@@ -23,7 +23,8 @@ pub(super) async fn last_ids(session: &Session) -> Result<LastIds, StoreError> {
     Ok(LastIds { pet: next()?, category: next()?, order: next()?, account: next()?, key: next()? })
 }
 
-/// Sets the last ids of the shop. A sequence does not take part in a transaction: this is at once, and stays.
+/// Sets the last ids of the shop. A sequence does not take part in a transaction: the new value is in force at once,
+/// and a rollback does not undo it.
 ///
 /// A value below the last one that was drawn may only be set while writers are kept out, after the deletion of the records
 /// with higher ids is committed.

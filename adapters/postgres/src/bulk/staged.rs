@@ -8,8 +8,8 @@ use petstore_domain::{
 };
 use roaring::RoaringTreemap;
 
-/// The rows of a shop. Categories and pets stay until the end, because later rows change them; orders can be taken out at any
-/// time, and leave their ids.
+/// The rows of a shop. Categories and pets stay until the end, because later rows change them. Orders can be taken out
+/// at any time; their ids stay here.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     categories: BTreeMap<CategoryId, CategoryRecord>,

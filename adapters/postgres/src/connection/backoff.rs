@@ -23,12 +23,12 @@ struct State {
 }
 
 impl Backoff {
-    /// A backoff with a random number.
+    /// A backoff without failures. `seed` is a random number, from which the lengths of the waits are drawn.
     pub(super) fn new(seed: u64) -> Self {
         Self(Mutex::new(State { failures: 0, next: None, random: seed }))
     }
 
-    /// The time before which no attempt should be made; none if the last one succeeded.
+    /// The time before which no attempt should be made; none if the last attempt succeeded, or there was none.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.lock().next
     }
@@ -52,7 +52,7 @@ impl Backoff {
 }
 
 impl State {
-    /// SplitMix64, which needs no more than one word.
+    /// The next number of SplitMix64, a generator whose state is a single word.
     fn random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -9,8 +9,8 @@ const SEQUENCE: u8 = 0x30;
 /// The tag of an OBJECT IDENTIFIER in DER.
 const OBJECT_IDENTIFIER: u8 = 0x06;
 
-/// Returns the hash of a certificate by the algorithm of its signature, with SHA-256 in place of MD5 and SHA-1. None if
-/// the signature has no hash of its own, as that of Ed25519.
+/// Returns the hash of a certificate. The hash function is that of the certificate's signature, but SHA-256 in place of
+/// MD5 and SHA-1. None if the signature has no hash function of its own, such as Ed25519.
 pub(super) fn server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     match signature_algorithm(certificate)? {
         // RSA (RFC 8017) with MD5, SHA-1 or SHA-256; ECDSA (RFC 5758) with SHA-1 or SHA-256.

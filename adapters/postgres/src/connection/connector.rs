@@ -83,7 +83,7 @@ impl Connector {
     /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
     pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
         let until = Instant::now() + TURN_TIME;
-        // It is never closed.
+        // The semaphore is never closed.
         let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| self.busy())?;
         if let Some(next) = self.backoff.next() {
             timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
@@ -98,7 +98,7 @@ impl Connector {
         opened
     }
 
-    /// The failure of an attempt that is not made, with the failure that it waits for.
+    /// The error for an attempt that is not made. Its source is the failure of the last attempt that was made.
     fn busy(&self) -> StoreError {
         let busy = StoreError::unavailable(BUSY);
         match self.failure.lock().clone() {
@@ -124,7 +124,7 @@ impl Connector {
 
     async fn open_at(&self, host: &Config, role: Role) -> Result<(Session, Server), StoreError> {
         let Target { encryption, tls, .. } = &self.target;
-        // The errors of a connection's task reach the client's callers.
+        // The task of a connection is not awaited: the calls of the client return its errors.
         let connected = match (encryption, tls) {
             (Encryption::Never, _) => host.connect(NoTls).await.map(|(client, task)| {
                 tokio::spawn(task);
@@ -148,16 +148,17 @@ impl Connector {
         Ok((Session::new(client), server))
     }
 
-    /// Sets what the statements rely on: plans that use indexes whatever the statistics say, and for writers a commit that
-    /// is on disk, and at the synchronous standbys, before it is answered.
+    /// The statements that set what all other statements rely on: plans that use indexes whatever the statistics say,
+    /// and for writers a durable commit. A commit is answered after it is on the server's disk, and on those of its
+    /// synchronous standbys.
     fn settings(&self, role: Role) -> String {
         let common = format!(
             "set search_path = \"{}\"; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
             self.schema()
         );
         match role {
-            // Only an index in the order of the rows is ever the right plan of a read, also while the statistics are those of an
-            // empty table.
+            // The right plan of a read always walks an index in the order of the rows, even while the statistics are
+            // those of an empty table. So all other plans are disabled.
             Role::Reader => format!(
                 "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
                  set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
@@ -172,7 +173,8 @@ impl Connector {
     }
 }
 
-/// Returns whether an attempt may have failed because the server is starting or busy.
+/// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many
+/// connections, has not answered in time, or was not tried. Returns `false` after any other failure.
 fn may_pass(error: &StoreError) -> bool {
     // "The database system is starting up", and "too many connections".
     const PASSING: [&str; 2] = ["57P03", "53300"];

@@ -25,7 +25,7 @@ pub struct Server {
     pub fsync: String,
     /// The setting `synchronous_commit`, before the store raises it.
     pub synchronous_commit: String,
-    /// The source of that setting.
+    /// The place where `synchronous_commit` is set, in PostgreSQL's words.
     source: String,
 }
 
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Refuses a server that may lose an acknowledged change, or cannot store every text.
+    /// Refuses a server that is too old, may lose an acknowledged change, or cannot store every text.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let Some(unfit) = self.unfit() else { return Ok(()) };
         Err(StoreError::unavailable(unfit.to_string()))
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// The place where `synchronous_commit` is set.
+    /// The place where `synchronous_commit` is set, in words for an operator.
     fn source(&self) -> &str {
         match &*self.source {
             "client" => "in the URL's options",
@@ -95,7 +95,7 @@ impl Server {
     }
 }
 
-/// The property that does not suit.
+/// The first property of a server that the store cannot work with.
 enum Unfit<'s> {
     Version(&'s str),
     Encoding(&'s str),

@@ -26,7 +26,8 @@ impl Session {
         self.client.is_closed()
     }
 
-    /// Prepares a statement, once for the connection. The number of distinct texts must be bounded.
+    /// Prepares a statement, unless this connection has prepared the same text before. The number of distinct texts
+    /// must be bounded, because all of them are kept.
     pub(crate) async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
         if let Some(statement) = self.statements.lock().get(sql) {
             return Ok(statement.clone());

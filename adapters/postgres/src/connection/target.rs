@@ -22,7 +22,8 @@ pub(super) const ATTEMPT_TIME: Duration = Duration::from_millis(1_500);
 /// The time limit of the system for unacknowledged bytes.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The idle time before the first keepalive probe, the time between probes, and their number.
+/// The settings of TCP keepalives: the idle time before the first probe, the time between two probes, and the number of
+/// unanswered probes after which the connection is lost.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -37,7 +38,7 @@ pub struct Target {
     pub(super) tls: Option<Tls>,
 }
 
-/// The TLS client of a target. Two are equal if they are the same object.
+/// The TLS client of a target. Two clients are equal if they are the same object.
 #[derive(Clone)]
 pub(super) struct Tls(pub(super) Arc<ClientConfig>);
 
@@ -128,17 +129,18 @@ impl Target {
         }
     }
 
-    /// Returns whether each host is this machine: a Unix socket or a loopback address.
+    /// Returns `true` if all hosts are this machine: each is a Unix socket or a loopback address.
     pub(super) fn is_local(&self) -> bool {
         if self.config.get_hostaddrs().is_empty() {
             self.config.get_hosts().iter().all(is_local)
         } else {
-            // These are connected to, whatever the hosts are named.
+            // The driver connects to these addresses, whatever the names of the hosts are.
             self.config.get_hostaddrs().iter().all(IpAddr::is_loopback)
         }
     }
 
-    /// Sets what does not depend on the URL.
+    /// Sets what the URL does not decide: time limits, keepalives, and that the host must accept writes. Adds the
+    /// default name of the application, and the driver's TLS mode for the encryption.
     pub(super) fn with_fixed_settings(mut self) -> Self {
         let config = &mut self.config;
         let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
@@ -146,7 +148,7 @@ impl Target {
         if config.get_application_name().is_none() {
             config.application_name("petstore");
         }
-        // A host that does not answer leaves time for the others.
+        // Each host has an equal part of the time, so that one that does not answer leaves time for the others.
         config.connect_timeout(ATTEMPT_TIME / hosts);
         config.tcp_user_timeout(TCP_USER_TIMEOUT);
         config.keepalives_idle(KEEPALIVE_IDLE);

@@ -26,9 +26,9 @@ pub(super) enum Encryption {
 pub(super) enum Verification {
     /// Any certificate is accepted.
     Nothing,
-    /// A trusted issuer has issued it, for any host.
+    /// A trusted issuer must have issued it, for whatever host.
     Issuer,
-    /// A trusted issuer has issued it for the host of the URL.
+    /// A trusted issuer must have issued it for the host of the URL.
     Full,
 }
 
@@ -104,7 +104,7 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // The name is compared after the issuers and the dates.
+        // The verifier compares the name last. So this error means that the issuers and the dates are accepted.
         match self.0.verify_server_cert(cert, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

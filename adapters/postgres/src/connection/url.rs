@@ -40,7 +40,7 @@ impl Target {
         parse(url).map(Self::with_fixed_settings)
     }
 
-    /// Returns whether a text is meant as such a URL.
+    /// Returns `true` if a text begins with the scheme of such a URL, even if the rest cannot be parsed.
     pub fn is_url(text: &str) -> bool {
         after_scheme(text).is_some()
     }
@@ -68,7 +68,8 @@ fn parse(url: &str) -> Result<Target, TargetError> {
     let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
     let authority = before_query.split('/').next().unwrap_or_default();
     let (in_authority, in_all) = (authority.matches('@').count(), rest.matches('@').count());
-    // A raw @, / or ? in a password would make the rest of it a host, a database or a parameter, which errors may show.
+    // If a password contains a @, / or ? that is not encoded, the text behind that character is taken for a host, a
+    // database or a parameter, which errors may show.
     if in_all > 1 || in_all > in_authority {
         return refused(
             "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A",

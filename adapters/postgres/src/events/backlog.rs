@@ -3,30 +3,32 @@
 /// The result of one run of the sequencer, as far as the bound depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The number of the run's transaction.
+    /// The id of the run's transaction. PostgreSQL issues these ids in rising order.
     pub(super) transaction: u64,
-    /// The lowest number of the transactions that had not ended when the run looked for batches.
+    /// The lowest id of the transactions that had not ended when the run looked for batches.
     pub(super) oldest_running: u64,
-    /// The last `seq` that the run numbered.
+    /// The highest `seq` of the batches to which the run gave positions; none if it found no batch.
     pub(super) last_seq: Option<i64>,
-    /// True if the run numbered every batch that it found.
+    /// True if the run gave a position to every batch that it found.
     pub(super) is_complete: bool,
 }
 
 /// Finds the `seq` up to which all batches are settled: none is without a position, and none will appear.
 ///
-/// A transaction gets its number before it draws a `seq`. So the transactions that can have drawn a `seq` below one that was
-/// seen have numbers below that of any transaction that began afterwards. Once all of those have ended, and a run has numbered
-/// what they left, the `seq` is settled. Time has no part in it: a commit that waits for a standby counts as running.
+/// A transaction gets its id before it draws a `seq`. If a run has seen a `seq`, then a transaction that drew a lower
+/// one has an id below that of any transaction that began after the run. Once all transactions with such ids have
+/// ended, and a further run has given positions to their batches, the `seq` is settled. Time has no part in it: a
+/// commit that waits for a standby counts as running.
 ///
-/// The numbers hold for one server: after a connection to another one the search begins again.
+/// The ids of transactions hold for one server: after a connection to another server the search begins again.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// The `seq` that is settled.
     settled: i64,
-    /// The next one, and the number that all running transactions must have reached.
+    /// The `seq` to be settled next, and a transaction id. The `seq` is settled once no transaction with a lower id
+    /// runs.
     candidate: Option<(i64, u64)>,
-    /// The last `seq` that was seen.
+    /// The highest `seq` that a run has seen.
     last_seq: i64,
 }
 

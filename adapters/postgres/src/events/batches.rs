@@ -11,14 +11,14 @@ use crate::records::Fields;
 /// The batches to be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Wanted {
-    /// The epoch of the log, if only one will do.
+    /// The epoch that the log must have; none if any epoch will do.
     pub(super) epoch: Option<u64>,
     pub(super) order: PageOrder,
     /// The position to begin at, exclusive; none for the oldest or the newest event.
     pub(super) after: Option<Position>,
     /// The number of positions.
     pub(super) positions: u32,
-    /// True if every change that was answered must have its position first.
+    /// True if every change that was answered before must have its position before batches are read.
     pub(super) is_current: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Fetched {
     pub(super) batches: Vec<Batch>,
 }
 
-/// The first column of the batch in a row.
+/// The index of the first column that belongs to the batch. The columns before it are the extent of the log.
 const BATCH: usize = 6;
 
 impl Fetched {

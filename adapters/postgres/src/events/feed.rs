@@ -4,7 +4,8 @@ use petstore_domain::Position;
 use petstore_ports::LogEnd;
 use tokio::sync::{Notify, watch};
 
-/// The end of the log, and the number of its epoch. Compared as a pair of numbers, a later one is greater.
+/// The end of the log, and the number of its epoch. Ends are compared by the number of the epoch, and then by the
+/// position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownEnd {
     epoch_number: u64,
@@ -23,7 +24,8 @@ impl Ends {
         Self { known: watch::Sender::new(KnownEnd { epoch_number: 0, end }), nudged: Notify::new() }
     }
 
-    /// Takes over an end that was read, unless a later one is known. Wakes the readers if it is another one.
+    /// Takes over an end that was read, unless a later one is known. Wakes the waiting readers if the known end has
+    /// changed.
     pub(super) fn learn(&self, epoch_number: u64, end: LogEnd) {
         self.known.send_if_modified(|known| {
             let is_later = (epoch_number, end.last) > (known.epoch_number, known.end.last);
@@ -51,12 +53,12 @@ impl Ends {
         self.nudged.notify_one();
     }
 
-    /// Completes at the next nudge, or at once after one that no wait has seen.
+    /// Completes at the next nudge. A nudge while no call waits is kept, and the next call completes at once.
     pub(super) async fn nudged(&self) {
         self.nudged.notified().await;
     }
 
-    /// Returns true while a reader waits.
+    /// Returns `true` if at least one reader waits, and `false` if none does.
     pub(super) fn has_readers(&self) -> bool {
         self.known.receiver_count() > 0
     }
@@ -75,7 +77,7 @@ impl Wait {
         if end.epoch != self.known.epoch {
             return Compared::OtherEpoch;
         }
-        // The reader may know an end from another handle, which this one has not seen yet.
+        // The reader may have learned its end from another handle, and this handle may not have seen that end yet.
         if end.last > self.known.last { Compared::Later(end) } else { Compared::NotLater }
     }
 
@@ -84,7 +86,7 @@ impl Wait {
         self.receiver.borrow().end
     }
 
-    /// Completes when this handle sees another end. Returns false once the store is closed.
+    /// Completes with `true` when this handle sees another end, and with `false` once the store is closed.
     pub(super) async fn changed(&mut self) -> bool {
         self.receiver.changed().await.is_ok()
     }
@@ -97,6 +99,6 @@ pub(super) enum Compared {
     Later(LogEnd),
     /// It is the same, or this handle lags behind.
     NotLater,
-    /// It belongs to another epoch, and either may be the current one.
+    /// It belongs to another epoch. It is not known which of the two epochs is the current one.
     OtherEpoch,
 }

@@ -16,10 +16,11 @@ use super::sequencer::Sequencer;
 use super::statements;
 use crate::error::failed;
 
-/// Fetches that wait for a statement at most.
+/// The maximum number of fetches that wait for a statement.
 pub(super) const JOBS_MAX: usize = 4_096;
 
-/// Statements at work at the same time at most. Further fetches wait, and may become equal ones.
+/// The maximum number of statements that run at the same time. Further fetches wait, and equal ones among them then
+/// share a statement.
 const STATEMENTS_MAX: usize = 4;
 
 /// The time limit of a fetch, including the wait for positions.
@@ -82,7 +83,7 @@ fn answer(callers: impl IntoIterator<Item = Caller>, outcome: &Result<Arc<Fetche
 /// The parts that all statements share.
 #[derive(Clone)]
 pub(super) struct Shared {
-    /// For fetches whose connection was lost.
+    /// The queue to which a fetch returns if its connection was lost.
     pub(super) fetcher: Fetcher,
     pub(super) sequencer: Sequencer,
     pub(super) ends: Arc<Ends>,
@@ -156,10 +157,11 @@ async fn fetch(
 ) -> Result<Arc<Fetched>, StoreError> {
     let mut fetched = statement(connection, wanted).await?;
     if fetched.has_backlog {
-        // Others have their turn while this one waits.
+        // Other fetches use the turn while this one waits for the sequencer.
         drop(turn);
         shared.sequencer.run().await?;
-        // What is committed after the call need not be in the page.
+        // A change that is committed after the call need not be in the page, so batches without a position no longer
+        // matter.
         fetched = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
     let EventBounds { epoch, last, .. } = fetched.bounds;

@@ -8,13 +8,14 @@ use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, PageOrder, S
 use super::batches::{Batch, Fetched, Wanted};
 use super::fetch::Fetcher;
 
-/// Positions that a slice has at most. Bounds the memory of a page.
+/// The maximum number of positions of a slice. It bounds the memory of a page.
 const SLICE_MAX: u64 = 10_000;
 
-/// Positions of the first slice of a page with a filter, which few events may pass.
+/// The number of positions of the first slice of a page with a filter. Few events may pass the filter.
 const FILTERED_SLICE: u64 = 1_000;
 
-/// Positions of the first slice beyond the events of the page: private events of others do not pass.
+/// The number of positions that the first slice has beyond the events of the page. They make up for private events of
+/// other accounts, which do not pass.
 const SPARE_POSITIONS: u64 = 16;
 
 /// The ratio of a slice to the one before.
@@ -39,7 +40,8 @@ pub(super) async fn read(fetcher: &Fetcher, query: &EventQuery) -> Result<EventR
         positions = rest.min(positions.saturating_mul(SLICE_GROWTH)).min(SLICE_MAX);
         let slice = fetcher.fetch(wanted(Some(page.reached), positions, false)).await?;
         if !page.is_continued_by(&slice) {
-            // Its events were dropped meanwhile. What was read before is a page, and the next one tells the reader.
+            // Events were dropped meanwhile. The page ends with what was read before. If its end is no longer in the
+            // log, the next page tells the reader.
             break;
         }
         page.add(&slice.batches, positions)?;
@@ -70,7 +72,7 @@ struct Page<'q> {
 }
 
 impl<'q> Page<'q> {
-    /// Begins a page; none if its place is not in the log.
+    /// Begins a page; none if the position at which it begins is not in the log.
     fn begin(query: &'q EventQuery, bounds: EventBounds) -> Option<Self> {
         let (place, is_inside) = match query.order {
             PageOrder::Ascending => {
@@ -100,13 +102,14 @@ impl<'q> Page<'q> {
         self.events.len() >= self.query.events_max
     }
 
-    /// Returns true if no event was dropped between the first statement and this one.
+    /// Returns `true` if no event was dropped between the first statement of the page and that of this slice, and no
+    /// new epoch began; otherwise `false`.
     fn is_continued_by(&self, slice: &Fetched) -> bool {
         let EventBounds { epoch, pruned, .. } = slice.bounds;
         (epoch, pruned) == (self.bounds.epoch, self.bounds.pruned)
     }
 
-    /// Adds the events of a slice with so many positions that pass.
+    /// Adds those events of a slice that pass the filter. The slice has this many positions.
     fn add(&mut self, batches: &[Batch], positions: u64) -> Result<(), StoreError> {
         let Some(positions) = self.rest().map(|rest| rest.min(positions)) else { return Ok(()) };
         // The first and the last position of the slice.

@@ -14,10 +14,11 @@ use super::reconnecting::{Connection, Reconnecting};
 use super::retention::{EventRetention, Limits, Pruned};
 use super::transactions::{TRANSACTION_TIME, number, prune};
 
-/// Requests that wait for a run at most.
+/// The maximum number of requests that wait for a run.
 pub(super) const REQUESTS_MAX: usize = 4_096;
 
-/// The time from the start of a run to the next one, so that its durable commit serves many readers.
+/// The shortest time between the starts of two runs. Requests that come within it share the next run, and so its
+/// durable commit.
 const RUN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Attempts of a run: a connection that was lost is replaced once.
@@ -82,7 +83,7 @@ pub(super) async fn serve(
                 next_run = Instant::now() + RUN_INTERVAL;
                 let mut waiting = vec![done];
                 let mut prunes = Vec::new();
-                // All that came before the run begins are served by it.
+                // The run serves all requests that came before it begins.
                 while let Ok(request) = requests.try_recv() {
                     match request {
                         Request::Run(done) => waiting.push(done),
@@ -114,8 +115,8 @@ struct Worker {
 }
 
 impl Worker {
-    /// Gives positions to all batches that are visible after the call. A connection that was lost is replaced once: positions
-    /// that were given stay.
+    /// Gives positions to all batches that are visible when it is called. If the connection is lost, tries once more on
+    /// another one: the positions that were already given stay.
     async fn number_all(&mut self, connections: &mut Reconnecting) -> Result<(), StoreError> {
         let deadline = Instant::now() + TRANSACTION_TIME;
         let mut attempts = 1;
@@ -145,7 +146,8 @@ impl Worker {
         prune(&connection, limits).await
     }
 
-    /// Returns the connection. The backlog of another one does not hold here: it may lead to another server.
+    /// Returns the connection. If it is a new one, begins a new backlog, because it may lead to another server, for
+    /// which the old backlog does not hold.
     async fn connect(&mut self, connections: &mut Reconnecting) -> Result<Arc<Connection>, StoreError> {
         let connection = connections.connection().await?;
         if !self.connection.as_ref().is_some_and(|known| Arc::ptr_eq(known, &connection)) {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// Settings of the sequencer's connection beyond those of a writer: its statements have one good plan, which uses the indexes,
-/// also while the statistics are those of an empty table.
+/// Settings of the sequencer's connection, in addition to those of a writer. The only good plan of its statements uses
+/// the indexes, even while the statistics are those of an empty table.
 pub(super) const SEQUENCER_SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off";
 
 /// Locks the log, and returns the number of the transaction.
@@ -86,7 +86,7 @@ pub(super) static DESCENDING: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Returns true if the oldest batch is to be dropped.
+/// Returns true if the oldest batch exceeds a limit and is to be dropped, and false otherwise.
 /// - `$1`: the time before which batches are too old
 /// - `$2`: the maximum number of bytes
 pub(super) const IS_OVER: &str = "\

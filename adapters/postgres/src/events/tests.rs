@@ -114,7 +114,7 @@ fn a_batch_that_commits_late_comes_after_those_that_were_read() {
         late.batch_execute("commit").await.unwrap();
         assert_eq!(all(&other).await, [3, 1, 2], "the first seq is the last position");
         assert_eq!(all(&subject.store).await, [3, 1, 2]);
-        // Without readers in between, seq is the order.
+        // Without readers in between, both batches get their positions in one run, in the order of `seq`.
         late.batch_execute("begin").await.unwrap();
         insert(&late, 1, 5..6).await;
         insert(&early, 1, 6..8).await;
@@ -264,7 +264,7 @@ fn a_running_transaction_holds_back_what_is_settled() {
         let settled = async || -> i64 {
             writer.query_one("select settled_seq from event_log", &[]).await.unwrap().get(0)
         };
-        // Transactions of other tests on the server delay it.
+        // Transactions of other tests on the server delay the settling.
         let settles_beyond = async |seq| {
             let waiting = async {
                 while settled().await <= seq {
@@ -275,7 +275,7 @@ fn a_running_transaction_holds_back_what_is_settled() {
             tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("it follows the runs");
         };
         settles_beyond(0).await;
-        // A transaction that may have drawn a number holds it back.
+        // As long as a transaction runs that may have drawn a `seq`, higher ones are not settled.
         foreign.batch_execute("begin; select pg_current_xact_id()").await.unwrap();
         insert(&writer, 1, 4..5).await;
         subject.store.bounds().await.unwrap();

@@ -19,10 +19,10 @@ use crate::records::{Fields, stored};
 /// The time limit of a transaction.
 pub(super) const TRANSACTION_TIME: Duration = Duration::from_secs(2);
 
-/// Batches that one transaction numbers at most.
+/// The maximum number of batches to which one transaction gives positions.
 const NUMBERED_MAX: i64 = 4_096;
 
-/// Batches that one transaction drops at most: readers wait for positions meanwhile.
+/// The maximum number of batches that one transaction drops. Readers wait for positions meanwhile.
 const PRUNED_MAX: i64 = 1_000;
 
 /// The result of giving positions.
@@ -101,12 +101,13 @@ async fn pipeline(
     let lock = connection.session.prepared(statements::LOCK).await?;
     let statement = connection.session.prepared(sql).await?;
     let client = connection.session.client();
-    // Each is sent when it is polled first, in this order.
+    // A statement is sent when its future is polled first, so they are sent in this order.
     let begin = client.batch_execute("begin");
     let commit = client.batch_execute("commit");
     let (start, locked, changed, end) =
         join4(begin, client.query_one(&lock, &[]), client.query_one(&statement, parameters), commit).await;
-    // The commit of a transaction that failed undoes it, and reports no error. So each result counts.
+    // The commit of a failed transaction rolls it back and reports no error. So the results of the other statements
+    // must be checked, too.
     start?;
     let rows = (locked?, changed?);
     end?;

@@ -15,7 +15,8 @@ const CREDENTIALS_MAX: usize = 65_536;
 /// visible within this time.
 const CHECK_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Credentials that were read at one number of changes of accounts and keys. They are dropped when the number rises.
+/// Credentials that were all read at the same number of changes of accounts and keys. They are dropped when the number
+/// rises.
 #[derive(Default)]
 pub(crate) struct KeyCache(RwLock<State>);
 
@@ -30,7 +31,7 @@ struct State {
 }
 
 impl KeyCache {
-    /// Returns the credential, unless it is unknown or changes may have been missed.
+    /// Returns the credential; none if it is not in memory, or if changes may have been missed since the last check.
     pub(crate) fn get(&self, name: KeyLookup, now: Instant) -> Option<Credential> {
         let state = self.0.read();
         let checked = state.checked?;

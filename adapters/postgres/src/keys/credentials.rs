@@ -69,7 +69,8 @@ fn text(column: &str) -> String {
     let list = |table: &str, columns: &str| {
         columns.split(", ").map(|name| format!("{table}.{}", name.trim())).collect::<Vec<_>>().join(", ")
     };
-    // The account is read in a subquery with a limit, which has no plan but its primary key.
+    // The account is read in a subquery with a limit, so that the only possible plan uses the primary key of the
+    // accounts.
     format!(
         "select keys.{column}, (select number from key_changes where one), {}, {} from keys \
          cross join lateral (select {} from accounts where id = keys.account_id limit 1) as accounts \

@@ -21,13 +21,13 @@ const WAITING_MAX: usize = 16_384;
 /// The maximum number of statements that are under way at once.
 const FLIGHTS_MAX: u32 = 2;
 
-/// The number of reads that wait at which another statement starts while one is under way. Without it, a node and its database
-/// would work in turns: all reads would wait for one statement. A lower number would make the statements smaller, and each read
-/// dearer for the database.
+/// The number of waiting reads at which a second statement is sent while one is under way. Without a second statement a
+/// node and its database would work in turns: while one works, the other one waits. With a lower number the statements
+/// would be smaller, and each read would cost the database more.
 const NEXT_FLIGHT: usize = 24;
 
-/// The time limit of a statement, with the connection that it may have to wait for. It ends before the service stops waiting,
-/// so that the caller learns the reason.
+/// The time limit of a statement, including the wait for a connection. It ends before the service stops waiting for the
+/// store, so that the caller learns the reason.
 const FLIGHT_TIME: Duration = Duration::from_millis(1_900);
 
 type Answer<L> = Result<Option<<L as Lookup>::Found>, StoreError>;
@@ -57,7 +57,7 @@ impl<L: Lookup> Batcher<L> {
         Arc::new(Self { link, sql: L::sql(), state: Mutex::new(state) })
     }
 
-    /// Reads the row of a key, on the runtime of the handle.
+    /// Reads the row of a key. If a new statement is needed, a task on `runtime` sends it.
     pub(crate) fn load(self: &Arc<Self>, key: L::Key, runtime: &Handle) -> Reply<Answer<L>> {
         let (answer, answered) = oneshot::channel();
         let starts = {
@@ -101,7 +101,7 @@ impl<L: Lookup> Batcher<L> {
         match self.link.rows(&self.sql, &[&keys], Instant::now() + FLIGHT_TIME).await {
             Ok(rows) => deliver(batch.drain(..), &rows),
             Err(error) => {
-                // Those that came meanwhile have waited for the same connection.
+                // The reads that came meanwhile have waited for the same connection, so they fail with it.
                 batch.append(&mut self.state.lock().waiting);
                 for waiting in batch.drain(..) {
                     let _: Result<(), _> = waiting.answer.send(Err(error.clone()));
@@ -127,7 +127,8 @@ impl<L: Lookup> Flying<L> {
     }
 }
 
-/// A runtime that shuts down drops the task: the reads that wait fail, and the next read starts a task on its runtime.
+/// A runtime that shuts down drops the task before its end. Then the reads that wait fail, and the next read starts a
+/// task on its own runtime.
 impl<L: Lookup> Drop for Flying<L> {
     fn drop(&mut self) {
         if !self.has_ended {
@@ -138,7 +139,7 @@ impl<L: Lookup> Drop for Flying<L> {
     }
 }
 
-/// Answers the reads, which are sorted by key, from the rows, which are too.
+/// Answers the reads from the rows. Both are sorted by key.
 fn deliver<L: Lookup>(batch: impl Iterator<Item = Waiting<L>>, rows: &[Row]) {
     let mut batch = batch.peekable();
     let mut rows = rows.iter().map(read::<L>).peekable();

@@ -12,8 +12,8 @@ use tokio_postgres::types::ToSql;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
 
-/// Ends a read whose caller has given up, so that reads that hang do not occupy a connection of the server each. Not for
-/// writers: a commit that is ended while it waits for a standby is not undone.
+/// Ends a read on the server after its caller has given up, so that each read that hangs does not occupy a connection.
+/// Not for writers: a commit that waits for a standby is not undone if its statement is ended.
 pub(crate) const READ_TIME: &str = "set statement_timeout = '2s'";
 
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
@@ -42,7 +42,8 @@ impl Link {
         let mut first = None;
         let answered = timeout_at(deadline, async {
             match self.attempt(sql, parameters).await {
-                // A statement whose plan is outdated, or a connection that ended, is mended by a new connection.
+                // A new connection helps if the connection has ended, or if a change of the tables has invalidated the
+                // prepared statement.
                 Err(failure) => {
                     first = Some(failure);
                     self.attempt(sql, parameters).await

@@ -8,7 +8,8 @@ use tokio_postgres::types::{FromSqlOwned, ToSql};
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// The key. Its order is that of the rows.
     type Key: Ord + Send + Sync + 'static;
-    /// The key as the statement's parameter, an array of which is `$1`, and as the first column of each row.
+    /// The form of the key in SQL: `$1` of the statement is an array of this type, and the first column of each row has
+    /// this type.
     type Column: ToSql + FromSqlOwned + Send + Sync;
     /// The contents of a row.
     type Found: Clone + Send + 'static;

@@ -99,7 +99,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// A link that is given back, before its permit.
+/// A borrowed link. Dropping it gives the link back; its permit must be given back after that.
 struct Borrowed<'l> {
     links: &'l Links,
     link: Option<Link>,

@@ -12,7 +12,8 @@ impl<R: Record + Clone + Send + Sync + 'static> Lookup for R {
     type Found = R;
 
     fn sql() -> String {
-        // The order makes an index that ends with the id unsuitable, whatever the statistics say.
+        // Because of the `order by`, the planner does not use another index that merely ends with the id, whatever the
+        // statistics say.
         format!("select {} from {} where id = any($1) order by id", R::COLUMNS, R::TABLE)
     }
 

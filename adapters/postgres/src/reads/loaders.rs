@@ -68,7 +68,7 @@ impl Loaders {
         batcher(&loader).load(key, &runtime)
     }
 
-    /// The loader of a runtime. None if there are too many, except for that of the background thread.
+    /// The loader of a runtime, which is created at the first call. None if it does not exist and there are too many.
     fn loader(&self, runtime: Id) -> Option<Arc<Loader>> {
         let (known, count) = {
             let loaders = self.by_runtime.read();

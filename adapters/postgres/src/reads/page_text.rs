@@ -36,8 +36,9 @@ pub(crate) type Prefix = Vec<(&'static str, &'static str)>;
 /// The text that reads a page from one part of an index, or from several. `$1` is the id that the page begins at, exclusive,
 /// and `$2` the maximum number of rows; values of prefixes use further parameters.
 ///
-/// A prefix is compared as a row with the id, not by `=`: then only an index with these columns has the order of the
-/// rows, and no statistics make the planner walk another one and filter.
+/// The columns of a prefix are compared together with the id, as one row, not each by `=`. Then only an index with just
+/// these columns yields the rows in order. So the planner cannot walk another index and filter its rows, whatever the
+/// statistics say.
 pub(crate) fn keyset(columns: &str, table: &str, parts: &[Prefix], direction: Direction) -> String {
     if let [part] = parts {
         return branch(columns, table, part, direction);

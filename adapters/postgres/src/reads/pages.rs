@@ -16,7 +16,7 @@ pub(crate) fn bounds(page: &PageRequest) -> Parameters {
 }
 
 impl PostgresStore {
-    /// Reads a page and passes its records on. All must meet the filter.
+    /// Reads a page and passes its records on. The statement must return only records that meet the filter.
     pub(super) async fn page<R: Record>(
         &self,
         sql: String,

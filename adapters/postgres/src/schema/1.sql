@@ -1,15 +1,15 @@
--- The tables of a petstore. Any client can read them while nodes run; a row that another program changes may be missed by
--- the caches of a node for a second.
+-- The tables of a petstore. Any client can read them while nodes run. If another program changes a row, the caches of a
+-- node may not notice the change for a second.
 --
--- CHECKs repeat the rules for a single row that the program enforces. Texts are compared by code point, whatever the
--- database's locale is: folded names are computed by the program.
+-- The program enforces all rules; CHECKs repeat those for a single row. Texts are compared by code point, whatever the
+-- database's locale is, and the program computes folded names.
 
 -- The version of the tables, in one row.
 create table schema_version (
     one           boolean primary key default true check (one),
     -- The number of migrations.
     version       integer not null check (version >= 1),
-    -- The oldest program, by the number of migrations that it knows, that may use the tables.
+    -- The oldest program that may use the tables. Programs are compared by the number of migrations that they know.
     oldest_reader integer not null check (oldest_reader between 1 and version),
     -- The version of the rule that folds names.
     folding       integer not null check (folding >= 0),
@@ -27,8 +27,8 @@ create table shop (
     is_sandbox boolean not null
 );
 
--- Without rows: each transaction that changes the shop locks the table in row share mode before anything else, and an import or a
--- reset locks it exclusively, so that it is alone.
+-- A table without rows, used only as a lock. Each transaction that changes the shop first locks it in row share mode.
+-- An import or a reset locks it exclusively, so that no such transaction runs at the same time.
 create table shop_lock ();
 
 create table categories (
@@ -60,10 +60,12 @@ create table pets (
     constraint pending_means_held check (status <> 'pending' or stock > 0 or open_orders > 0)
 ) with (fillfactor = 70);
 
--- Each filter of a listing has an index whose entries are sorted by id for each combination of its values, so that a page
--- costs the same however rare its pets are. A filter without a status is read as one branch for each status.
+-- Each filter of a listing has an index. For each combination of the filter's values, the entries of the index are
+-- sorted by id, so a page costs the same however rare its pets are. A filter without a status is read as one branch for
+-- each status.
 --
--- No index has stock, version, item_version or open_orders, so that an order updates a pet within its page.
+-- No index contains stock, version, item_version or open_orders. So an order, which changes only these, writes no index
+-- entry, and the new version of the pet stays in the same page if there is room.
 create index pets_by_status on pets (status, id);
 create index pets_by_category on pets (category_id, status, id);
 create index pets_by_name on pets (folded_name, status, id);
@@ -71,7 +73,7 @@ create index pets_by_category_and_name on pets (category_id, folded_name, status
 
 create table orders (
     id        bigint  primary key check (id between 1 and 9007199254740991),
-    -- No foreign key, because a complete order outlives its pet.
+    -- No foreign key, because a completed order may outlive its pet.
     pet_id    bigint  not null check (pet_id between 1 and 9007199254740991),
     quantity  integer not null check (quantity between 1 and 10000),
     ship_date timestamptz,
@@ -79,7 +81,7 @@ create table orders (
     version   bigint  not null check (version >= 1)
 ) with (fillfactor = 90);
 
--- Sorted by id for each combination of a filter's values, as the indexes of pets.
+-- For each combination of a filter's values, the entries are sorted by id, as in the indexes of pets.
 create index orders_by_complete on orders (complete, id);
 create index orders_by_pet on orders (pet_id, complete, id);
 
@@ -132,7 +134,7 @@ create table key_changes (
     number bigint  not null check (number >= 0)
 );
 
--- The outcomes of requests with an Idempotency-Key, for repeated requests.
+-- The outcomes of requests with an Idempotency-Key. A repeated request gets the stored outcome.
 create table idempotency_records (
     account_id      bigint not null check (account_id between 1 and 9007199254740991),
     -- The kind of request: create_pet, create_category, place_order, or adjust_stock: followed by the id of the pet.
@@ -147,8 +149,8 @@ create table idempotency_records (
 
 create index idempotency_records_by_expiry on idempotency_records (expires_at);
 
--- The number of records of an account is the sum of its rows. Each node adds to the row of a slot that it drew at its
--- start, so that nodes do not wait for each other.
+-- The number of idempotency records of an account is the sum over its rows. Each node draws a slot at its start and
+-- changes only rows with that slot, so that nodes with different slots do not wait for each other.
 create table idempotency_counts (
     account_id bigint   not null,
     slot       smallint not null check (slot between 0 and 15),
@@ -158,11 +160,12 @@ create table idempotency_counts (
 
 create sequence event_seqs as bigint cache 1;
 
--- The events of one commit, in the compact form of the program, except their positions: these are given later, in the
--- order of `seq` (see event_log).
+-- The events of one commit, in the compact form of the program. The form does not contain their positions, which are
+-- given later in the order of `seq` (see event_log).
 create table event_batches (
-    -- Drawn while the commit holds the locks of all records that it changes. The transaction has its number before it draws:
-    -- a transaction with a later number cannot commit an earlier `seq` (see settled_seq).
+    -- Drawn while the commit holds the locks of all records that it changes. The default makes sure that the
+    -- transaction has its id before it draws. So a transaction that gets its id after a `seq` was seen can commit only
+    -- higher ones (see settled_seq).
     seq       bigint  primary key
               default (case when pg_current_xact_id() is not null then nextval('event_seqs') end),
     -- The number of events.
@@ -186,7 +189,7 @@ create table event_log (
     one             boolean primary key default true check (one),
     -- A random number, as 16 hexadecimal digits. Ids of events are valid for this epoch only.
     epoch           text    not null check (epoch ~ '^[0-9a-f]{16}$'),
-    -- 1 for the first epoch, and one more for each further one.
+    -- The number of the epoch: 1 for the first one, and 1 more for each later one.
     epoch_number    bigint  not null default 1 check (epoch_number >= 1),
     -- The last position that was given.
     last_position   bigint  not null default 0 check (last_position >= 0),
@@ -194,13 +197,15 @@ create table event_log (
     pruned_position bigint  not null default 0 check (pruned_position >= 0),
     -- The bytes of the bodies that have positions.
     bytes           bigint  not null default 0 check (bytes >= 0),
-    -- No batch with this `seq` or a lower one is without a position, and none will appear. Bounds the search for batches
-    -- without positions while old row versions cannot be removed.
+    -- No batch with this `seq` or a lower one is without a position, and no such batch will appear. The search for
+    -- batches without positions begins behind it. Otherwise, while old row versions cannot be removed, it would read
+    -- all of them.
     settled_seq     bigint  not null default 0 check (settled_seq >= 0)
 ) with (fillfactor = 10);
 
--- One row for each commit of the last minutes. A node that lost its connection during a commit inserts the token itself: it
--- then finds the row of the commit, or its own, which keeps the commit from being made later.
+-- One row for each commit of the last minutes. A node that lost its connection during a commit inserts the token of the
+-- commit itself. If the commit has taken place, the node finds its row. Otherwise the node's own row keeps the commit
+-- from taking place later.
 create table commits (
     token     bytea primary key check (octet_length(token) = 16),
     -- True in a row that was inserted in place of a commit.

@@ -57,8 +57,8 @@ pub(crate) async fn prepare(
     }
 }
 
-/// Takes the lock, and applies the steps that are missing then, in one transaction. After an error the connection must be
-/// discarded.
+/// Takes the lock, and then applies the steps that are still missing, in one transaction. After an error the connection
+/// must be discarded.
 async fn migrate(
     session: &Session,
     schema: &str,
@@ -71,7 +71,7 @@ async fn migrate(
     session.batch(&lock).await?;
     let done = match probe(session, schema).await {
         Ok(State::Made(found)) => usize::try_from(found.version).unwrap_or(0),
-        // The next probe returns the error again.
+        // Nothing is applied here. The next probe of `prepare` finds the same fault and returns it.
         Ok(State::Foreign) | Err(_) => steps.len(),
         Ok(State::Empty | State::Absent) => 0,
     };

@@ -1,4 +1,4 @@
-//! The mark of a schema that a sandbox may reset. It is made with the schema, and never again.
+//! The mark of a schema that a sandbox may reset. It is set only when the schema is created.
 
 use petstore_ports::StoreError;
 

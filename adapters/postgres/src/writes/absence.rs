@@ -9,8 +9,8 @@ use tokio_postgres::Row;
 use super::failure::Failure;
 use super::wanted::{Parameter, Wanted};
 
-/// Reads all of these records that exist now, in one statement and so at one moment. The first column is the table; the
-/// others are the parts of the row's id.
+/// Reads those of these records that exist now, in one statement, and so as of one moment. The first column is the
+/// number of the table; the others are the parts of the row's id.
 pub(super) const SQL: &str = "
     select 0::int2, id, null::text, null::text from pets where id = any($1::int8[])
     union all select 1::int2, id, null, null from categories where id = any($2::int8[])
@@ -60,7 +60,7 @@ impl Absent {
         ]
     }
 
-    /// The ids of all these records, as if each had appeared.
+    /// The ids of all these records: the answer of [`SQL`] if each of them had appeared.
     pub(super) fn all(&self) -> Vec<Identity> {
         self.references.iter().filter_map(identity).collect()
     }

@@ -19,7 +19,8 @@ pub(super) enum AnyRecord {
 }
 
 impl AnyRecord {
-    /// The reference of a record that is a row. An index entry has none: its value does not have the name.
+    /// The reference of a record that is a row. An index entry, such as a category's name, has none: its value is only
+    /// the id of the owner and does not contain the name.
     pub(super) fn reference(&self) -> Option<RecordRef> {
         match self {
             Self::Pet(record) => Some(RecordRef::Pet(record.pet.id)),

@@ -75,7 +75,7 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
     }
 }
 
-/// Returns the result, and whether the commit was answered.
+/// Runs a batch up to its commit. The flag is `true` if the commit was answered, or none was needed.
 async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, bool), Failure> {
     read_beforehand(open, batch).await?;
     let begin = commit.begin.sql(&mut open.plans, Instant::now());
@@ -94,7 +94,8 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
     };
     let is_read_first = !of_writers.is_empty();
     if is_read_first {
-        // A decision with changes that rests on absence: later decisions may rest on it, so it is checked before the write.
+        // A decision with changes rests on absent records, and later decisions may rest on it. So the absence is
+        // checked before anything is written.
         done.appeared = second_flight::read_again(open, &absent).await?;
         if of_writers.iter().any(|reference| Absent::has_appeared(&done.appeared, reference)) {
             return Err(Failure::Conflict(StoreError::busy("a record appeared meanwhile")));
@@ -113,7 +114,8 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
             done.appeared.extend(appeared);
             Ok((done, true))
         }
-        // The absence was not confirmed, so it is asked again in a later batch.
+        // The second look at absent records was not answered, so transitions that rest on them are asked again in a
+        // later batch.
         Answer::Unknown => {
             if let Some(rest) = rest {
                 done.appeared = rest.all();

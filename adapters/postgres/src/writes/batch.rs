@@ -12,7 +12,8 @@ use super::footprint::{Closure, closure, still_grows};
 use super::next_ids::IdKind;
 use super::wanted::Wanted;
 
-/// Most batches in which one transition is decided again because the records that it reads have changed.
+/// The maximum number of batches in which one transition is decided. It is decided again if the records that it reads
+/// have changed.
 const ROUNDS_MAX: u32 = 8;
 
 /// A transition, and the caller that waits for it.
@@ -34,7 +35,7 @@ impl Pending {
         Self { transition, sender, learnt: View::default(), footprint: None, rounds: 0 }
     }
 
-    /// Returns whether the caller has gone. A transition that has not begun is then left out.
+    /// Returns whether the caller has gone. If its transition has not begun, it is left out.
     pub(super) fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }
@@ -48,7 +49,7 @@ impl Pending {
         &self.learnt
     }
 
-    /// The same, to add more.
+    /// The records and ids of [`Self::learnt`], to add further ones.
     pub(super) fn learnt_mut(&mut self) -> &mut View {
         &mut self.learnt
     }

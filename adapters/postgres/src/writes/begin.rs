@@ -6,19 +6,22 @@ use tokio::time::Instant;
 
 /// The age at which plans are made again.
 ///
-/// A plan is made for the size that a table has at that moment, and is kept. For a table of one page it reads the whole
-/// table. Statistics do not matter here: the planner asks for the table's real size.
+/// A plan is made for the size that a table has at that moment, and is kept. If the table had one page, the plan reads
+/// the whole table, even after it has grown. Statistics do not matter here: the planner asks for the real size of the
+/// table.
 const PLANS_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// The start of a transaction, with its time limit for each lock. It waits while an import or a reset keeps writers out.
+/// The kind of a transaction's start. It decides the time limit for each lock, including that of `shop_lock`, which
+/// waits while an import or a reset keeps writers out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// Of a batch, with the time limit of the connection.
+    /// Of a batch. The time limit is that of the connection.
     Batch,
-    /// Of a single transition, or of a batch soon after one that waited for a lock in vain. The whole lane waits meanwhile, so
-    /// it waits for a shorter time.
+    /// Of a single transition, or of a batch soon after a wait for a lock in vain. The whole lane waits meanwhile, so
+    /// the time limit is shorter.
     Short,
-    /// Of a single transition that reads a record of one that waited in vain.
+    /// Of a single transition that reads a record of another one that has just waited for a lock in vain. The time
+    /// limit is shortest.
     Brief,
 }
 
@@ -35,7 +38,7 @@ impl Begin {
     }
 }
 
-/// The age of a connection's plans.
+/// The time at which a connection has last made its plans.
 #[derive(Debug)]
 pub(super) struct Plans {
     made: Instant,

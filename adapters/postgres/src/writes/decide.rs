@@ -29,18 +29,18 @@ pub(super) enum Verdict {
     Decided {
         /// True if it makes changes.
         writes: bool,
-        /// Absent records that it read and that no lock and no unique index guards. See [`unguarded`].
+        /// Absent records that it read, and that neither a lock nor a unique index guards. See [`unguarded`].
         unguarded: Vec<RecordRef>,
     },
-    /// It is to be decided in a later batch, with the records that this view holds read beforehand.
+    /// It is to be decided in a later batch. The view holds the records that are then taken as read beforehand.
     Later(Box<View>),
     /// It failed. The other transitions of the batch are not concerned.
     Failed(StoreError),
 }
 
 impl Decisions {
-    /// Asks a transition, over the locked records and the decisions before it. `own` holds the records that were read for
-    /// it beforehand, and the ids that were drawn for it.
+    /// Asks a transition to decide on the locked records and the results of the earlier decisions. `own` holds the
+    /// records that were read for it beforehand, and the ids that were drawn for it.
     pub(super) fn ask(
         &mut self,
         transition: &dyn Transition,
@@ -200,7 +200,8 @@ mod tests {
         IdempotencyId { account: AccountId::FIRST, scope, key }
     }
 
-    /// Records as they were read: a pet that can be ordered, or its absence, and the absence of the others.
+    /// The records of the batch: with `has_pet` a pet that can be ordered, otherwise its absence. All other records are
+    /// absent.
     fn loaded(has_pet: bool) -> Loaded {
         let mut view = View::default();
         samples::load(&mut view, &RecordRef::Pet(PetId::FIRST));

@@ -43,12 +43,13 @@ impl Failure {
         }
     }
 
-    /// Returns whether a lock was not free in time.
+    /// Returns `true` if a lock was not free in time, and `false` after any other failure.
     pub(super) fn is_locked(&self) -> bool {
         matches!(self, Self::Locked(_))
     }
 
-    /// Returns whether the database is away or does not answer, so that the connection is not used again.
+    /// Returns `true` if the failure is one of the connection or of the whole database, so that the connection is not
+    /// used again. Returns `false` if it concerns only the transitions.
     pub(super) fn concerns_database(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Away(_) | Self::Late(_) | Self::Unsettled(_))
     }
@@ -87,13 +88,15 @@ pub(super) struct Attempts {
     losses: u32,
 }
 
-/// Most attempts of one transition that conflicts with others.
+/// The maximum number of attempts of one transition that conflicts with others.
 pub(super) const CONFLICTS_MAX: u32 = 5;
 
-/// Most attempts of one transition that waits for a lock. The others of the lane wait meanwhile.
+/// The maximum number of attempts of one transition that waits for a lock in vain. All other transitions of the lane
+/// wait meanwhile.
 const LOCKS_MAX: u32 = 3;
 
-/// Most attempts after a lost connection. Nothing was done, and another connection may be had.
+/// The maximum number of attempts if connections are lost. A lost attempt has done nothing, and another connection may
+/// work.
 const LOSSES_MAX: u32 = 2;
 
 impl Attempts {

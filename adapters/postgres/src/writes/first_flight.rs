@@ -41,7 +41,8 @@ pub(super) async fn read(
     fly(open, references, wanted, None).await
 }
 
-/// Ends a transaction without its changes. Returns whether the connection can be used again.
+/// Rolls a transaction back. Returns `true` if the connection can be used again, and `false` if the server has not
+/// confirmed it in time.
 pub(super) async fn roll_back(open: &Open) -> bool {
     matches!(timeout(FLIGHT_TIME, open.session.batch("rollback")).await, Ok(Ok(())))
 }
@@ -70,7 +71,8 @@ async fn fly(
     Ok((loaded, ids))
 }
 
-/// Sends all statements before the first answer. Returns the rows of each but the first, which begins the transaction.
+/// Sends all statements before the first answer arrives. Returns the rows of each statement except the first, which
+/// begins the transaction.
 async fn send(
     open: &Open,
     wanted: &Wanted,
@@ -95,7 +97,8 @@ async fn send(
     for (statement, count) in &drawn {
         statements.push(Box::pin(async move { client.query(statement, &[*count]).await }));
     }
-    // Polled, and so sent, in their order. The first failure is the cause of those after it.
+    // A statement is sent when its future is polled first, so they are sent in their order. The first failure is the
+    // cause of the later ones.
     let results = join_all(statements).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((reads.into_iter().map(|(table, _, _)| table).collect(), results.into_iter().skip(1).collect()))
 }

@@ -1,9 +1,10 @@
 //! The records that a transition will read, computed before any of them is locked.
 //!
-//! A footprint grows with what is loaded: an order names its pet. All records of a batch are locked at once, in one order,
-//! so a batch needs whole footprints before it locks. A footprint that depends on a record is found by a sample: if it grows
-//! with a sample of the record, the record is read beforehand, without a lock. After locking, the footprint is asked again
-//! on the locked records, so a wrong guess costs a further round and nothing else.
+//! A footprint can grow with the records that are loaded: once an order is loaded, its pet belongs to the footprint.
+//! All records of a batch are locked at once, in one order, so a batch needs whole footprints before it locks. A sample
+//! shows whether a footprint depends on a record: if the footprint grows when the sample is loaded, the record itself
+//! is read beforehand, without a lock. After locking, each footprint is computed again from the locked records, so a
+//! wrong guess costs a further round and nothing else.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use petstore_ports::{StoreError, Transition};
 
 use super::samples;
 
-/// Most steps in which a footprint may grow.
+/// The maximum number of steps in which a footprint may grow.
 pub(super) const STEPS_MAX: usize = 16;
 
 /// A footprint, as far as it can be computed.
@@ -59,7 +60,8 @@ pub(super) fn closure(transition: &dyn Transition, learnt: &View) -> Result<Clos
     Err(still_grows())
 }
 
-/// Returns whether a footprint grows once samples of these records are loaded.
+/// Returns `true` if samples of these records add a record to the footprint, and `false` if it stays the same or
+/// shrinks.
 fn grows(
     transition: &dyn Transition,
     view: &View,
@@ -74,7 +76,7 @@ fn grows(
     Ok(grown.records().iter().any(|record| footprint.records().binary_search(record).is_err()))
 }
 
-/// Calls code of an operation. A panic there fails its transition alone.
+/// Calls code of an operation. A panic there becomes an error, so that it fails only the transition of this operation.
 pub(super) fn ask<T>(call: impl FnOnce() -> T) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         StoreError::corrupt(format!("an operation panicked: {}", message_of(panic.as_ref())))
@@ -86,7 +88,7 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-/// The failure of a transition whose footprint does not come to an end.
+/// The failure of a transition whose footprint keeps growing.
 pub(super) fn still_grows() -> StoreError {
     StoreError::busy("the records that an operation reads kept changing; try again")
 }

@@ -18,17 +18,19 @@ use super::settle::{Outcome, settle};
 use super::tokens::Tokens;
 use crate::random::Random;
 
-/// Most transitions of a batch. A larger one would delay its first caller, and hardly share the cost of a commit further.
+/// The maximum number of transitions of a batch. With a larger batch the first caller would wait longer, and the cost
+/// of a commit would hardly be shared better.
 const BATCH_MAX: usize = 256;
 
-/// The time after which the transitions of a batch that still conflict with others are not tried again.
+/// The time limit for the attempts of a batch. After it, transitions that still conflict with others are not tried
+/// again.
 const BATCH_TIME: Duration = Duration::from_secs(2);
 
-/// The time after a wait for a lock in vain in which batches wait for a shorter time. A record that is locked for long, for
-/// example by a node that hangs, is asked for again and again, and each wait delays all other writes of the lane.
+/// The time for which batches wait shorter for locks after a wait in vain. If a record is locked for long, for example
+/// by a node that hangs, many transitions ask for it, and each wait delays all other writes of the lane.
 const SHORT_WAITS: Duration = Duration::from_secs(1);
 
-/// The longest pause before the second attempt of a single transition. It doubles with each further one.
+/// The maximum pause before the second attempt of a single transition. The maximum doubles before each further attempt.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Called after a commit and before its callers are answered.
@@ -111,7 +113,7 @@ impl Lane {
     /// Runs each transition of a batch on its own. `before`: the failure of the batch.
     async fn run_singly(&mut self, batch: Vec<Pending>, end: Instant, before: &Failure) {
         let mut rest = batch.into_iter();
-        // The records of those that have waited for a lock in vain.
+        // The records of the transitions that have waited for a lock in vain.
         let mut locked = BTreeSet::<RecordRef>::new();
         while let Some(one) = rest.next() {
             if Instant::now() >= end {
@@ -133,7 +135,7 @@ impl Lane {
         }
     }
 
-    /// Runs a transition on its own, and answers it. Returns the failure it was answered with.
+    /// Runs a transition on its own, and answers it. If the answer is a failure, returns that failure.
     async fn run_one(&mut self, one: Pending, end: Instant, begin: Begin) -> Result<(), Failure> {
         let mut attempts = Attempts::default();
         let mut batch = vec![one];
@@ -149,7 +151,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Answers the transitions that wait, if the database is away: each would wait for a failure of its own.
+    /// If the failure concerns the whole database, answers all transitions that wait. Otherwise each would wait for its
+    /// own failure.
     fn answer_waiting(&mut self, failure: &Failure) {
         if !failure.concerns_database() {
             return;
@@ -157,7 +160,7 @@ impl Lane {
         let error = StoreError::unavailable("nothing was done, because the write before failed");
         let error = error.with_source(failure.error());
         answer_all(std::mem::take(&mut self.later), &error);
-        // No more than waited at the start, so that it ends while others come.
+        // The number is bounded by those that wait now, so that the loop ends even while others come.
         for _ in 0..self.queue.len() {
             let Ok(one) = self.queue.try_recv() else { return };
             one.answer(Err(error.clone()));

@@ -74,7 +74,8 @@ impl Loaded {
         Ok(())
     }
 
-    /// Adds a row. A damaged row with a sound id fails those transitions alone that need it.
+    /// Adds a row. If a row is damaged and its id is not, only the transitions that need this row fail. If the id is
+    /// damaged, too, the whole call fails.
     fn add_row<R: Record>(
         &mut self,
         row: &Row,
@@ -102,7 +103,8 @@ impl Loaded {
             }
             _ => None,
         };
-        // A row that was read by its name was not asked for by its id.
+        // A row may have been asked for by its id, by its name, or by both. Only a reference that was asked for has a
+        // place.
         let reference = record.reference();
         for (reference, value) in reference.map(|reference| (reference, record)).into_iter().chain(name) {
             if let Some(place) = self.0.get_mut(&reference) {

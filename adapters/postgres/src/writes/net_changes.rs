@@ -34,7 +34,7 @@ impl<'r, R: PartialEq> Rows<'r, R> {
             (None, Some(after)) => self.inserted.push(after),
             (Some(before), Some(after)) if before != after => self.updated.push(after),
             (Some(_), None) => self.deleted.push(signed(id)),
-            // Unchanged, or inserted and deleted by the same batch.
+            // The row is unchanged, or the same batch has inserted and deleted it.
             (Some(_), Some(_)) | (None, None) => {}
         }
     }
@@ -44,7 +44,7 @@ impl<'r, R: PartialEq> Rows<'r, R> {
 #[derive(Debug, Default)]
 pub(super) struct NetChanges<'r> {
     pub(super) pets: Rows<'r, PetRecord>,
-    /// True if the name or the category of a pet changes: both are indexed.
+    /// True if the name or the category of some pet changes. Both columns are indexed.
     pub(super) moves_pets: bool,
     pub(super) categories: Rows<'r, CategoryRecord>,
     pub(super) orders: Rows<'r, OrderRecord>,

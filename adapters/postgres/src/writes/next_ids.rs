@@ -41,7 +41,7 @@ impl IdKind {
         }
     }
 
-    /// Draws ids, as many as the parameter, in rising order.
+    /// The statement that draws as many ids as its parameter says, in rising order.
     pub(super) fn sql(self) -> &'static str {
         match self {
             Self::Pet => "select nextval('pet_ids') from generate_series(1, $1::int4)",
@@ -93,7 +93,7 @@ impl IdKind {
 pub(super) struct NextIds([VecDeque<u64>; 5]);
 
 impl NextIds {
-    /// Adds ids that were drawn after those that are here.
+    /// Adds drawn ids. They are higher than those that were added before.
     pub(super) fn add(&mut self, kind: IdKind, drawn: impl IntoIterator<Item = u64>) {
         self.0[kind as usize].extend(drawn);
     }
@@ -103,8 +103,9 @@ impl NextIds {
         self.0[kind as usize].pop_front()
     }
 
-    /// Takes back the ids in a view that a decision has not used. A later transition of the batch gets them, never a later
-    /// batch: its transitions may have been sent after a create on another handle got a higher id.
+    /// Takes back the ids in a view that the decision has not used. A later transition of the same batch gets them. A
+    /// later batch must not: one of its transitions may have been sent after another handle had answered a create with
+    /// a higher id, and ids must rise.
     pub(super) fn take_back(&mut self, view: &View, own: &View, changes: &[Change]) {
         for kind in IdKind::ALL {
             let Some(id) = kind.held(view).filter(|_| kind.held(own).is_none()) else { continue };

@@ -29,8 +29,8 @@ pub(super) enum Source {
 }
 
 impl Overlay {
-    /// Loads a record, or its absence: as the batch has decided it, or else as it is in the database. None if it was not
-    /// read.
+    /// Loads a record or its absence into a view: the batch's last decision on it, or else the value in the database.
+    /// None if there is no decision on it and it was not read.
     pub(super) fn load(
         &self,
         loaded: &Loaded,
@@ -80,12 +80,14 @@ impl Overlay {
 
     /// Tracks the owners of the names that a change gives or releases.
     fn track_names(&mut self, loaded: &Loaded, reference: &RecordRef, after: Option<&AnyRecord>) {
-        // A damaged record was not loaded, so no decision is about it.
+        // For a damaged record there is no value. But no decision is about such a record, because it was not loaded
+        // into a view.
         let in_database = || loaded.value(reference).ok().flatten();
         let before = self.latest.get(reference).map_or_else(in_database, Option::as_ref);
         match reference {
             RecordRef::Category(id) => {
-                // A pet that is created or deleted changes only the category's count.
+                // Most changes of a category leave its name: the creation and the deletion of a pet change only the
+                // category's count.
                 let (before, after) = (category_name(before), category_name(after));
                 rename(&mut self.category_names, *id, before, after, |name| {
                     match loaded.value(&RecordRef::CategoryName(name.clone())) {
@@ -122,7 +124,8 @@ fn account_name(record: Option<&AnyRecord>) -> Option<FoldedName> {
     }
 }
 
-/// Gives a record another name, and releases the old one unless another record has it by now.
+/// Tracks the change of a record's name. The old name becomes free, unless the batch has given it to another record
+/// meanwhile.
 fn rename<Id: Copy + Eq, N: Eq + Hash>(
     names: &mut HashMap<N, Option<Id>>,
     id: Id,

@@ -1,5 +1,5 @@
-//! The plans of the statements: once they are made again for a table that has grown, rows are found by the index of their key,
-//! whatever the statistics say. Rows are locked in the order of their ids.
+//! Tests of the statements' plans. After a table has grown and the plans are made again, rows are found by the index of
+//! their key, whatever the statistics say. Rows are locked in the order of their ids.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,8 @@ fn rows_are_found_by_an_index_and_locked_after_they_were_sorted() {
         {
             let plan = plan(&open, &sql, parameters.len()).await;
             assert!(plan.starts_with("LockRows"), "{plan}");
-            // Bitmaps find rows by an id or a name; these are sorted before they are locked.
+            // A bitmap scan does not return rows in the order of their ids, so the rows must be sorted before they are
+            // locked.
             assert!(plan.contains("Sort") || !plan.contains("Bitmap"), "{plan}");
             assert_by_index(&plan);
         }
@@ -109,7 +110,7 @@ fn absent_records_and_written_rows_are_found_by_an_index() {
     runtime.block_on(async {
         open.session.batch(GROWN).await.expect("the rows are valid");
         for (sql, parameters) in [(absence::SQL, 10), (&*all.sql, all.parameters().len())] {
-            // The condition on the parameter of `key_changes`, which has one row.
+            // This filter is allowed: it is the condition on the parameter of `key_changes`, a table with one row.
             let plan = plan(&open, sql, parameters).await.replace("One-Time Filter", "");
             assert_by_index(&plan);
             for index in ["pets_pkey", "categories_pkey", "orders_pkey", "accounts_pkey", "keys_pkey"] {

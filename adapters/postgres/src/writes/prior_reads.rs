@@ -15,7 +15,8 @@ use super::next_ids::{IdKind, NextIds};
 use super::reconnect::Open;
 use super::wanted::Wanted;
 
-/// Most flights that read records beforehand. Each adds one link of a chain of records.
+/// The maximum number of flights that read records beforehand. If one record names the next, each flight reads one more
+/// of them.
 const FLIGHTS_MAX: usize = 8;
 
 /// Reads records until the footprint of each transition is whole. Transitions that fail are answered and removed.

@@ -10,8 +10,9 @@ use super::statement::Texts;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
 
-/// The time limit for each lock of a batch: all callers of the node wait meanwhile. And the time limit for a pause within a
-/// transaction: a node that hangs between its two flights keeps its locks until then, and other nodes wait for them.
+/// The time limits of the lane. For each lock of a batch, because all callers of the node wait meanwhile. For a pause
+/// within a transaction, because a node that hangs between its two flights keeps its locks until then, and other nodes
+/// wait for them.
 const SETTINGS: &str = "set lock_timeout = '500ms'; set idle_in_transaction_session_timeout = '1s'";
 
 /// An open connection with the texts that it has prepared.

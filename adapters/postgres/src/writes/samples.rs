@@ -17,7 +17,8 @@ struct Samples {
     account: Account,
 }
 
-/// Ids and names in the samples that no real record is likely to have: a change to one of these is a change.
+/// No real pet or category is likely to have the ids and names of these samples. So an operation that gives a record
+/// another name or category sees a change, and its footprint grows by the records of that change.
 static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     let (last, name) = ("the highest id is an id", "sample");
     let name_is_valid = "it is short and visible";

@@ -13,7 +13,8 @@ use super::statement::Statement;
 
 /// The answer to a commit.
 pub(super) enum Answer {
-    /// It was committed, and these absent records have appeared before.
+    /// It was committed. These are the records that the batch had read as absent and that have appeared by the second
+    /// look.
     Committed(Vec<Identity>),
     /// The connection was lost, or the answer did not come in time: the commit may have taken place.
     Unknown,
@@ -45,8 +46,9 @@ pub(super) async fn release(open: &Open, absent: Option<&Absent>) -> Result<Answ
 
 /// Writes the changes of a batch and commits. The statements are sent together.
 ///
-/// The answer to `commit` proves nothing on its own: a failed transaction answers it without an error, by a rollback. So a
-/// failure of any statement before it decides.
+/// The answer to `commit` proves nothing on its own: after a failed statement the server answers `commit` without an
+/// error, but rolls the transaction back. So the batch is committed only if the statements before it have succeeded,
+/// too.
 pub(super) async fn commit(
     open: &Open,
     statement: Statement<'_>,
@@ -70,14 +72,15 @@ pub(super) async fn commit(
     };
     let rows = match (rows, written) {
         (Ok(rows), Ok(_)) => rows,
-        // The server has failed the transaction.
+        // The server itself reports the failure, so it does not commit the transaction.
         (Err(error), _) | (_, Err(error)) if error.code().is_some() => {
             return Err(Failure::of("write a batch", error));
         }
         (Err(_), _) | (_, Err(_)) => return Ok(Answer::Unknown),
     };
     match committed.map_err(|error| Failure::of("commit a batch", error)) {
-        // Committed is committed: if the ids cannot be read, those decisions are made again that rest on them.
+        // The commit stands, even if the ids of the appeared records cannot be read. Then all absent records count as
+        // appeared, and the decisions that rest on them are made again.
         Ok(()) => {
             let all = |_| absent.map(Absent::all).unwrap_or_default();
             Ok(Answer::Committed(absence::identities(&rows).unwrap_or_else(all)))

@@ -1,4 +1,4 @@
-//! Finding out whether a commit took place whose answer was lost.
+//! Finding out the outcome of a commit whose answer was lost.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
 /// The pause between two attempts to find out.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Returns true if the commit was not, and now cannot be, made. It can be repeated, should its own answer be lost.
+/// Inserts the token in place of the commit, or finds its row. Returns true if the commit has not taken place and no
+/// longer can, and false if it has. The statement can be repeated if its own answer is lost.
 const SQL: &str = "insert into commits (token, is_undone) values ($1, true)
      on conflict (token) do update set token = excluded.token returning is_undone";
 
@@ -26,9 +27,9 @@ pub(super) enum Outcome {
     NotCommitted,
 }
 
-/// Inserts the token of the commit on another connection. While the old transaction runs, the insertion waits for it. If it
-/// was committed, its row is found. If the token can be inserted, the old transaction was undone; should its statements still
-/// arrive, they fail on the token.
+/// Inserts the token of the commit on another connection. While the old transaction runs, the insertion waits for it.
+/// If the old transaction is committed, the insertion finds its row. If the insertion succeeds, the old transaction was
+/// undone; if its statements arrive later, they fail because the token exists.
 pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
     let end = Instant::now() + SETTLE_TIME;
     let mut last = StoreError::indeterminate("the commit was not answered in time");

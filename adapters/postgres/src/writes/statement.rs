@@ -1,8 +1,9 @@
 //! The one statement that writes a batch.
 //!
 //! It consists of parts, each a common table expression that writes the rows of one table from arrays, one array a column.
-//! Only the parts that have rows are in the text. All parts run on one snapshot, and foreign keys are checked after the
-//! last of them. PostgreSQL runs the last part first, so the text has them in reverse.
+//! The text contains only the parts that have rows. All parts run on one snapshot, and foreign keys are checked after
+//! all of them. PostgreSQL runs the last part of the text first, so the text has the parts in the reverse of the order
+//! in which they take locks.
 
 mod parts;
 
@@ -14,7 +15,8 @@ use tokio_postgres::types::ToSql;
 use super::decide::Decisions;
 use super::net_changes::NetChanges;
 
-/// Most texts that a connection prepares, besides the one that has all parts. Each takes memory of the server.
+/// The maximum number of texts that a connection prepares, besides the one that has all parts. Each text takes memory
+/// of the server.
 const TEXTS_MAX: usize = 64;
 
 /// The values of one column.
@@ -47,7 +49,7 @@ impl Statement<'_> {
 pub(super) struct Texts(HashSet<u32>);
 
 impl Texts {
-    /// Texts of a connection that prepares no further one, so that the statement has all parts.
+    /// The texts of a connection that has reached the maximum. Its statements have all parts.
     #[cfg(test)]
     pub(super) fn full() -> Self {
         let unlikely = 1 << 31;
@@ -68,7 +70,7 @@ impl Texts {
         if !is_known && self.0.len() < TEXTS_MAX {
             self.0.insert(present);
         } else if !is_known {
-            // Parts without rows write nothing.
+            // The text with all parts serves any batch, because a part without rows writes nothing.
             return build(parts.into_iter().rev());
         }
         build(parts.into_iter().rev().filter(|part| part.has_rows))

@@ -42,7 +42,8 @@ pub(super) struct IdempotencyColumns {
 }
 
 impl Wanted {
-    /// Takes references in their order, each once. The ids of each statement are then sorted.
+    /// The parameters for these references, which are in their order and each occur once. So the ids of each statement
+    /// are sorted.
     pub(super) fn of<'r>(references: impl Iterator<Item = &'r RecordRef>) -> Self {
         let mut wanted = Self::default();
         for reference in references {
@@ -81,8 +82,8 @@ impl Wanted {
 
     /// The statements that read the records, in the order in which locks are taken.
     ///
-    /// Each locks its rows in the order of their ids, because the rows are sorted before they are locked. So two
-    /// transactions that lock rows here wait for each other in one direction only.
+    /// Each statement sorts its rows by id before it locks them. So two transactions lock the rows that both need in
+    /// the same order, and cannot deadlock.
     pub(super) fn reads(&self, locking: Locking) -> Vec<(Table, String, Vec<Parameter<'_>>)> {
         let mut reads: Vec<(Table, String, Vec<Parameter<'_>>)> = Vec::new();
         let lock = |of: &str| match locking {
@@ -138,7 +139,8 @@ fn by_id_or_name<R: Record>(lock: &str) -> String {
     )
 }
 
-/// A number as PostgreSQL's `bigint`. Ids have 53 bits; a version or a stock above 63 bits cannot be reached by steps.
+/// A number as PostgreSQL's `bigint`. Ids have 53 bits. A version or a stock rises in such small steps that it never
+/// gets above 63 bits.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

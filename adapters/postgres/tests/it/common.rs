@@ -40,7 +40,7 @@ impl<'s> Shop<'s> {
         self.server.sql(&format!("set search_path = {}; {sql}", self.schema))
     }
 
-    /// Adds a category, and available pets in it, each with its number as id.
+    /// Adds a category with the id 1, and available pets in it. The pets have the ids from 1 on.
     pub(crate) fn add_pets(&self, count: u32) {
         self.sql(&format!(
             "insert into categories values (1, 'Dogs', 'dogs', null, 1, {count});

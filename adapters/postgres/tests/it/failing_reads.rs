@@ -47,7 +47,7 @@ fn a_read_that_hangs_fails_at_its_deadline_and_the_next_one_has_a_new_connection
         tokio::spawn(connection);
         let begin = format!("begin; lock table {}.pets in access exclusive mode", shop.schema);
         lock.batch_execute(&begin).await.expect("the table can be locked");
-        // The clock advances when this runtime has nothing to do but wait for the answer.
+        // The paused clock jumps to the next time limit as soon as this runtime only waits.
         tokio::time::pause();
         let error = read(&store).await.expect_err("the table is locked");
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
@@ -70,7 +70,7 @@ fn a_server_that_is_gone_makes_reads_unavailable_and_the_store_unhealthy() {
         for error in [read(&store).await.map(drop), page(&store).await.map(drop)] {
             let error = error.expect_err("no server");
             assert_eq!(error.kind(), StoreErrorKind::Unavailable);
-            // The reason is named also while the next attempt to connect waits.
+            // The reason is named even while the next attempt to connect waits.
             assert!(error.report().contains("refused"), "{}", error.report());
         }
         tokio::time::pause();

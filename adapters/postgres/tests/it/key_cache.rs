@@ -68,7 +68,7 @@ fn a_key_in_memory_is_not_used_when_changes_may_have_been_missed_for_a_second() 
     runtime().block_on(async {
         warm(&store, NAMES[0]).await;
         server.stop(Stop::Immediate);
-        // The last check was less than a second ago.
+        // The last check was less than a second ago. The clock is paused and set beyond that.
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(2)).await;
         let error = store.credential(NAMES[0]).await.expect_err("no server");

@@ -15,7 +15,7 @@ fn each_of_many_concurrent_reads_gets_its_own_record() {
     let store = shop.open();
     shop.add_pets(400);
     runtime().block_on(async {
-        // More than one statement holds, in no order, with repetitions, and with ids that do not exist.
+        // More ids than one statement holds. They are in no order, some occur twice, and some do not exist.
         let ids: Vec<u64> = (0..1_000).map(|number| number * 7_919 % 500 + 1).collect();
         let reads: Vec<_> = ids.iter().map(|number| store.pet(id(*number))).collect();
         for (number, read) in ids.into_iter().zip(reads) {
@@ -30,7 +30,7 @@ fn the_number_of_waiting_reads_is_bounded() {
     let Some(shop) = Shop::shared() else { return };
     let store = shop.open();
     runtime().block_on(async {
-        // None is sent before the test waits.
+        // No read is sent before the test waits, so all of them wait at once.
         let reads: Vec<_> = (1..=20_000).map(|number| store.pet(id(number))).collect();
         let mut refused = 0;
         for read in reads {

@@ -24,7 +24,7 @@ fn a_statement_that_the_server_refuses_fails_its_transition_alone() {
     }
     assert_eq!(shop.orders_and_stock(), (9, 100 - 48));
     let events = shop.sql("select sum(events) from event_batches");
-    // Of the category, the pet, its stock, and two of each order.
+    // One event each for the category, the pet and its stock, and two for each order.
     assert_eq!(events, (3 + 9 * 2).to_string(), "a failed batch leaves no event");
 }
 
@@ -102,7 +102,7 @@ fn many_transitions_that_wait_for_a_locked_row_do_not_hold_up_the_others() {
             shop.schema
         );
         while shop.server.sql(&waits) == "0" {}
-        // Two batches in a row: the second begins while the row is known to be locked.
+        // Two batches, one after the other. When the second one begins, the lane knows that the row is locked.
         for _ in 0..2 {
             let pets = std::iter::repeat_n(locked, 20).chain([free]);
             let mut answers = block_on(shop.together(pets.map(|pet| order(pet, 1))));

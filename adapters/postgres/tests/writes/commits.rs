@@ -18,7 +18,7 @@ fn behind_proxy() -> Option<(Shop<'static>, Proxy)> {
     Some((Shop { store, ..direct }, proxy))
 }
 
-/// Eight orders meet a fault. Each is answered with success, and made once.
+/// Eight orders are sent, and their commit meets the fault. Each order must be answered with success, and placed once.
 #[track_caller]
 fn all_orders_are_made_once_after(fault: Fault) {
     let Some((shop, proxy)) = behind_proxy() else { return };
@@ -104,7 +104,7 @@ fn while_the_database_is_away_all_callers_are_told_soon_and_afterwards_writes_go
         let pet = shop.add_pet(1_000).await;
         proxy.set_away(true);
         let began = Instant::now();
-        // More than one batch.
+        // More orders than one batch holds.
         for answer in shop.together((0..600).map(|_| order(pet, 1))).await {
             let error = answer.expect_err("there is no database");
             assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", error.report());

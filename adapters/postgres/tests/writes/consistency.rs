@@ -1,5 +1,5 @@
-//! Decisions hold at one moment, also on records that were absent; damaged rows fail those transitions alone that read them,
-//! and errors do not quote rows.
+//! Decisions hold at one moment, even if they rest on absent records. Damaged rows fail only the transitions that read
+//! them. Errors do not quote rows.
 
 use petstore_domain::{
     CategoryId, CategoryName, Change, Changes, CreateCategory, Footprint, NewCategory, Operation, PetId,
@@ -14,7 +14,7 @@ use crate::shop::{Shop, block_on, order};
 struct Look {
     pet: PetId,
     category: CategoryId,
-    /// True to change the category's version, too.
+    /// True if the transition also changes the category's version.
     writes: bool,
 }
 
@@ -40,7 +40,8 @@ impl Operation for Look {
     }
 }
 
-/// While a pet is created, the transition reads the absence of the pet, and then waits for the category.
+/// Runs the transition while another connection creates the pet: the transition first reads that the pet is absent, and
+/// then waits for the category. It must see both changes or neither.
 #[track_caller]
 fn sees_both_or_neither(writes: bool) {
     let Some(shop) = Shop::new() else { return };
@@ -77,7 +78,7 @@ fn a_change_on_an_absent_record_holds_at_one_moment() {
 fn a_damaged_row_fails_the_transitions_alone_that_read_it() {
     let Some(shop) = Shop::new() else { return };
     let (damaged, sound) = block_on(async { (shop.add_pet(10).await, shop.add_pet(10).await) });
-    // A name has no control character.
+    // A name with a control character is damage.
     shop.sql(&format!("update pets set name = chr(7) || 'Rex' where id = {damaged}"));
     let answers = block_on(shop.together([order(sound, 1), order(damaged, 1), order(sound, 1)]));
     let kinds: Vec<_> =

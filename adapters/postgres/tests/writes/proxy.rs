@@ -1,4 +1,4 @@
-//! A TCP proxy before the server that interferes with one commit.
+//! A TCP proxy in front of the server. It interferes with one commit.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The message with which the driver sends a commit.
 const COMMIT: &[u8] = b"commit\0";
 
-/// The fate of the next commit.
+/// The interference with the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Fault {
@@ -78,7 +78,7 @@ impl Proxy {
         self.shared.fault.store(fault as u8, Ordering::SeqCst);
     }
 
-    /// Returns whether the fault has been met.
+    /// Returns `true` once a commit has met the fault, and `false` while it is still planted.
     pub(crate) fn has_struck(&self) -> bool {
         self.shared.fault.load(Ordering::SeqCst) == Fault::None as u8
     }
@@ -127,7 +127,7 @@ impl Shared {
     }
 }
 
-/// Passes on what arrives until the end, or until `pass` refuses.
+/// Passes on the bytes that arrive, until the connection ends or `pass` returns false.
 fn copy(from: &mut TcpStream, mut pass: impl FnMut(&[u8]) -> bool) {
     let mut bytes = vec![0; 65_536];
     while let Ok(length @ 1..) = from.read(&mut bytes) {

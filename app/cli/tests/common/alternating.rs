@@ -1,4 +1,4 @@
-//! A reverse proxy that gives each request, also those of one connection, to the next node.
+//! A reverse proxy that passes each request to the next node. Requests on one connection go to different nodes, too.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -48,7 +48,7 @@ impl AlternatingProxy {
 impl Drop for AlternatingProxy {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // A connection wakes the thread that accepts, so that it notices the end.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -70,7 +70,8 @@ fn serve(client: TcpStream, nodes: &Nodes) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on one request and its answer. Returns whether another request may follow.
+/// Passes on one request and its answer. Returns `true` if another request may follow on the connection, and `false` if
+/// it ends.
 fn exchange(
     request: &Head,
     client: &mut BufReader<TcpStream>,
@@ -191,7 +192,7 @@ fn pass_body(head: &Head, body: Body, from: &mut impl BufRead, into: &mut TcpStr
                 }
                 return into.write_all(&line);
             }
-            // With the line's end.
+            // The chunk has a line end after its bytes.
             from.take(length + 2).read_to_end(&mut line)?;
             into.write_all(&line)?;
         },

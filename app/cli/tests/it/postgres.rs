@@ -158,7 +158,7 @@ fn the_events_of_all_nodes_are_read_from_the_database() {
     let names = |line: String| line.split("name=").nth(1).unwrap().split(" id").next().unwrap().to_owned();
     let old: Vec<_> = lines.by_ref().take(4).map(names).collect();
     assert_eq!(old, (2..=5).map(|number| format!("\"Category {number}\"")).collect::<Vec<_>>());
-    // The command waits for further events.
+    // The command still runs and waits for further events.
     (6..=7).for_each(make);
     let new: Vec<_> = lines.map(names).collect();
     assert_eq!(new, ["\"Category 6\"", "\"Category 7\""]);

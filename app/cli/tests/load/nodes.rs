@@ -18,7 +18,8 @@ const CLIENTS: usize = 8;
 /// Two nodes with a few pets. None without PostgreSQL, after the test was reported as skipped.
 #[track_caller]
 fn two_nodes(name: &str) -> Option<Nodes> {
-    // A refused key counts for its address, and the load goes on after the refusal.
+    // Requests with a refused key count against the limit of their address, and the load goes on after the refusal. So
+    // the limit is raised.
     Nodes::start(name, 2, &["--demo", "5", "--address-limit", "2147483647"])
 }
 

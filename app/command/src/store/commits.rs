@@ -34,18 +34,19 @@ const SIZE_BOUNDS: [u64; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, u64::MAX];
 /// Statistics of commits.
 #[derive(Debug, Clone)]
 pub(crate) struct CommitStats {
-    /// The number of commits in each bucket of durations.
+    /// The number of commits in each bucket of durations, with the upper bound of the bucket.
     pub(crate) durations: [(Duration, u64); TIME_BOUNDS.len()],
     /// The sum of the durations.
     pub(crate) time: Duration,
-    /// The number of commits in each bucket of sizes.
+    /// The number of commits in each bucket of sizes, with the upper bound of the bucket. The size of a commit is its
+    /// number of operations.
     pub(crate) sizes: [(u64, u64); SIZE_BOUNDS.len()],
     /// The sum of the sizes.
     pub(crate) operations: u64,
     pub(crate) failures: u64,
 }
 
-/// Counts commits. The writer updates it once a batch.
+/// The counters of commits. The writer updates them once for each batch.
 pub(crate) struct CommitCounters(Mutex<CommitStats>);
 
 impl Default for CommitCounters {

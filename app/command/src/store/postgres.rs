@@ -38,8 +38,8 @@ pub(crate) fn examine(target: &Target) -> Result<Examined, Failure> {
     petstore_postgres::examine(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
 }
 
-/// Refuses a schema without tables. A command that only reads or changes records must not create tables in a schema
-/// whose name is wrong.
+/// Refuses a schema without tables. A command that only reads or changes records must not create tables, because the
+/// name of the schema may be misspelt.
 pub(crate) fn check_made(db: &Db) -> Result<(), Failure> {
     let Db::Postgres(target) = db else { return Ok(()) };
     match examine(target)?.schema {

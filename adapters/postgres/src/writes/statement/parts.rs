@@ -74,7 +74,8 @@ fn pets<'r>(rows: &Rows<'r, PetRecord>, moves: bool, parts: &mut Vec<Part<'r>>) 
          select * from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])",
         both(&rows.inserted),
     );
-    // Most updates leave the name and the category: an order changes the stock only.
+    // Name and category are indexed, so they are written only if they change for some pet of the batch (`moves`). Most
+    // batches have only orders, which change neither.
     let (in_place, elsewhere): (&[_], &[_]) = if moves { (&[], &rows.updated) } else { (&rows.updated, &[]) };
     push(
         parts,
@@ -291,7 +292,7 @@ fn idempotency<'r>(rows: &Rows<'r, IdempotencyRecord>, slot: i16, parts: &mut Ve
     for record in &rows.inserted {
         *counts.entry(signed(record.id.account.get())).or_default() += 1;
     }
-    // Sorted, so that two handles with one slot wait for each other in one direction only.
+    // The accounts are sorted. So two handles with the same slot lock its rows in the same order and cannot deadlock.
     let accounts: Vec<_> = counts.keys().copied().collect();
     let numbers: Vec<_> = counts.values().copied().collect();
     push(

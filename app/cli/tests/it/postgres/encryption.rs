@@ -14,8 +14,8 @@ fn openssl(folder: &Path, args: &str) {
     assert!(done.status.success(), "{args}: {}", printed(&done));
 }
 
-/// A cluster that requires TLS and a password, whose certificate is for `localhost`. The issuer's certificate is `ca.pem` in the
-/// folder, and `other.pem` is one that has issued nothing.
+/// A cluster that requires TLS and a password. Its certificate is for `localhost`. In the folder, `ca.pem` is the
+/// certificate of its issuer, and `other.pem` that of an issuer that has issued nothing.
 fn encrypted(site: &Site) -> Option<Postgres> {
     if !tools::can_run("openssl", "version") {
         return None;
@@ -77,7 +77,7 @@ fn the_certificate_is_verified_as_far_as_the_url_says() {
     );
     fails("127.0.0.1", "sslrootcert=ca.pem", "not valid for name");
     fails("localhost", "sslrootcert=other.pem", "UnknownIssuer");
-    // The certificates of the system, which do not have the issuer.
+    // Without a file the certificates of the system are used, and the issuer is not among them.
     fails("localhost", "sslmode=verify-full", "UnknownIssuer");
     fails("localhost", "sslmode=verify-full&sslrootcert=nowhere.pem", "nowhere.pem cannot be read");
     succeeds(
@@ -99,7 +99,7 @@ fn the_certificate_is_verified_as_far_as_the_url_says() {
     // Without TLS the access rules refuse the connection.
     fails("127.0.0.1", "sslmode=disable", "no encryption");
     fails("127.0.0.1", "schema=petstore", "no encryption");
-    // The password is bound to the certificate that the client has seen.
+    // With channel binding the proof of the password is bound to the certificate that the client has seen.
     succeeds("127.0.0.1", "sslmode=require&channel_binding=require", "TLS without verification");
 }
 

@@ -59,7 +59,8 @@ fn a_password_stands_in_the_url_in_a_file_or_in_a_variable_and_is_never_shown() 
     fs::write(site.folder.join("empty"), "\n").unwrap();
     fails(&check(&bare, &["--db-password-file", "empty"], &[]), "the file is empty");
     fails(&check(&bare, &["--db-password-file", "nowhere"], &[]), "db-password-file (nowhere)");
-    // A password that is not encoded may be parsed as anything.
+    // If a password is not encoded, parts of it may be parsed as a host, a port or a parameter. No message may show
+    // them.
     fails(&check(&format!("postgres://guarded:{PASSWORD}@{place}"), &[], &[]), "percent-encoded");
     fails(&check(&format!("postgres://guarded:s3cr3t:{place}"), &[], &[]), "postgres://…");
 }

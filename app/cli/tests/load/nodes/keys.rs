@@ -28,7 +28,7 @@ fn a_revoked_key_is_refused_on_both_nodes_within_a_second_under_load() {
     let key = unlimited_key(&nodes);
     let id = newest_key(&nodes);
     let is_over = AtomicBool::new(false);
-    // The time of each request, and its status.
+    // `requests`: the time at which each request was sent, and the status of its answer.
     let (revoked, requests) = thread::scope(|scope| {
         let load = scope.spawn(|| {
             at_once(&nodes, &key, |mut client, _| {
@@ -68,7 +68,7 @@ fn a_ban_of_one_node_is_in_force_on_the_other_within_a_second() {
     let mut clients = [0, 1].map(|node| Client::connect(nodes.sites[node].port, &key).unwrap());
     let mut ask = |node: usize| clients[node].ask("GET", "/v1/pets?limit=1", "", "").unwrap();
     assert_eq!(ask(1).status, 200);
-    // A minute that ends meanwhile begins another quota, so more requests than one quota allows are needed.
+    // If a minute ends meanwhile, the key gets a new quota. So there are more requests than one quota allows.
     let is_banned = (0..400).any(|_| ask(0).status == 403);
     assert!(is_banned, "the node bans the key");
     let banned = now();
@@ -79,7 +79,7 @@ fn a_ban_of_one_node_is_in_force_on_the_other_within_a_second() {
             break;
         }
         assert_eq!(answer.status, 200, "{}", answer.body);
-        // The write of the ban, and the second.
+        // One second for the write of the ban, and one until it is in force on the other node.
         assert!(banned.elapsed() < IN_FORCE * 2, "the ban is unknown after {:?}", banned.elapsed());
         thread::sleep(Duration::from_millis(100));
     }

@@ -127,7 +127,7 @@ fn one_idempotency_key_places_one_order() {
         let stock = json(&client.ask("GET", "/v1/inventory/2", "", "").unwrap());
         assert_eq!(stock["quantity"], UNITS - KEYS, "{stock}");
     }
-    // The same key with another body is refused on the node that has not seen the first.
+    // If the same key comes with another body, it is refused, even on the node that has not seen the first request.
     let other = order(&mut clients[1], "idempotency-key: order-0\r\n", 3);
     assert_eq!((other.0, &other.1["code"]), (422, &json!("idempotency_key_reused")));
 }
