@@ -96,7 +96,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.is_empty()
     }
 
-    /// Pairs of a record and the older record whose name it has, by the id of the first.
+    /// Each record that has the name of an older record, paired with the older record. The pairs are in the order of
+    /// the newer records' ids.
     pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }

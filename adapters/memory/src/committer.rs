@@ -56,8 +56,8 @@ pub(crate) struct Committer {
     batch: OpenBatch,
     /// The events of the batch.
     events: EncodedBatch,
-    /// The time of a housekeeping request, if records and events that had expired at this time are still to be dropped;
-    /// and the maximum number of further passes.
+    /// Present while more expired records and events may have to be dropped: the time of the housekeeping request,
+    /// which decides if they have expired, and the maximum number of further passes.
     drops_left: Option<(Timestamp, u32)>,
     /// The maximum number of further passes that write usage to the journal; none if nothing is left to write.
     notes_left: Option<u32>,

@@ -78,7 +78,8 @@ impl EventFilter {
         self.kinds.admits(happening.kind()) && self.may_see(happening.private_to())
     }
 
-    /// Returns whether the reader may see an event that is private to `owner`. An event without an owner is public.
+    /// Returns whether the reader may see an event that is private to `owner`. An event without an owner is public, and
+    /// an operator sees every event.
     pub fn may_see(&self, owner: Option<AccountId>) -> bool {
         match (self.account, owner) {
             (Some(reader), Some(owner)) => reader == owner,

@@ -153,9 +153,9 @@ fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdLis
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
-        // SO_REUSEPORT would let a second process of the same user bind the address and silently take half of the
-        // connections. A bind without SO_REUSEPORT fails in that case. This socket does not listen, because
-        // connections to it would be reset.
+        // With SO_REUSEPORT alone, a second process of the same user could bind the address and silently take half of
+        // the connections. So the address is first bound without SO_REUSEPORT, which fails if another process listens
+        // on it. This first socket does not listen, because connections to it would be reset when it is closed.
         let exclusive = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         exclusive.set_reuse_address(true)?;
         exclusive.bind(&address.into())?;
