@@ -164,8 +164,8 @@ impl EventLog {
         Changed::new(Arc::clone(self), known, filter)
     }
 
-    /// Returns a position up to which the filter admits no event after `known`, as far as this is known without reading
-    /// events.
+    /// Returns the end of the log if the filter certainly admits no event after `known`. Otherwise, or if the log has
+    /// another epoch, returns the position of `known`. Reads no event.
     pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         self.ring.lock().quiet_until(known, filter)
     }

@@ -225,9 +225,9 @@ impl Shop {
         *last = id.max(*last);
     }
 
-    /// Returns the references that the footprint must contain for a store to make this change safely: the reference to
-    /// the record, or to the next id if the record is new. A record with a unique name also needs its new and its old
-    /// name.
+    /// Returns the references that the footprint must contain, so that a store can make this change safely. One of them
+    /// is the reference to the record, or to the next id if the record is new. If the change gives or releases a unique
+    /// name, the references to the new and to the old name are needed, too.
     fn records_behind(&self, change: &Change) -> Vec<RecordRef> {
         match change {
             Change::Pet(record) => {

@@ -104,7 +104,8 @@ impl ReceiveFilter {
         Self { activity: Rc::clone(activity), ahead: Vec::new() }
     }
 
-    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side.
+    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side or the read fails,
+    /// and `false` if a byte is there or may still arrive.
     #[cold]
     fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
         if !self.ahead.is_empty() {
