@@ -239,7 +239,7 @@ impl Committer {
 
     /// Ends a write that another thread than the writer's has asked the journal to commit. If `written` is no error,
     /// publishes the write. Otherwise asks the journal once to recover, and then publishes the write if the journal
-    /// holds it, or drops it.
+    /// holds it, or drops it. If the journal still fails, the write stays in doubt.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -294,7 +294,8 @@ impl Committer {
         error
     }
 
-    /// Asks the journal to recover. Then publishes the write in doubt if the journal holds it, or drops it.
+    /// Asks the journal to recover. Unless it still fails, then publishes the write in doubt if the journal holds it, or
+    /// drops the write.
     fn recover(&mut self) -> Step {
         if matches!(self.state, WriterState::Dead) {
             return Step::Failing;

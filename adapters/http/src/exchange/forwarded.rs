@@ -105,12 +105,12 @@ impl Hop {
     }
 }
 
-/// Finds the client's address. `addresses` begins with the last element of the list. Returns the address, and the number
-/// of the element at which the search ended, counted from the end of the list.
+/// Finds the client's address. `addresses` begins with the last element of the list. Returns the address, and the
+/// number of the element at which the search ended, counted from the end of the list.
 ///
-/// The search ends at the first address that is not that of a trusted proxy; this is the client's. It also ends at an
-/// element without a valid address, because the client may have invented all elements before that one, and at the end of
-/// `addresses`. In these cases the last valid address counts as the client's, or the peer's if there is none.
+/// The search ends at the first address that is not that of a trusted proxy; this is the client's. The search also ends
+/// at an element without a valid address, because the client may have invented all elements before that one. In that
+/// case, and at the end of `addresses`, the last address that was found counts as the client's, or else the peer's.
 fn walk(
     proxies: &[Network],
     peer: IpAddr,

@@ -126,7 +126,7 @@ impl Controller {
         Some(if self.is_probe() { 1.0 } else { 1.0 - refused })
     }
 
-    /// Returns `true` if the next sample is a probe, in which no request is refused.
+    /// Returns `true` if the sample with the number `samples` is a probe, in which no request is refused.
     fn is_probe(&self) -> bool {
         self.samples > 0 && self.samples.is_multiple_of(PROBE_EVERY)
     }
