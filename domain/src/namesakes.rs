@@ -129,8 +129,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
     }
 }
 
-/// A name with the id appended, such as ` (7)`, and from the second attempt on with the number of the attempt, `
-/// (7-2)`. The name is cut so that the whole has at most [`NAME_MAX`] characters.
+/// A name with the id appended, as in `Rex (7)`. From the second attempt on, the number of the attempt follows the id,
+/// as in `Rex (7-2)`. The name is cut so that the whole has at most [`NAME_MAX`] characters.
 fn apart<Name: UniqueName>(name: &Name, id: impl Display, attempt: u64) -> Name {
     let end = if attempt == 1 { format!(" ({id})") } else { format!(" ({id}-{attempt})") };
     let kept: String = name.as_str().chars().take(NAME_MAX.saturating_sub(end.len())).collect();

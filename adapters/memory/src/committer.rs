@@ -294,8 +294,8 @@ impl Committer {
         error
     }
 
-    /// Asks the journal to recover. Unless it still fails, then publishes the write in doubt if the journal holds it, or
-    /// drops the write.
+    /// Asks the journal to recover. If the journal recovers, publishes the write in doubt if the journal holds it, and
+    /// drops it otherwise.
     fn recover(&mut self) -> Step {
         if matches!(self.state, WriterState::Dead) {
             return Step::Failing;

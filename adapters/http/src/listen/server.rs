@@ -233,7 +233,8 @@ fn run(
     sent_all
 }
 
-/// Serves until the server stops. Returns whether all answers were sent by then.
+/// Serves until the server stops, and then until all connections are closed or the drain time has passed. Returns
+/// whether all answers were sent by then.
 async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let app = Arc::clone(&thread.app);
     let connections = Connections::new(accept.connections_max, Arc::clone(&thread.counters));
@@ -305,8 +306,8 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
     unanswered == 0
 }
 
-/// Reserves a slot. If the thread has its maximum number of connections, waits until one of them ends. Connections
-/// that are not accepted yet stay in the accept queue.
+/// Reserves a slot. If the thread has its maximum number of connections, first evicts idle ones, and waits until one
+/// has ended or the server stops. Connections that are not accepted yet stay in the accept queue.
 async fn reserve(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> ConnectionSlot {
     while connections.are_full() && !stop.has_begun() {
         connections.evict_idle(idle);
