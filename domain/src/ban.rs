@@ -66,7 +66,7 @@ pub struct Ban {
 }
 
 impl Ban {
-    /// Returns whether the ban is in force at `now`.
+    /// Returns `true` if the ban is in force at `now`: until its end, even if it begins only after `now`.
     pub fn in_force(&self, now: Timestamp) -> bool {
         now < self.until
     }
@@ -76,13 +76,13 @@ impl Ban {
         self.since > now
     }
 
-    /// Returns whether a lift at this time ends the ban. A lift at or after the start of the ban does.
+    /// Returns `true` if there is a lift at or after the start of the ban, because such a lift ends the ban.
     pub fn is_ended_by_lift(&self, lifted_at: Option<Timestamp>) -> bool {
         lifted_at.is_some_and(|lift| lift >= self.since)
     }
 
-    /// Returns whether the ban outlasts another one. If both end at the same time, the one that began later outlasts
-    /// the other.
+    /// Returns `true` if the ban ends later than the other one, or if there is no other. If both end at the same time,
+    /// the ban that began later outlasts the other.
     pub fn outlasts(&self, other: Option<Self>) -> bool {
         other.is_none_or(|other| (other.until, other.since) < (self.until, self.since))
     }

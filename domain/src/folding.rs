@@ -46,7 +46,8 @@ fn fold(name: &str) -> String {
     }
     let decomposed = DecomposingNormalizer::new_nfd().normalize(name);
     let folded = CaseMapper::new().fold_string(&decomposed);
-    // Folding can leave decomposed text and marks in another order, so the result is normalised again.
+    // The folded text can contain decomposed letters, and marks that are not in canonical order. So it is normalised
+    // again.
     match ComposingNormalizer::new_nfc().normalize(&folded) {
         Cow::Borrowed(text) => text.to_owned(),
         Cow::Owned(text) => text,

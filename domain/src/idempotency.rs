@@ -170,7 +170,8 @@ impl<O: Repeatable> Operation for Idempotent<O> {
         let mut footprint = if seen.holds(&record) && self.kept(seen).is_none() {
             self.operation.footprint(seen)
         } else {
-            // A recorded answer is replayed, which reads no other record and, in particular, draws no id.
+            // Either the record is not loaded yet, or its answer is replayed. A replay reads no other record and draws
+            // no id.
             Footprint::default()
         };
         footprint.add(record);

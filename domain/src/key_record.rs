@@ -52,9 +52,8 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     /// The expiry of the key, if it has one. A successor gets a lifetime of the same length.
     pub expires_at: Option<Timestamp>,
-    /// The end of the key's overlap with a successor, if the key was rotated. It is kept apart from `expires_at`,
-    /// because a further successor gets the lifetime that `expires_at` gives, and that must not be the length of the
-    /// overlap.
+    /// The end of the key's overlap with a successor, if the key was rotated. It does not replace `expires_at`, because
+    /// the lifetime of a further successor is computed from `expires_at`, and would otherwise be that of the overlap.
     pub replaced_until: Option<Timestamp>,
     /// When an operator revoked it.
     pub revoked_at: Option<Timestamp>,

@@ -96,7 +96,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
         self.others.is_empty()
     }
 
-    /// Pairs of a record and the older record whose name it has, by the id of the first.
+    /// Each record that has the name of an older record, paired with the older record. The pairs are in the order of
+    /// the newer records' ids.
     pub fn pairs(&self) -> impl Iterator<Item = (Id, Id)> {
         self.others.iter().filter_map(|(id, name)| Some((*id, self.bearers.get(&name.folded())?.0)))
     }
@@ -128,8 +129,8 @@ impl<Id: Copy + Ord + Display, Name: UniqueName> Namesakes<Id, Name> {
     }
 }
 
-/// A name with the id appended, such as ` (7)`, and from the second attempt on with the number of the attempt, `
-/// (7-2)`. The name is cut so that the whole has at most [`NAME_MAX`] characters.
+/// A name with the id appended, as in `Rex (7)`. From the second attempt on, the number of the attempt follows the id,
+/// as in `Rex (7-2)`. The name is cut so that the whole has at most [`NAME_MAX`] characters.
 fn apart<Name: UniqueName>(name: &Name, id: impl Display, attempt: u64) -> Name {
     let end = if attempt == 1 { format!(" ({id})") } else { format!(" ({id}-{attempt})") };
     let kept: String = name.as_str().chars().take(NAME_MAX.saturating_sub(end.len())).collect();

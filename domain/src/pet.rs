@@ -162,7 +162,7 @@ impl PetRecord {
         Versioned { value: self.item(), version: self.item_version }
     }
 
-    /// Moves to another status, as the status table allows it.
+    /// Changes the status and, with it, the free units. Fails if the status table does not allow the change.
     pub(crate) fn move_to(&mut self, to: PetStatus) -> Result<(), InvalidTransition> {
         let from = self.pet.status;
         let refused = InvalidTransition { from, to, open_orders: self.open_orders, stock: self.stock };

@@ -29,9 +29,10 @@ impl WindowKind {
     }
 }
 
-/// A window, and the number of requests that it has admitted. Windows are numbered.
+/// A window, and the count of the requests that it has admitted. [`WindowKind::number_at`] numbers the windows.
 ///
-/// The number never decreases: after the clock has stepped back, the later window stays in force and keeps its count.
+/// An account never returns to a window with a lower number: after the clock has stepped back, the later window stays
+/// in force and keeps its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     number: u32,

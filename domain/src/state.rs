@@ -50,7 +50,7 @@ impl Footprint {
         }
     }
 
-    /// The references, in their order.
+    /// The references, sorted.
     pub fn records(&self) -> &[RecordRef] {
         &self.0
     }
@@ -198,7 +198,8 @@ macro_rules! next_ids {
             #[doc = concat!("The id for a new ", $name, ".")]
             ///
             /// # Panics
-            /// If no id was loaded. The footprint names it, and the caller of `decide` loads the whole footprint.
+            /// If no id was loaded. An operation that needs the id has it in its footprint, and the caller of `decide`
+            /// loads the whole footprint.
             pub fn $field(&self) -> $id {
                 self.$field.expect(concat!("an id for a new ", $name, " was loaded, as the footprint demands"))
             }
@@ -278,7 +279,7 @@ impl Changes {
         Self { happenings, at, ..self }
     }
 
-    /// The changes, in their order.
+    /// The changes, in the order in which they were added.
     pub fn as_slice(&self) -> &[Change] {
         &self.records
     }

@@ -41,7 +41,8 @@ impl Timestamp {
 
     /// Takes RFC 3339 (section 5.6) with an offset; digits finer than a millisecond are cut off.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
-        // chrono takes a space for the `T` and a Unicode minus for the ASCII one; the standard's grammar does not.
+        // chrono also accepts a space in place of the `T`, and a Unicode minus in place of the ASCII one. The grammar
+        // of the standard does not.
         if !matches!(text.as_bytes().get(10), Some(b'T' | b't')) || !text.is_ascii() {
             return Err(TimestampError::NotRfc3339);
         }

@@ -32,7 +32,8 @@ fn readings() -> impl Strategy<Value = Vec<Timestamp>> {
     })
 }
 
-/// The windows as plain counts: the requests that each window number has admitted, and the highest number so far.
+/// The windows as plain counts: the number of requests that each window has admitted, by the number of the window; and
+/// the highest number of a window so far.
 #[derive(Default)]
 struct Counts {
     admitted: BTreeMap<u32, u32>,

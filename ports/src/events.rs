@@ -215,8 +215,8 @@ pub trait EventFeed: Send + Sync {
 
     /// Returns a position, not before `known`, up to which the store knows that the filter admits no event after
     /// `known`. A reader may continue after this position without reading the events before it. The call does not wait.
-    /// A store that does not record the kinds of events returns the position of `known`. Every store does so if the log
-    /// has another epoch.
+    /// A store that does not record the kinds of events always returns the position of `known`. Every store returns it
+    /// if the log now has another epoch than `known`.
     fn quiet_until(&self, known: LogEnd, filter: EventFilter) -> Position {
         let _ = filter;
         known.last

@@ -2,8 +2,8 @@
 //!
 //! [`api`] holds the driving ports, which a transport calls. All other traits are driven ports, which an adapter implements.
 //! They are object-safe and used as `Arc<dyn Port>`, and a [`Journal`] as `Box<dyn Journal>`. Their contracts are in their
-//! documentation. The suite of `petstore-tests` tests an adapter against them, except for the clock, the timer, the
-//! randomness and the health.
+//! documentation. The suite of `petstore-tests` tests an adapter against its contract. Only [`Clock`], [`Timer`],
+//! [`Entropy`] and [`StoreHealth`] have no such test.
 //!
 //! Most methods are ordinary async methods. Those of the hot path return a [`Reply`]: a store in memory replies at once,
 //! without a future on the heap. The caller bounds the time of each call, so an adapter needs no deadline of its own.

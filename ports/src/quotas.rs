@@ -70,8 +70,8 @@ pub struct AddressVerdict {
 /// - One atomic step checks the key's ban, the day window and the minute window, in this order. It counts the request
 ///   in both windows only if both admit it. So exactly the limit is admitted, for any number of concurrent requests.
 /// - A window is never replaced by an earlier one, so a clock that steps back does not grant requests.
-/// - The strike after the last allowed one bans the key, and that request is already refused because of the ban. A ban
-///   clears the strikes: after the ban ends, the count starts at zero.
+/// - The strike after the last allowed one bans the key. The request that caused this strike is already refused because
+///   of the ban. A ban clears the strikes: after the ban ends, the count starts at zero.
 /// - A ban that [`Quotas::take`] has decided is in force at once on this handle, even if recording it fails. Verdicts
 ///   return the ban as unrecorded ([`Verdict::Banned`]) until [`Ask::recorded_ban`] contains it.
 /// - A ban in [`Ask::recorded_ban`] is in force, even if another handle has decided it. A ban that began at or before

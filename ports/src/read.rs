@@ -10,7 +10,7 @@ use petstore_domain::{
 
 use crate::{Reply, StoreError};
 
-/// The order of a page, by id.
+/// The direction of a page, which is sorted by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageOrder {
     /// The lowest id first.
@@ -22,7 +22,7 @@ pub enum PageOrder {
 /// A page of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The order.
+    /// The direction of the page.
     pub order: PageOrder,
     /// The last id of the previous page; none for the first page.
     pub after: Option<u64>,

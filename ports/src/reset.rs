@@ -50,9 +50,9 @@ use crate::{Row, StoreError};
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait Resettable: Send + Sync {
-    /// Replaces the shop by these categories, pets and orders, which come in this order, and the epoch by this one. The next id
-    /// of each kind is one more than the highest id in the rows, including pets that only an order names, and 1 without rows.
-    /// Blocks until it is done.
+    /// Replaces the shop by the categories, pets and orders in `shop`, which come in this order. Sets the epoch to
+    /// `epoch`. The next id of each kind is one more than the highest id in the rows, or 1 if there is none. The ids of
+    /// pets that only an order names count, too. Blocks until the reset is done.
     ///
     /// # Errors
     /// After [`StoreErrorKind::Indeterminate`](crate::StoreErrorKind::Indeterminate) the reset may have happened, with

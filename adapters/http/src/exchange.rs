@@ -189,8 +189,8 @@ fn framing(request: &Parts, closes: bool) -> Framing {
     Framing::Chunked { closes: closes || wants_close }
 }
 
-/// Returns an empty map that reuses the allocation of the request's headers, unless it is large: hyper keeps the
-/// allocation for the connection's next request.
+/// Returns an empty map that reuses the allocation of the request's headers. If the allocation is large, returns a map
+/// without one, because hyper keeps the allocation for the connection's next request.
 fn emptied(headers: &mut HeaderMap) -> HeaderMap {
     if headers.capacity().max(headers.len()) > FIELDS_ROOM_MAX {
         return HeaderMap::new();

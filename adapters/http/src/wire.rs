@@ -1,7 +1,7 @@
 //! Parsing of requests and rendering of responses: bodies, queries, conditional headers, JSON.
 //!
-//! All functions are pure functions of bytes and text, without connections, ports or time. Parsers return types of the
-//! domain, so that nothing is validated twice. No input makes a parser panic. The result is a value or an
+//! All functions are pure functions of bytes and text: they use no connection, no store and no clock. Parsers return
+//! types of the domain, so that nothing is validated twice. No input makes a parser panic: it returns a value or an
 //! [`ApiError`](crate::wire::error::ApiError).
 
 mod accept;

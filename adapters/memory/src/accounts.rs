@@ -96,7 +96,8 @@ impl Accounts {
         accounts
     }
 
-    /// Decides whether to admit a request of the account in this slot, and counts an admitted one.
+    /// Decides whether to admit a request of the account in this slot. An admitted request is counted, unless it costs
+    /// nothing.
     pub(crate) fn take(&self, slot: u32, ask: &Ask, key: &KeyMeter) -> Verdict {
         self.meters.of(slot).take(ask, key, &self.dirty)
     }

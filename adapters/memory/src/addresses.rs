@@ -46,7 +46,7 @@ impl Addresses {
         Self { sets: Directory::new(), hasher: RandomState::default() }
     }
 
-    /// Decides whether to admit a request, and counts it unless it costs nothing.
+    /// Decides whether to admit a request. An admitted request is counted, unless it costs nothing.
     pub(crate) fn take(&self, address: IpAddr, limit: Limit, cost: Cost, now: Timestamp) -> AddressVerdict {
         let hash = self.hasher.hash_one(network_of(address));
         let number = u32::try_from(hash % u64::from(SETS)).expect("below the number of sets");

@@ -75,7 +75,8 @@ impl OpenBatch {
         self.answer(outcome);
     }
 
-    /// Reports an outcome to all callers. The batch is not ended, because it may still be committed.
+    /// Reports an outcome to all callers. The batch stays open, because it may still be committed after its callers
+    /// were told that the outcome is unknown.
     pub(crate) fn answer(&mut self, outcome: &Result<(), StoreError>) {
         for caller in self.callers.drain(..) {
             caller.send(outcome.clone());

@@ -56,8 +56,8 @@ pub(crate) struct Committer {
     batch: OpenBatch,
     /// The events of the batch.
     events: EncodedBatch,
-    /// The time of a housekeeping request, if records and events that had expired at this time are still to be dropped;
-    /// and the maximum number of further passes.
+    /// Present while more expired records and events may have to be dropped: the time of the housekeeping request,
+    /// which decides if they have expired, and the maximum number of further passes.
     drops_left: Option<(Timestamp, u32)>,
     /// The maximum number of further passes that write usage to the journal; none if nothing is left to write.
     notes_left: Option<u32>,
@@ -239,7 +239,7 @@ impl Committer {
 
     /// Ends a write that another thread than the writer's has asked the journal to commit. If `written` is no error,
     /// publishes the write. Otherwise asks the journal once to recover, and then publishes the write if the journal
-    /// holds it, or drops it.
+    /// holds it, or drops it. If the journal still fails, the write stays in doubt.
     fn conclude(&mut self, pending: PendingWrite, written: Result<(), StoreError>) -> Result<(), StoreError> {
         let Err(error) = written else {
             self.publish(pending);
@@ -294,7 +294,8 @@ impl Committer {
         error
     }
 
-    /// Asks the journal to recover. Then publishes the write in doubt if the journal holds it, or drops it.
+    /// Asks the journal to recover. If the journal recovers, publishes the write in doubt if the journal holds it, and
+    /// drops it otherwise.
     fn recover(&mut self) -> Step {
         if matches!(self.state, WriterState::Dead) {
             return Step::Failing;

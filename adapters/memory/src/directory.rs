@@ -9,8 +9,9 @@ const NODE_BITS: u32 = 8;
 const CHUNK: usize = 1 << CHUNK_BITS;
 const NODE: usize = 1 << NODE_BITS;
 
-/// Number of leaves that are reached without a node. They contain the first 65,536 entries. In a slab these are a
-/// million records, because an entry of a slab is a block of sixteen records.
+/// Number of leaves that are reached directly. The other leaves are below two levels of nodes. The direct leaves
+/// contain the first 65,536 entries; in a slab these are a million records, because an entry of a slab is a block of
+/// sixteen records.
 const DIRECT: usize = 16;
 
 type Chunk<T> = [T; CHUNK];

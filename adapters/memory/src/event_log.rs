@@ -133,7 +133,7 @@ impl EventLog {
         self.restart(self.next_epoch());
     }
 
-    /// The next epoch of the log. Repeated calls lead to epochs that are all different.
+    /// The epoch that follows the current one. The call does not begin it.
     pub(crate) fn next_epoch(&self) -> u64 {
         next_epoch(self.bounds().epoch)
     }
@@ -164,8 +164,8 @@ impl EventLog {
         Changed::new(Arc::clone(self), known, filter)
     }
 
-    /// Returns a position up to which the filter admits no event after `known`, as far as this is known without reading
-    /// events.
+    /// Returns the end of the log if the filter certainly admits no event after `known`. Otherwise, or if the log has
+    /// another epoch, returns the position of `known`. Reads no event.
     pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         self.ring.lock().quiet_until(known, filter)
     }
@@ -222,8 +222,8 @@ fn try_each<T, E>(
     Ok(())
 }
 
-/// Returns the epoch of the log after an import. Because the summand is odd, repeated calls return every number once
-/// before a number is repeated.
+/// Returns the epoch that follows this one. If each epoch is made from the one before it, every number occurs once
+/// before a number is repeated, because the summand is odd.
 const fn next_epoch(epoch: u64) -> u64 {
     epoch.wrapping_add(0x9E37_79B9_7F4A_7C15)
 }

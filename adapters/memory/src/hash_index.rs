@@ -51,8 +51,8 @@ const fn shard_of(key: u32) -> usize {
     (key % SHARDS) as usize
 }
 
-/// Pairs that a bulk load collects and then adds together. If they were added one by one, each pair would need a search
-/// in a tree that is larger than the CPU caches.
+/// Pairs that a bulk load collects, and then adds to the index all at once. If they were added one by one, each pair
+/// would need a search in a tree that is larger than the CPU caches.
 pub(crate) struct HashIndexBuffer {
     shards: Vec<Vec<u64>>,
 }

@@ -25,8 +25,9 @@ impl IdCounter {
         }
     }
 
-    /// Takes back an id with which nothing was written. Otherwise each rejected operation would leave a gap, and gaps
-    /// waste memory, because a slab allocates records in blocks of consecutive ids.
+    /// Takes back an id with which nothing was written, unless a later id was issued. Without this, each rejected
+    /// operation would leave a gap, and gaps waste memory, because a slab allocates records in blocks of consecutive
+    /// ids.
     pub(crate) fn take_back(&self, id: u64) {
         let _ = self.last.compare_exchange(id, id - 1, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -16,8 +16,8 @@ use crate::write_block::WriteBlock;
 /// A bulk load in progress. Dropping it before [`Import::finish`] removes all of its rows.
 ///
 /// Rows come in this order: categories, pets, their inventory items, orders. Ids and versions are kept. The open orders
-/// of a pet and the pets of a category are counted from the rows. Every method blocks, [`Import::finish`] until the
-/// disk has all rows.
+/// of a pet and the pets of a category are counted from the rows. Every method blocks. [`Import::finish`] blocks until
+/// the disk has all rows.
 pub struct Import<'a> {
     tables: &'a Tables,
     checks: ImportChecks<LoadingTables<'a>>,
@@ -49,7 +49,8 @@ impl MemoryStore {
 }
 
 impl Import<'_> {
-    /// The last ids that the store has issued, including those of deleted records. Rows without an id get higher ones.
+    /// The last ids that the store has issued, including those of deleted records. A new row needs a higher id than the
+    /// last one of its kind.
     pub fn last_ids(&self) -> LastIds {
         self.before
     }

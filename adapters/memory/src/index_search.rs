@@ -93,8 +93,8 @@ pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize
     Found { slots, rest: cursor }
 }
 
-/// Finds the next slots of one set, at most `max` of them. The result is that of a [`leapfrog`] of this set, but the
-/// function is faster.
+/// Finds the next slots of one set, at most `max` of them. A [`leapfrog`] of this set would find the same slots, but
+/// would take longer.
 pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found {
     let Some(position) = cursor.next else {
         return Found::nothing(cursor);

@@ -82,7 +82,7 @@ impl Keys {
         self.records.write(slot, Some(record));
     }
 
-    /// Counts a request that a window refused, as a strike of its key or by beginning a ban.
+    /// Counts a request that a window refused. It counts as a strike of its key or, if no strike is left, begins a ban.
     pub(crate) fn strike(&self, meter: &KeyMeter, ask: &Ask, usage: Usage) -> Verdict {
         let (verdict, is_begun) = meter.strike(ask, usage);
         if is_begun {

@@ -9,8 +9,8 @@ use crate::tables::Tables;
 impl Tables {
     /// Loads the current records of a footprint. The caller holds their stripes.
     ///
-    /// A view that is loaded again gets the current records, but keeps its new ids. A footprint may depend on a new id,
-    /// so with another id it would change in each round.
+    /// A view that is loaded again gets the current records, but keeps its new ids. A footprint may depend on a new id.
+    /// If each round drew another id, such a footprint would change in each round.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
         for record in footprint.records() {
             if !(is_new_id(record) && view.holds(record)) {

@@ -151,7 +151,9 @@ fn read_all(log: &EventLog, mut reader: Box<dyn EventBatchReader>, requests: &Re
     }
 }
 
-/// Reads a page. The journal may drop the oldest events meanwhile, or begin a new epoch of the log.
+/// Reads a page. If the journal meanwhile drops the first events of the page, reads again with the new extent of the
+/// log, or reports that the page has expired. The page has also expired if the journal has begun a new epoch of the
+/// log.
 fn read_page(
     log: &EventLog,
     reader: &mut dyn EventBatchReader,

@@ -106,7 +106,7 @@ impl State {
         Target::of(is_cpu_saturated, self.taken + self.waiting.len(), last_batch)
     }
 
-    /// Returns the journal's own error while it fails.
+    /// Returns the journal's own error while the journal fails, and an error once the queue is closed.
     fn health(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(error) => Err(error.clone()),

@@ -58,8 +58,9 @@ impl SlotSet for Union<'_> {
     }
 }
 
-/// Makes a [`Seek`] of `next_from`, which returns the next slot of an iterator at or after a position. The iterator
-/// returns each slot only once. So the last slot is kept, and returned again until the position is past it.
+/// Makes a [`Seek`] of `next_from`. `next_from` takes slots from an iterator until one is at or after the position, and
+/// the iterator returns each slot only once. So the last slot is kept, and returned again until the position has passed
+/// it.
 pub(crate) fn memoized<'a>(order: PageOrder, mut next_from: impl FnMut(u32) -> Option<u32> + 'a) -> Seek<'a> {
     let mut last = None;
     Box::new(move |position| {

@@ -30,7 +30,7 @@ const fn in_other_epoch(word: u64) -> u64 {
     if flips(word).is_multiple_of(2) { word >> COUNT_BITS & COUNT } else { word & COUNT }
 }
 
-/// The number of flips, modulo the width of their counter.
+/// The number of flips. Their counter wraps around.
 const fn flips(word: u64) -> u64 {
     word / FLIP
 }

@@ -44,8 +44,8 @@ impl CallDeadlines {
         self.bound(reply, self.quota, quota_store_is_late)
     }
 
-    /// Bounds a read of the store that is an ordinary future. The caller pins the future, as for all of these methods: an
-    /// async function that takes and pins it holds room for it twice.
+    /// Bounds a read of the store that is an ordinary future. The caller has pinned the future, because an async
+    /// function that takes a future and pins it itself needs room for two copies.
     pub(crate) async fn read<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>> + Unpin,

@@ -78,7 +78,7 @@ impl Gatekeeper {
         Ok(found.is_some())
     }
 
-    /// Returns whether a key is valid and not banned, without counting a request.
+    /// Returns `true` if a key exists, is valid and is not banned, else `false`. Counts no request.
     pub(crate) fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
         self.deadlines.reply(self.keys.credential(KeyLookup::Id(key))).map(move |found| {
             let Some(credential) = found? else { return Ok(false) };

@@ -10,7 +10,8 @@ use petstore_ports::api::{InFlight, InFlightCount};
 /// a power of two.
 const SHARDS: u64 = 1_024;
 
-/// Number of entries at which a shard drops accounts without a request in flight. A busy account keeps its entry.
+/// Number of entries above which a shard drops an account whose last request in flight has ended. A busy account keeps
+/// its entry.
 const IDLE_MAX: usize = 4;
 
 /// Counts the requests in flight of each account.

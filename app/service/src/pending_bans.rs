@@ -112,7 +112,7 @@ impl PendingBans {
         writes
     }
 
-    /// Records all bans that wait.
+    /// Records all bans that wait, in batches. Stops after a batch of which the store has recorded no ban.
     pub(crate) async fn record_all(&self, store: BanStore<'_>) -> BanWrites {
         let mut writes = self.take_dropped();
         let waiting: Vec<(KeyId, Ban)> = self.lock().bans.iter().map(|(key, ban)| (*key, *ban)).collect();

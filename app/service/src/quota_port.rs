@@ -171,7 +171,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     fn succeeded(mut self) {
         let port = self.port;
-        // Another call may have failed since this call began.
+        // Another call may have failed since this call began. The circuit is then told of this success.
         if self.passage == Passage::Probe || !port.is_calm.load(Ordering::Relaxed) {
             let mut health = port.health();
             let circuit = health.circuit.succeeded(self.passage);

@@ -62,7 +62,7 @@ pub struct CreatedKey {
 /// The reason why a key was not made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CreateKeyRejection {
-    /// The account exists and is on another plan than the request names.
+    /// The account exists, and its plan or its limits are not those that the request names.
     #[error("the account exists with another plan or other limits: it is on the {0} plan")]
     OtherPlan(&'static str),
     /// All candidate names of the new account are taken.

@@ -47,7 +47,7 @@ impl EventKinds {
         if self.0 == 0 { ALL_BITS } else { self.0 }
     }
 
-    /// Returns whether this kind is in the set, or the set stands for any.
+    /// Returns `true` if this kind is in the set, or if the set stands for any kind.
     pub const fn admits(self, kind: EventKind) -> bool {
         self.0 == 0 || self.0 & Self::bit(kind) != 0
     }
@@ -78,7 +78,8 @@ impl EventFilter {
         self.kinds.admits(happening.kind()) && self.may_see(happening.private_to())
     }
 
-    /// Returns whether the reader may see an event that is private to `owner`. An event without an owner is public.
+    /// Returns whether the reader may see an event that is private to `owner`. An event without an owner is public, and
+    /// an operator sees every event.
     pub fn may_see(&self, owner: Option<AccountId>) -> bool {
         match (self.account, owner) {
             (Some(reader), Some(owner)) => reader == owner,
@@ -123,7 +124,7 @@ impl EventSummary {
         self.bits
     }
 
-    /// Returns whether at least one of the events passes.
+    /// Returns whether at least one of the events passes the filter.
     pub fn has_one_for(&self, filter: &EventFilter) -> bool {
         let may_see = |(kind, owner): &(EventKind, AccountId)| {
             filter.kinds.admits(*kind) && filter.may_see(Some(*owner))

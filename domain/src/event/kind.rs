@@ -36,7 +36,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Each kind, in order.
+    /// Each kind, in the order of the variants.
     pub const ALL: [Self; 14] = [
         Self::OrderPlaced,
         Self::OrderUpdated,

@@ -97,7 +97,8 @@ impl Operation for AdjustStock {
     }
 }
 
-/// Returns the change from one record to the next, none if they are equal, and the item that the caller sees.
+/// Returns the change that replaces `before` by `after`, or no change if they are equal. Also returns the item that the
+/// caller sees.
 fn changed(before: &PetRecord, after: PetRecord) -> (Changes, Versioned<InventoryItem>) {
     let after = before.succeeded_by(after);
     let output = after.versioned_item();

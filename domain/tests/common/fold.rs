@@ -15,8 +15,8 @@ struct Fold {
     orders: BTreeMap<OrderId, Order>,
 }
 
-/// Checks that applying the events to the shop before them gives the shop after them, and that their old values are
-/// those of the shop before.
+/// Checks that `events`, applied to the shop `before`, give the shop `after`, and that the old values in the events are
+/// those of the shop `before`.
 pub(super) fn assert_told(before: &Shop, events: &[Happening], after: &Shop) {
     let old = Fold::of(before);
     let mut told = old.clone();
@@ -33,7 +33,8 @@ pub(super) fn assert_told(before: &Shop, events: &[Happening], after: &Shop) {
     assert!(is_one_group_each(events), "{events:?}");
 }
 
-/// The events of each kind of resource stand together, in the order of the contract.
+/// Returns `true` if the events of each kind of resource stand together, and the kinds of resources are in the order of
+/// the contract.
 fn is_one_group_each(events: &[Happening]) -> bool {
     let groups = ["order", "pet", "category", "inventory", "key"];
     events.is_sorted_by_key(|event| groups.iter().position(|group| *group == event.kind().resource()))

@@ -12,8 +12,8 @@ use proptest::test_runner::Config;
 
 pub(crate) use shop::Shop;
 
-/// The version of the pet that [`shop`] makes. It differs from every other version there, so that a test which
-/// compares the wrong two fails.
+/// The version of the pet that [`shop`] makes. It differs from every other version in that shop, so that a test fails
+/// if it compares the versions of two different records.
 pub(crate) const PET_VERSION: u64 = 3;
 
 /// The version of that pet's inventory item.
@@ -155,7 +155,8 @@ pub(crate) fn order(id: OrderId, units: i64) -> OrderRecord {
     }
 }
 
-/// Dogs with Rex in it, Cats without a pet, and open orders for one unit of Rex each, numbered from 1.
+/// A shop with two categories: Dogs with Rex in it, and Cats without a pet. It has this number of open orders, each for
+/// one unit of Rex; their ids begin at 1.
 pub(crate) fn shop(status: PetStatus, stock: u64, open_orders: u32) -> Shop {
     let mut shop = Shop::default()
         .with_category(category(DOGS, "Dogs"))
@@ -180,7 +181,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
     }
 }
 
-/// An operation under the idempotency key `again` of account 1. Requests with the same number have the same body.
+/// An operation under the idempotency key `again` of account 1. The number `body` stands for the body of the request.
 pub(crate) fn idempotent<O: Repeatable>(operation: O, body: u8) -> Idempotent<O> {
     let key = IdempotencyKey::parse(b"again").unwrap();
     Idempotent {

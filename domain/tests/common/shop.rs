@@ -20,7 +20,8 @@ pub(crate) struct Shop {
     pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     /// The current time, by which idempotency records are live or expired.
     pub(crate) now: Timestamp,
-    /// The last id that was given of each kind. The kind is named by the reference to its next id.
+    /// The last id that was given to a record, for each kind of record. The key of the map is the reference to the next
+    /// id of the kind, such as [`RecordRef::NextPet`].
     given: BTreeMap<RecordRef, u64>,
 }
 
@@ -224,9 +225,9 @@ impl Shop {
         *last = id.max(*last);
     }
 
-    /// Returns the references that the footprint must contain for a store to make this change safely: the reference to
-    /// the record, or to the next id if the record is new. A record with a unique name also needs its new and its old
-    /// name.
+    /// Returns the references that the footprint must contain, so that a store can make this change safely. One of them
+    /// is the reference to the record, or to the next id if the record is new. If the change gives or releases a unique
+    /// name, the references to the new and to the old name are needed, too.
     fn records_behind(&self, change: &Change) -> Vec<RecordRef> {
         match change {
             Change::Pet(record) => {
@@ -287,8 +288,7 @@ impl Shop {
         }
     }
 
-    /// Returns the record's reference if the record exists. A new record must have the next id; the reference is then
-    /// that of the next id.
+    /// Returns `own` if the record exists. Otherwise returns `next`, after asserting that the record has the next id.
     fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
         if known {
             return own;

@@ -221,8 +221,8 @@ pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Maximum number of bytes of an answer that h2 buffers while the client does not read them.
 pub(crate) const SEND_BUFFER_MAX: usize = 64 * 1024;
 
-/// Number of unread bytes of answers on an HTTP/2 connection. From this number on, further requests on the connection
-/// wait. They do not wait if only a few answers are unread, so that one large unread answer does not block them.
+/// Further requests on an HTTP/2 connection wait while its answers have at least `PENDING_BYTES_MAX` unread bytes. They
+/// do not wait if fewer than `PENDING_ANSWERS_FEW` answers are unread, so that one large answer does not block them.
 pub(crate) const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const PENDING_ANSWERS_FEW: usize = 8;
 

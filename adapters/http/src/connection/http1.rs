@@ -104,7 +104,8 @@ impl ReceiveFilter {
         Self { activity: Rc::clone(activity), ahead: Vec::new() }
     }
 
-    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side.
+    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side or the read fails,
+    /// and `false` if a byte is there or may still arrive.
     #[cold]
     fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
         if !self.ahead.is_empty() {
@@ -451,8 +452,8 @@ where
         }
     }
 
-    /// Returns `true` if only the deadline of idle connections may apply, and the timer fires before that deadline.
-    /// The timer may still be set for an earlier idle period.
+    /// Returns `true` if the timer certainly fires no later than every deadline: either no deadline applies, or only
+    /// that of idle connections, and the timer is not set beyond it. (It may still be set for an earlier idle period.)
     fn is_covered_by_timer(&self) -> bool {
         let in_time = match self.phase.value.0 {
             Phase::Busy | Phase::Streaming => true,

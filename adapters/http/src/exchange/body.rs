@@ -70,8 +70,8 @@ impl RequestBody {
         self.incoming.is_end_stream() && !self.broken
     }
 
-    /// Discards an unread body up to a bound. Returns whether the whole body was discarded, so that the connection can
-    /// stay open.
+    /// Discards an unread body up to a bound. Returns `true` if the whole body was discarded. Only then can the
+    /// connection stay open.
     pub(crate) async fn discard(&mut self) -> bool {
         if self.waits || self.broken || is_longer(&self.incoming, DRAIN_MAX) {
             return false;
@@ -101,7 +101,7 @@ impl RequestBody {
     }
 }
 
-/// Returns whether the declared length of a body exceeds `max` bytes.
+/// Returns `true` if a body has a declared length of more than `max` bytes.
 fn is_longer(incoming: &Incoming, max: usize) -> bool {
     incoming.size_hint().lower() > max as u64
 }

@@ -31,9 +31,9 @@ pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> R
     if key.len() == ApiKey::LEN { Ok(key) } else { usable_key(headers) }
 }
 
-/// Returns the value that has the form of a key, even if this value is repeated. All values of another form are then
-/// ignored. If no value has the form of a key, returns the first value that is not blank, which the caller then refuses
-/// as invalid.
+/// Returns the only value that has the form of a key. This value may be repeated, but a second key is ambiguous. Values
+/// of another form are ignored. If no value has the form of a key, returns the first value that is not blank, which the
+/// caller then refuses as invalid.
 ///
 /// A gateway may have joined repeated fields with commas. No key contains a comma.
 #[cold]

@@ -105,9 +105,12 @@ impl Hop {
     }
 }
 
-/// Finds the client's address and its place, counted from the end. The client's address is the first one, from the end,
-/// that is not the address of a trusted proxy. An address that cannot be parsed ends the search, because the client may
-/// have invented all that stands to the left of it.
+/// Finds the client's address. `addresses` begins with the last element of the list. Returns the address, and the
+/// number of the element at which the search ended, counted from the end of the list.
+///
+/// The search ends at the first address that is not that of a trusted proxy; this is the client's. The search also ends
+/// at an element without a valid address, because the client may have invented all elements before that one. In that
+/// case, and at the end of `addresses`, the last address that was found counts as the client's, or else the peer's.
 fn walk(
     proxies: &[Network],
     peer: IpAddr,

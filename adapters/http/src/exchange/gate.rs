@@ -14,7 +14,8 @@ use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code};
 
-/// Counts a request without a key against its address, and returns the refusal. Sets the quota note.
+/// Counts a request without a key against its address, and returns the refusal. Sets the quota note, unless the count
+/// of the address could not be read.
 pub(crate) async fn without_key(
     app: &App,
     client: IpAddr,

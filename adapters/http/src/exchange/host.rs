@@ -39,8 +39,8 @@ pub(crate) fn authority<'r>(
     Ok(host)
 }
 
-/// Returns whether a Host equals the authority of the target, if the target has one. Each of the two may include or
-/// omit the default port of the scheme (RFC 9110, section 4.2.3).
+/// Returns `true` if a Host equals the authority of the target, or if the target has no authority. Host and authority
+/// may each include or omit the default port of the scheme (RFC 9110, section 4.2.3).
 fn is_of_target(host: &HeaderValue, uri: &Uri) -> bool {
     let Some(target) = uri.authority() else { return true };
     // This is the common case over HTTP/2, where the Host was made from the authority.

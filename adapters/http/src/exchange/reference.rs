@@ -20,8 +20,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
 
-/// The header that keeps pages of other origins from getting a handle to the window of this page. A page of another
-/// origin may open this page, and a user may type a key into it.
+/// The header that keeps pages of other origins from getting a handle to the window of the reference page. The window
+/// must be protected, because a user may type a key into the reference page.
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 

@@ -32,8 +32,9 @@ pub(crate) enum Interrupted {
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
-/// Admits a request, unless a failure is planned for it. A planned status is returned after the gate has admitted the
-/// request. It costs as much of the quota as a real response with that status. A 429 costs nothing.
+/// Lets a request pass after its planned delay, unless a failure is planned for it. A planned status is returned only
+/// if the gate admits the request; otherwise the refusal of the gate is returned. The planned status costs as much of
+/// the quota as a real response with that status. So a 429 costs nothing.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
     thread: &ThreadState,

@@ -99,7 +99,8 @@ impl Connections {
         self.slots.borrow_mut()[number] = Some(OpenConnection { activity, task, seen: None });
     }
 
-    /// Closes the first connection, in the order in which the hand moves, that has been idle for this long.
+    /// Moves the hand until it finds a connection that has been idle for this long, and closes this connection. The
+    /// hand passes at most [`SCAN_MAX`] connections. If none of them has been idle for so long, none is closed.
     pub(crate) fn evict_idle(&self, idle: Duration) {
         let now = Instant::now();
         let mut slots = self.slots.borrow_mut();

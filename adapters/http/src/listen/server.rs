@@ -153,9 +153,9 @@ fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdLis
 /// One listening socket for each thread, all on one address.
 fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
     if address.port() != 0 {
-        // SO_REUSEPORT would let a second process of the same user bind the address and silently take half of the
-        // connections. A bind without SO_REUSEPORT fails in that case. This socket does not listen, because
-        // connections to it would be reset.
+        // With SO_REUSEPORT alone, a second process of the same user could bind the address and silently take half of
+        // the connections. So the address is first bound without SO_REUSEPORT, which fails if another process listens
+        // on it. This first socket does not listen, because connections to it would be reset when it is closed.
         let exclusive = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         exclusive.set_reuse_address(true)?;
         exclusive.bind(&address.into())?;
@@ -233,7 +233,8 @@ fn run(
     sent_all
 }
 
-/// Serves until the server stops. Returns whether all answers were sent by then.
+/// Serves until the server stops, and then until all connections are closed or the drain time has passed. Returns
+/// whether all answers were sent by then.
 async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let app = Arc::clone(&thread.app);
     let connections = Connections::new(accept.connections_max, Arc::clone(&thread.counters));
@@ -305,8 +306,8 @@ async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, 
     unanswered == 0
 }
 
-/// Reserves a slot. If the thread has its maximum number of connections, waits until one of them ends. Connections
-/// that are not accepted yet stay in the accept queue.
+/// Reserves a slot. If the thread has its maximum number of connections, first evicts idle ones, and waits until one
+/// has ended or the server stops. Connections that are not accepted yet stay in the accept queue.
 async fn reserve(connections: &Rc<Connections>, idle: Duration, stop: &Drain) -> ConnectionSlot {
     while connections.are_full() && !stop.has_begun() {
         connections.evict_idle(idle);

@@ -49,10 +49,10 @@ impl LiveCors {
         }
     }
 
-    /// Returns `true` if a page may send a request that changes state without a key. Browsers send no preflight for
-    /// such a request. So the request is accepted only from a page of this machine, or from a page whose origin is
-    /// listed. With the setting `any` it is not accepted from other pages, because otherwise every page on the web
-    /// could change a server on the machine of its reader.
+    /// Returns `true` if a request may change state without a key. A request without an origin may, because no page has
+    /// sent it. Browsers send no preflight for such a request of a page. So a page may send one only if it is a page of
+    /// this machine, or if its origin is listed. The setting `any` permits no further pages, because otherwise every
+    /// page on the web could change a server on the machine of its reader.
     pub(crate) fn may_act(&self, head: &RequestHead<'_>) -> bool {
         match head.origin {
             Field::Absent => true,
@@ -63,7 +63,7 @@ impl LiveCors {
         }
     }
 
-    /// Returns `true` if an origin is listed.
+    /// Returns `true` if an origin is in the list. The list is empty unless the setting is [`Cors::Origins`].
     fn lists(&self, origin: &HeaderValue) -> bool {
         parsed(origin).is_some_and(|origin| self.origins.read().contains(&origin))
     }
@@ -79,7 +79,7 @@ impl LiveCors {
     }
 }
 
-/// The origin in a field; `None` for `null`.
+/// The origin in a field; `None` for `null` and for text that is not an origin.
 fn parsed(origin: &HeaderValue) -> Option<Origin> {
     Origin::parse(origin.to_str().ok()?)
 }

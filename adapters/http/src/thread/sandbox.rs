@@ -60,7 +60,7 @@ impl SandboxState {
         &self.faults
     }
 
-    /// The port to the owner's sandbox.
+    /// The driving port through which the owner's sandbox is called.
     pub(crate) const fn port(&self) -> &Arc<dyn api::Sandbox> {
         &self.port
     }
@@ -105,7 +105,7 @@ impl SandboxState {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// Waits until a reset or a change of the clock waits for the requests in flight to end.
+    /// Completes once a reset or a change of the clock has begun to wait for the end of the requests in flight.
     pub(crate) async fn change_begins(&self) {
         // `wait_for` fails only without a sender, and the sender is a field of `self`.
         let _ = self.changes.subscribe().wait_for(|changes| *changes > 0).await;

@@ -23,7 +23,8 @@ pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
     accepts(headers, b"text/event-stream", b"text/*")
 }
 
-/// Returns whether the client accepts a media type of this group.
+/// Returns whether the client accepts a media type. `media_group` is the range of all subtypes of its type, such as
+/// `text/*`.
 ///
 /// The most specific media range decides. If several ranges are equally specific, the type is accepted if one of them
 /// accepts it. Parameters other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
@@ -63,8 +64,8 @@ pub(crate) fn prefers_gzip(headers: &HeaderMap) -> bool {
     gzip > 0 && gzip >= identity
 }
 
-/// Returns the weights of gzip and of identity. The weight of a coding that is not listed is 0; an asterisk stands for
-/// gzip.
+/// Returns the weights of gzip and of identity. If gzip is not listed, it has the weight of the asterisk. Without an
+/// asterisk its weight is 0, as is the weight of identity if identity is not listed.
 fn codings(headers: &HeaderMap) -> (u16, u16) {
     let (mut gzip, mut any, mut identity) = (None, None, None);
     let values = headers.get_all(ACCEPT_ENCODING).iter();

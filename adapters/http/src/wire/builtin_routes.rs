@@ -74,8 +74,8 @@ impl BuiltinRoute {
     }
 }
 
-/// Returns whether paths with this first segment belong to the server itself. A base path with such a segment would
-/// hide them.
+/// Returns whether paths with this first segment belong to the server itself. A base path that begins with such a
+/// segment would hide them.
 ///
 /// ```
 /// assert!(petstore_http::is_reserved("health") && !petstore_http::is_reserved("v1"));

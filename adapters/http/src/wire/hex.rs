@@ -24,7 +24,8 @@ pub(crate) fn full(number: u64) -> [u8; FULL_LEN] {
     digits
 }
 
-/// Returns the number of leading zeros in [`full`]; zero itself keeps one digit.
+/// Returns the number of leading zeros among the digits of [`full`]. The last digit never counts as one, so
+/// the number 0 keeps one digit.
 pub(crate) const fn leading_zeros(number: u64) -> usize {
     let zeros = number.leading_zeros() as usize / 4;
     if zeros == FULL_LEN { FULL_LEN - 1 } else { zeros }

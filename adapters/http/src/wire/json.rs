@@ -33,7 +33,7 @@ pub(crate) enum Node<'a> {
     Object(Members<'a>),
 }
 
-/// The members of an object in their order, with unique names.
+/// The members of an object in the order of the document, with unique names.
 pub(crate) type Members<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
 /// Parses a body that is one JSON value. Array elements are checked, but not kept.

@@ -182,8 +182,8 @@ impl Ring {
         self.end()
     }
 
-    /// Returns a position up to which the filter admits no event after `known`, as far as the kinds of the events show
-    /// this.
+    /// Returns the last position if the log has no event after `known` of the filter's kinds. Otherwise, or if the log
+    /// has another epoch, returns the position of `known`.
     pub(crate) fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         let bits = filter.kinds.bits();
         let mut of_kinds = self.last_of_kind.iter().enumerate().filter(|(index, _)| bits >> index & 1 == 1);

@@ -61,8 +61,8 @@ impl Waiters {
         self.wake_if(|_| true);
     }
 
-    /// Sets the end of the log. Two writers may call this function in another order than that of their events. So the
-    /// position never decreases within an epoch.
+    /// Sets the end of the log. Within an epoch, a position below the current one is ignored, because two writers may
+    /// call this function in another order than that of their events.
     fn set_end(&self, end: LogEnd) {
         if self.epoch.swap(end.epoch, Ordering::SeqCst) == end.epoch {
             self.last.fetch_max(end.last.get(), Ordering::SeqCst);

@@ -46,7 +46,7 @@ pub(crate) fn transact(
     ready(store.transact(Arc::new(Functions { footprint, decide })))
 }
 
-/// Writes changes. The footprint consists of the pets among them.
+/// Writes changes with a footprint of the pets that they write or delete.
 pub(crate) fn write<const N: usize>(store: &MemoryStore, changes: [Change; N]) {
     let changes = Changes::from(changes);
     let mut footprint = Footprint::default();

@@ -100,7 +100,7 @@ async fn a_quota_store_that_is_down_refuses_unless_something_stands_in_for_it() 
     let address = refusing.admit_address(HERE, Cost::One, now()).await;
     assert_eq!(address.unwrap_err(), down());
 
-    // The substitute quotas count with the same limits, so clients have no more requests than before.
+    // The substitute quotas count with the same limits, so no client is admitted more often than before the outage.
     let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(MemoryStore::new()));
     let counting = service(Ports { quotas: Arc::new(broken()), on_quota_outage, ..ports() });
     let secret = counting.create_key(new_key()).await.unwrap().secret;

@@ -80,9 +80,11 @@ impl FlowControl {
         dues.min_by_key(|(limit, moved)| *moved + *limit)
     }
 
-    /// Waits until the client has read enough for another answer to be produced. Returns `false` without waiting if the
-    /// heads of the waiting requests exceed their bound. The check does not count answers that are not produced yet. So
-    /// several requests may pass the check, and their answers may then exceed the bound on pending bytes.
+    /// Waits until the client has read enough for another answer to be produced, and returns `true`. Returns `false`
+    /// without waiting if the heads of the waiting requests, including this one, would exceed their bound.
+    ///
+    /// An answer counts towards the bound on unread bytes only once it is produced. So several requests may be let
+    /// through one after the other, and their answers may together exceed that bound.
     pub(super) async fn room<B>(&self, request: &Request<B>) -> bool {
         if self.waiters.borrow().is_empty() && self.has_room() {
             return true;

@@ -97,7 +97,7 @@ fn a_network_contains_the_addresses_with_its_prefix() {
             let Some(network) = Network::parse(text) else { return };
             let (address, prefix) = text.split_once('/').unwrap_or((text, "128"));
             let (address, prefix): (IpAddr, u32) = (address.parse().unwrap(), prefix.parse().unwrap());
-            // As a number, an IPv4 address is an IPv6 address with a prefix that no other address has.
+            // An IPv4 address is compared as an IPv4-mapped IPv6 address.
             let bits = |one: IpAddr| match one {
                 IpAddr::V4(one) => one.to_ipv6_mapped().to_bits(),
                 IpAddr::V6(one) => one.to_bits(),

@@ -42,8 +42,8 @@ const GOODPUT_MIN: f32 = 0.88;
 /// The load, as a fraction of the capacity, below which the overload ends.
 const LOAD_LOW: f32 = 0.8;
 
-/// Number of samples in an overload of which one is a probe. During a probe no request is refused, to measure the
-/// capacity.
+/// During an overload, one of this many samples is a probe: no request is refused in it, so that the capacity can be
+/// measured.
 const PROBE_EVERY: u32 = 200;
 
 /// One measurement of a thread.
@@ -126,7 +126,7 @@ impl Controller {
         Some(if self.is_probe() { 1.0 } else { 1.0 - refused })
     }
 
-    /// Returns `true` if no request is refused until the next sample.
+    /// Returns `true` if the sample with the number `samples` is a probe, in which no request is refused.
     fn is_probe(&self) -> bool {
         self.samples > 0 && self.samples.is_multiple_of(PROBE_EVERY)
     }

@@ -34,8 +34,8 @@ impl FairShares {
         is_served
     }
 
-    /// Sets the shares for the next period so that the share `part` of all requests is served if the callers send as
-    /// many requests as in this period.
+    /// Sets the shares for the next period. If each caller then sends as many requests as in this period, the share
+    /// `part` of all requests is served.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -52,8 +52,8 @@ impl FairShares {
     }
 }
 
-/// Returns the highest limit for the requests of one slot with which the requests of all slots, each cut to the limit,
-/// are at most `fits` in total.
+/// Returns the highest limit for one slot that keeps the total within `fits`: if every slot with more requests than the
+/// limit is cut to it, all slots together have at most `fits` requests.
 fn level(mut requests: [u32; SLOTS], fits: u64) -> u32 {
     requests.sort_unstable();
     let mut left = fits;

@@ -48,13 +48,13 @@ pub(crate) struct FaultRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Always,
-    /// The first calls. Their number is given.
+    /// This number of calls, counted from the first one.
     First(u64),
     /// A random share of the calls, in percent.
     Percent(u64),
 }
 
-/// The way in which a call ends on which a rule acts.
+/// The way in which a call ends if a rule acts on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The call is served normally, after the delay.

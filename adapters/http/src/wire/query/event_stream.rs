@@ -11,7 +11,8 @@ use super::events::{event_id, kinds};
 use super::parameters::{Parameters, number};
 use crate::wire::error::{ApiError, Code};
 
-/// The header with the id of the event after which a stream begins. A list uses it to tell how far the log was read.
+/// The header in which a request for a stream names the event after which the stream begins. In the answer to a list,
+/// the same header tells how far the log was read.
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The largest number of events that a client may ask for.

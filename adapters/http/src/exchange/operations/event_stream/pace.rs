@@ -6,14 +6,14 @@ use tokio::time::{Duration, Instant};
 /// with the log do not count.
 const READS_PER_SECOND: u32 = 10_000;
 
-/// The time for which a stream may accumulate its share of reads. A stream that did not read for this time reads its
-/// next events without a pause.
+/// The time by which a stream may be ahead of its share of reads. A stream that has not read for a while may therefore
+/// make some reads without a pause.
 const SAVED_TIME: Duration = Duration::from_millis(100);
 
 /// The share of one stream in the reads of all streams.
 pub(super) struct Pace {
-    /// The instant up to which the stream's reads have used its share. If it is later than the current time by more
-    /// than [`SAVED_TIME`], the stream must wait.
+    /// The instant up to which the stream has used its share: each read moves this instant on by the time that the
+    /// share allows for one read. If it is more than [`SAVED_TIME`] in the future, the stream must wait.
     due: Instant,
 }
 

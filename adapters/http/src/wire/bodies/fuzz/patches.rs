@@ -7,7 +7,8 @@ fn a_patch_has_the_effect_that_rfc_7396_defines() {
     bolero::check!(name = "merge_patch").for_each(|input| both(input, WORDS, check));
 }
 
-/// Returns the document that the client saw after an independent merge of the patch.
+/// Merges the patch into the document that the client saw, independently of the code under test.
+/// Returns the merged document.
 fn merged(seen: impl FnOnce(&mut Vec<u8>), patch: &[u8]) -> Value {
     let mut document = serde_json::from_slice(&written(seen)).unwrap();
     json_patch::merge(&mut document, &serde_json::from_slice(patch).unwrap());
