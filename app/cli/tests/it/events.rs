@@ -314,7 +314,8 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-/// Returns the output of an ended process. The test puts it in the place of the pipe that it closes.
+/// Returns the output of a process that has ended. A test that closes the pipe of its command needs another pipe in the
+/// same field.
 fn open_pipe() -> ChildStdout {
     let mut process = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     process.wait().unwrap();

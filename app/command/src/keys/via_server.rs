@@ -74,7 +74,7 @@ impl StoreTarget {
         self.admin_socket.is_some() || !matches!(self.db, Db::Postgres(_))
     }
 
-    /// The server to ask, and the data file that identifies its user.
+    /// The server to ask, and its data file, whose owner may also run the server.
     pub(crate) fn server(&self) -> ServerAddress {
         let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
         ServerAddress { socket: self.socket(), data }

@@ -14,8 +14,8 @@ fn openssl(folder: &Path, args: &str) {
     assert!(done.status.success(), "{args}: {}", printed(&done));
 }
 
-/// A cluster that requires TLS and a password, whose certificate is for `localhost`. The issuer's certificate is `ca.pem` in the
-/// folder, and `other.pem` is one that has issued nothing.
+/// A cluster that requires TLS and a password. The certificate of its server is for `localhost`. In the folder,
+/// `ca.pem` is the certificate of the issuer, and `other.pem` is that of another issuer.
 fn encrypted(site: &Site) -> Option<Postgres> {
     if !tools::can_run("openssl", "version") {
         return None;

@@ -79,7 +79,7 @@ fn a_ban_of_one_node_is_in_force_on_the_other_within_a_second() {
             break;
         }
         assert_eq!(answer.status, 200, "{}", answer.body);
-        // The write of the ban, and the second.
+        // The ban is recorded within one second, and is in force on this node within another second.
         assert!(banned.elapsed() < IN_FORCE * 2, "the ban is unknown after {:?}", banned.elapsed());
         thread::sleep(Duration::from_millis(100));
     }
