@@ -143,7 +143,7 @@ struct State {
     failing: bool,
     failing_until: Duration,
     write_behind: WriteBehind,
-    /// The entity tag of each content of a page, and the content of each entity tag.
+    /// The content of a page by its entity tag, and the entity tag by the content.
     contents: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     counts: Counts,

@@ -155,7 +155,8 @@ fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
     assert_eq!((code, &*printed), (Some(1), ""), "{errors}");
     assert!(errors.contains("/events?sort=-id&limit=1") && errors.contains("--after"), "{errors}");
 
-    // A command that waits for events also notices the new epoch. It then prints the id of its last event.
+    // A command that waits for events also notices the new epoch. It then fails, and the error has the id of the last
+    // event that it printed.
     shop.new_category("Two");
     let second = shop.last_id();
     let mut tail = Running::start(&mut shop.tail(&["--after", &second]));

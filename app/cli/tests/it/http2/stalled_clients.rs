@@ -46,7 +46,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
         frames.push(client.next().expect("all are answered"));
     }
 
-    // If the requests leave their streams open, each answer waits too, and again few answers are made.
+    // Here the client does not end its side of the streams. The answers wait as before, and again few of them are made.
     let mut open = Client::connect(site.port, &[(WINDOW, 0)]);
     for stream in (1..200).step_by(2) {
         open.send(HEADERS, END_HEADERS, stream, &head("/openapi.yaml"));
