@@ -211,7 +211,7 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     panic!("a dropped caller leaves all or nothing: {last}");
 }
 
-/// Polls this many times, then drops.
+/// Polls a future at most this many times, and then drops it.
 async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     let mut future = std::pin::pin!(future);
     let mut left = polls;
