@@ -1,4 +1,5 @@
-//! Records that must agree: no record that an operation has read changes before the operation's changes are written.
+//! Records that must agree: a record that an operation has read stays unchanged until the operation's changes are
+//! written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,8 @@ use crate::probe::{Probe, Refused};
 use crate::random::Random;
 use crate::together::{joined, together};
 
-/// Empties one of two pets, but only while the other pet has units left. The operation reads both pets and writes one.
+/// Sets the stock of one of two pets to zero, but only while the other pet has units left. The operation reads both
+/// pets and writes one.
 fn empty_one(emptied: PetId, other: PetId) -> impl Operation<Output = (), Rejection = Refused> + Clone {
     Probe::new([RecordRef::Pet(emptied), RecordRef::Pet(other)], move |view: &View| {
         let left = view.pet(other).ok_or(Refused)?.stock;

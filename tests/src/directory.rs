@@ -113,7 +113,7 @@ pub async fn account_names_are_compared_after_normalisation_and_case_folding(sub
         ["Café", "Cafe\u{301}", "CAFÉ"],
         ["Straße", "STRASSE", "strasse"],
         ["ΟΔΟΣ", "οδος", "οδοσ"],
-        // Neither a pattern nor another spelling rule makes two names equal.
+        // No name of these groups equals a name of another group: an accent counts, and a capital İ is not a plain i.
         ["Cafe", "cafe", "CAFE"],
         ["İ", "i\u{307}", "I\u{307}"],
         ["i", "I", "i"],

@@ -49,7 +49,7 @@ enum Entry {
     Usage(Vec<UsageCount>),
     Pruned(Timestamp),
     EventsPruned(EventLimits),
-    /// If `anew` has an epoch, everything except accounts and keys is cleared first, and the journal gets that epoch.
+    /// If `new_epoch` is set, everything except accounts and keys is cleared first, and the journal gets this epoch.
     Bulk {
         number: BatchNumber,
         new_epoch: Option<u64>,

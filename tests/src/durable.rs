@@ -188,8 +188,8 @@ pub async fn ids_are_not_reused_after_a_restart(subject: &dyn DurableSubject) {
     }
 }
 
-/// A retry after a power cut gets the first answer if the effect of the first request is on disk, and has the effect
-/// otherwise. The effect never happens twice.
+/// A request is retried after a power cut. If the effect of the first request is on disk, the retry gets the first
+/// answer; otherwise the retry has the effect. So the effect never happens twice.
 pub async fn an_idempotency_record_is_durable_with_its_effect(subject: &dyn DurableSubject) {
     let store = subject.open().await;
     let account = store.add_account(Plan::Free).await.account.id;

@@ -13,7 +13,8 @@ use crate::make::{at, create_pet, rename_pet};
 use crate::random::Random;
 use crate::together::joined;
 
-/// The time within which a waiting reader must wake. The ports require 100 ms, but test machines may be slow.
+/// The time within which a waiting reader must wake. The trait `EventFeed` permits a delay of 100 ms, but test machines
+/// may be slow.
 const WAKES_WITHIN: Duration = Duration::from_secs(10);
 
 /// A time in which nothing happens.

@@ -46,15 +46,16 @@ async fn write(subject: &Subject, is_hot: bool) -> Vec<Decisions> {
     .await
 }
 
-/// Starts a reader that reads the log page by page while writers write. After the flag is set, the reader stops at the
-/// end of the log.
+/// Starts a reader that reads the log page by page while writers write. Returns a flag and the task of the reader. Once
+/// the caller has set the flag, the reader continues to the end of the log, and the task ends with all events.
 fn tail(subject: &Subject) -> (Arc<AtomicBool>, tokio::task::JoinHandle<Vec<Event>>) {
     let is_over = Arc::new(AtomicBool::new(false));
     let (subject, over) = (subject.clone(), Arc::clone(&is_over));
     let reading = tokio::spawn(async move {
         let (mut seen, mut end) = (Vec::new(), Position::START);
         loop {
-            // The flag is read before the page, so that the page after the end of all writers is complete.
+            // The flag is read before the page. If it was set, all writers had ended before the page was read, so no
+            // event comes after the end that the page shows.
             let is_last = over.load(Ordering::SeqCst);
             let page = subject.event_page(after(end)).await;
             end = page.reached;

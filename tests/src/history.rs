@@ -51,8 +51,9 @@ impl<O: Operation> Operation for Observed<O> {
     }
 }
 
-/// The position of a record in the chain. Every change of a pet raises the version of the pet or of its item. The
-/// exception is the completion of an order that changes no visible field, but lowers the number of open orders.
+/// The position of a record in the chain: the versions of the item and of the pet, and a number that rises as open
+/// orders become fewer. Every change of a pet raises one of the versions, with one exception: the completion of an
+/// order may only lower the number of open orders.
 type Rank = (u64, u64, u32);
 
 fn rank(record: &PetRecord) -> Rank {

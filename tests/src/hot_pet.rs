@@ -16,8 +16,9 @@ use crate::together::together;
 const ROUNDS: usize = 200;
 const CALLERS: usize = 60;
 
-/// In 200 rounds of 60 callers that order, cancel, complete, count and hold one pet, every decision follows
-/// from the one before it, every caller sees the earlier answers, and the pet counts exactly the open orders.
+/// Many callers place, cancel and complete orders of one pet, change its stock and its status, and read it. Every
+/// decision follows from the one before it, and every caller sees the earlier answers. In the end the pet counts
+/// exactly the open orders.
 pub async fn decisions_on_one_pet_are_serial(subject: &Subject) {
     let pet = subject.add_only_pet(5).await;
     let history = Arc::new(History::of(subject, pet).await);

@@ -84,8 +84,8 @@ pub async fn a_record_expires_at_its_time(subject: &Subject) {
     assert_eq!(stock, Some(997), "an expired key has an effect again");
 }
 
-/// A record that replaces an expired one is counted once. Pruning then does not remove the new record instead of the
-/// expired one.
+/// A record that replaces an expired one counts as one record. Later pruning does not remove it, although the record
+/// that it replaced had expired.
 pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     let taker = Taker::new(subject, 2).await;
     taker.answered("k", at(0), false, "a record is made").await;

@@ -21,7 +21,8 @@ pub(crate) async fn make_one_of_each(subject: &Subject, name: &str) -> [u64; 5] 
 
 pub(crate) const KINDS: [&str; 5] = ["pets", "categories", "orders", "accounts", "keys"];
 
-/// Of two ids of a kind, the one that was assigned later is greater, also with refused operations between them.
+/// Of two ids of a kind, the one that was assigned later is greater. This also holds if an operation was refused
+/// between the two.
 pub async fn ids_increase(subject: &Subject) {
     let mut last = [0; 5];
     for round in 0..20 {

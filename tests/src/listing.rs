@@ -48,8 +48,8 @@ listed!(PetRecord, PetFilter, pets.pets, |record| record.pet.id.get());
 listed!(CategoryRecord, CategoryFilter, categories.categories, |record| record.category.id.get());
 listed!(OrderRecord, OrderFilter, orders.orders, |record| record.order.id.get());
 
-/// Reads a listing page by page to its end. Each page must respect the order, the limit and the lower bound, and the
-/// listing must end.
+/// Reads a listing page by page to its end. Each page must respect the order and the limit, and must begin after the
+/// last record of the previous page. The listing must end.
 pub(crate) async fn walk<T: Listed>(
     subject: &Subject,
     filter: &T::Filter,
@@ -80,7 +80,7 @@ pub(crate) async fn walk<T: Listed>(
     }
 }
 
-/// The whole state of a store that the readers show.
+/// The whole state of a store, as its readers show it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Snapshot {
     pub(crate) pets: Vec<PetRecord>,
@@ -99,7 +99,7 @@ where
 }
 
 impl Subject {
-    /// The whole state that the readers show. It is consistent only if nothing is being written.
+    /// The whole state of the store, as its readers show it. It is consistent only if nothing is being written.
     pub(crate) async fn snapshot(&self) -> Snapshot {
         Snapshot {
             pets: all(self).await,

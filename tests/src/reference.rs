@@ -85,8 +85,8 @@ impl ReferenceStore {
         self.bug == Some(bug)
     }
 
-    /// Locks the state. A panic while the lock is held has changed nothing, because `decide` is caught and applying
-    /// does not panic.
+    /// Locks the state. A panic while the lock is held has changed nothing, because a panic of `decide` is caught under
+    /// the lock, and the code that applies changes does not panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

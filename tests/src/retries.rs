@@ -14,7 +14,7 @@ use crate::make::{
 };
 use crate::together::together;
 
-/// The expiry of the records of these cases.
+/// The time at which the records of these cases expire, in seconds as `at` takes them.
 pub(crate) const EXPIRES_SECS: u64 = 86_400;
 
 /// Returns the operation under an idempotency key, as requested at this time.

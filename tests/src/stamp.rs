@@ -53,9 +53,9 @@ pub fn run_case_apart<F: Future<Output = ()>>(make: impl FnOnce() -> F + Send + 
 
 /// Defines one test for each case of the suite.
 ///
-/// The expression makes a fresh, empty [`Subject`](crate::Subject); it is evaluated once a case, inside the case's
-/// runtime, and may await. It may also be an `Option`: a case without a subject is skipped, which the expression reports.
-/// Call the macro once in a module.
+/// The expression makes a fresh, empty [`Subject`](crate::Subject). It is evaluated once for each case, inside the
+/// case's runtime, and may await. It may also make an `Option`: a case without a subject is skipped, and the expression
+/// itself must report the skip. Call the macro once in a module.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -331,8 +331,8 @@ macro_rules! reset_conformance {
 
 /// Defines one test for each case about imports.
 ///
-/// The expression makes a fresh, empty [`ImportSubject`](crate::ImportSubject); it is evaluated once a case, inside the
-/// case's runtime, and may await.
+/// The expression makes a fresh, empty [`ImportSubject`](crate::ImportSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -29,7 +29,7 @@ where
     answers
 }
 
-/// The answer of a task; its panic becomes the case's panic.
+/// The answer of a task. If the task has panicked, the caller panics with the same payload, so that the case fails.
 pub(crate) async fn joined<T>(task: JoinHandle<T>) -> T {
     match task.await {
         Ok(answer) => answer,

@@ -199,7 +199,7 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     })
     .await;
 
-    // A dropped transition may still be in progress; it must be applied as a whole.
+    // A transition may still be in progress after its caller was dropped. It must then be applied as a whole.
     let mut last = String::new();
     for _ in 0..2_000 {
         match whole(subject, pet).await {
@@ -211,7 +211,7 @@ pub async fn a_dropped_caller_leaves_all_or_nothing(subject: &Subject) {
     panic!("a dropped caller leaves all or nothing: {last}");
 }
 
-/// Polls this many times, then drops.
+/// Polls a future at most this many times, and then drops it.
 async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
     let mut future = std::pin::pin!(future);
     let mut left = polls;
@@ -237,7 +237,7 @@ async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     if counted == Some(pets) { Ok(()) } else { Err(format!("of {pets} pets {counted:?} are counted")) }
 }
 
-/// After an answer every read shows the effect at once.
+/// Once an operation is answered, every read shows its effect.
 pub async fn the_reply_comes_after_the_commit(subject: &Subject) {
     let category = subject.add_category("Dogs").await;
     assert!(subject.category(category).await.is_some(), "the reply comes after the commit: category");

@@ -73,7 +73,7 @@ fn subject_of(store: &Arc<MemoryStore>, folder: &Folder) -> Subject {
     Subject { housekeeping: Arc::new(store_with_folder), ..Subject::of(store) }
 }
 
-/// A store, and its folder for the store's lifetime.
+/// A store that keeps its folder from being removed.
 struct StoreWithFolder {
     store: Arc<MemoryStore>,
     _folder: Folder,

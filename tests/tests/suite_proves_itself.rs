@@ -15,7 +15,7 @@ import_conformance!(ImportSubject::of(&Arc::new(ReferenceStore::new())));
 /// Attempts of a case on a store with a planted bug. A case may miss a race once, but hardly ten times.
 const TRIES: usize = 10;
 
-/// A store as each case takes it.
+/// A store in the forms that the different cases take: with its ports, with its resets, or with its imports.
 struct AnySubject {
     resets: ResetSubject,
     imports: ImportSubject,

@@ -22,7 +22,7 @@ const CATEGORIES: [(&str, &str); 10] = [
 const NAMES: [&str; 8] = ["Bella", "Luna", "Rocky", "Coco", "Max", "Milo", "Daisy", "Oscar"];
 
 /// Fills an empty store with ten categories and this many pets, each with one free unit. Adds all of them or none.
-/// Returns false without a change if the store is not empty. Blocks until the data is on disk.
+/// Returns whether the store was empty; a store that was not empty is unchanged. Blocks until the data is on disk.
 pub(crate) fn fill(store: &dyn Bulk, pets: u32) -> Result<bool, String> {
     let mut import = match store.import() {
         Err(ImportError::NotEmpty) => return Ok(false),

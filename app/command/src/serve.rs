@@ -128,9 +128,9 @@ async fn run(
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
-    // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must
-    // neither show the first key nor claim the data file from the sandbox. No request is answered until these steps are
-    // done, because a client may use the key as soon as the server is ready.
+    // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
+    // show the first key, and must not remove the mark that permits a sandbox to use the data. No request is answered
+    // until these steps are done, because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
     if !args.sandbox {

@@ -197,9 +197,9 @@ impl TransferArgs {
         self.done(&done, &said)
     }
 
-    /// Asks the server whether its file is sound, and refuses the backup if it is not. If another file now has the path
-    /// of the server's file, opening this other file would copy the log of the server's file into it. A server that
-    /// does not answer, or does not understand the request, is ignored.
+    /// Asks the server whether its file is sound, and refuses the backup if it is not. For example, another file may
+    /// now have the path of the server's file. Opening this other file would copy the log of the server's file into it.
+    /// A server that does not answer, or does not understand the request, is ignored.
     fn ask_whether_file_is_well(&self) -> Result<(), Failure> {
         match ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::CheckFile) {
             Ok(Some(AdminAnswer::Refused { why })) if why != NOT_UNDERSTOOD => {

@@ -66,8 +66,8 @@ impl EventLog {
         }
     }
 
-    /// Drops a bounded number of the oldest batches that exceed the limits. Returns true if further batches exceed the
-    /// limits.
+    /// Drops a bounded number of the oldest batches that exceed the limits. Returns whether further batches still
+    /// exceed the limits.
     pub(super) fn prune(&mut self, limits: &EventLimits) -> bool {
         for _ in 0..PRUNE_MAX {
             if !self.exceeds(limits) {

@@ -11,7 +11,8 @@ use petstore_ports::{AddressVerdict, Cost};
 pub(super) struct Addresses {
     number: u32,
     counts: BTreeMap<u128, u32>,
-    /// The shared count of all addresses without a separate count, because the table was full when they came.
+    /// The shared count of the addresses that have no separate count, because the table was full at their first
+    /// request.
     overflow: u32,
 }
 

@@ -62,11 +62,11 @@ pub enum Bug {
     CredentialKept,
     /// Writes a key as it was read earlier. This overwrites a ban that was recorded after the key was read.
     BanOverwritten,
-    /// Answers that a key is banned, but does not keep the ban, so that the next request is not refused for it.
+    /// Answers that a key is banned, but does not keep the ban. So the ban does not apply to the next request.
     BanForgotten,
     /// Enforces a ban only after it is recorded.
     BanWaitsForRecord,
-    /// Enforces a ban that it has decided even after an operator has lifted the ban.
+    /// Decides a ban, and still enforces it after an operator has lifted it.
     BanOutlivesLift,
     /// Stores a key without the time at which an operator last lifted its bans.
     LiftForgotten,
@@ -93,7 +93,7 @@ pub enum Bug {
     RecordsUncounted,
     /// Prunes live idempotency records.
     PrunesLive,
-    /// Prunes ended minutes together with the count of the day, and complete orders.
+    /// Prunes the count of the day together with the count of an ended minute. Also prunes complete orders.
     PrunesTooMuch,
     /// Never prunes anything.
     PrunesNothing,
@@ -135,7 +135,7 @@ pub enum Bug {
     EventPageStuck,
     /// Shows private events to every account.
     PrivateEventsShown,
-    /// Reads after an id of an earlier epoch as if the id were of the present epoch.
+    /// Reads the events after an id of an earlier epoch as if the id were of the present epoch.
     EventEpochIgnored,
     /// Keeps the epoch of the log through a reset.
     ResetKeepsEventEpoch,

@@ -67,7 +67,8 @@ impl EventLog {
         self.epoch
     }
 
-    /// The position before the first event after `known` that passes.
+    /// The position directly before the next event that passes the filter, counted from `known`. If no event passes, it
+    /// is the end of the log. If `known` is of another epoch, it is the position of `known`.
     fn quiet_until(&self, known: LogEnd, filter: &EventFilter) -> Position {
         if known.epoch != self.epoch {
             return known.last;

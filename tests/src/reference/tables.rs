@@ -130,7 +130,7 @@ impl Tables {
         *pet = (*pet).max(self.pets.keys().next_back().map_or(0, |id| id.get()));
         *category = (*category).max(self.categories.keys().next_back().map_or(0, |id| id.get()));
         *order = (*order).max(self.orders.keys().next_back().map_or(0, |id| id.get()));
-        // A complete order may outlive its pet.
+        // A complete order may outlive its pet, so the highest id of a pet may occur in an order only.
         *pet = (*pet).max(self.orders.values().map(|record| record.order.pet_id.get()).max().unwrap_or(0));
     }
 

@@ -21,7 +21,7 @@ use crate::together::together;
 const MANY: u32 = 256;
 const CALLERS: u32 = 8;
 
-/// Names that differ, exactly and without regard to case. The last one has the maximum length and consists of four-byte
+/// Names that are different even if case is ignored. The last one has the maximum length and consists of four-byte
 /// characters.
 fn names() -> Vec<String> {
     let odd = ["Ωμέγα 猫", "Éclé", "E\u{301}tage", "O'Hara; -- \"%_\\", "🏳\u{fe0f}\u{200d}🌈", "null", "-1"];
@@ -177,7 +177,7 @@ async fn write_ordered_pet(subject: &Subject, home: CategoryId, written: &mut Sn
     });
 }
 
-/// Writes a complete order, and its pet, which is sold because the order had its last unit.
+/// Writes a completed order, and its pet, which is sold because the order had its last unit.
 async fn write_sold_pet(subject: &Subject, home: CategoryId, written: &mut Snapshot) {
     let sold = NewPet { status: Some(PetStatus::Sold), ..create_pet("Rex", home, None).new };
     let id = subject.run(create_pet("Rex", home, None)).await.expect("its category is there").value.id;

@@ -20,9 +20,9 @@ pub(crate) struct Loops<'l> {
     pub(crate) request: Vec<u8>,
     pub(crate) few: usize,
     pub(crate) crowd: usize,
-    /// Returns true once the crowd must leave.
+    /// Returns whether the crowd must leave now.
     pub(crate) crowd_leaves: &'l dyn Fn() -> bool,
-    /// Returns true once the server has seen the crowd leave.
+    /// Returns whether the server has noticed that the crowd has left.
     pub(crate) has_left: &'l dyn Fn() -> bool,
     /// The time for which the few clients continue after the crowd has left.
     pub(crate) time: Duration,

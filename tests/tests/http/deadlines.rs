@@ -187,7 +187,7 @@ fn the_kernel_keeps_little_for_a_client_that_takes_nothing_and_nothing_when_it_i
     assert!((1..LITTLE).contains(&most), "{most}");
 }
 
-/// Waits until the server has closed a new idle connection, so that its idle deadline has passed once.
+/// Waits as long as the idle deadline: opens a connection, leaves it idle, and waits until the server has closed it.
 fn wait_out_an_idle_one(shop: &Shop) {
     assert!(Connection::open(shop.address()).is_closed());
 }

@@ -51,8 +51,8 @@ impl<'s> Reader<'s> {
         self.after = last_event_id(&page);
     }
 
-    /// Checks that an event of each type was seen, for the types that begin with one of these words. Types of keys are
-    /// private and are tested with the list.
+    /// Checks that an event of each type was seen, for the types that begin with one of these words. Events about keys
+    /// are private, so the tests of the list of events cover their types.
     fn check_kinds(&self, resources: &[&str]) {
         let of_these = |kind: &str| resources.iter().any(|resource| kind.starts_with(resource));
         for kind in EventKind::ALL.into_iter().map(EventKind::as_str).filter(|kind| of_these(kind)) {

@@ -179,7 +179,7 @@ impl Shop {
         self.server.iter().chain(self.others.iter().map(|(_, server)| server))
     }
 
-    /// Writes the bans that the nodes have begun, as each node does in time, and returns their number.
+    /// Records the bans that the nodes have decided, which the binary does at intervals. Returns their number.
     pub(crate) fn record_bans(&self) -> usize {
         let services = [&self.service].into_iter().chain(self.others.iter().map(|(service, _)| service));
         services.map(|service| self.block_on(service.record_bans()).recorded).sum()

@@ -22,9 +22,9 @@ use crate::stall::{Caller, PLENTY, request};
 /// The duration of one read. It is so long that a refusal costs little in comparison.
 const READ: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2 } else { 1 });
 
-/// The maximum latency of a refusal, and the minimum part of the capacity that must still be served. Without
-/// optimisation a refusal costs nearly as much as a read, and beside other tests the load generator itself is late. So
-/// in that case the limits detect gross faults only.
+/// The maximum latency of a refusal, and the minimum part of the capacity that must still be served. In a build without
+/// optimisation, a refusal costs nearly as much as a read, and the load generator is late because other tests run
+/// beside it. So the limits for such a build detect gross faults only.
 const REFUSED_MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 8_000 } else { 50 });
 const GOODPUT_MIN: f64 = if cfg!(debug_assertions) { 0.4 } else { 0.8 };
 

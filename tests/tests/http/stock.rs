@@ -139,8 +139,8 @@ impl Ledger {
             let place = self.open.iter().position(|(open, _)| open == order).expect("it was open");
             changes.push(i64::try_from(self.open.swap_remove(place).1).unwrap());
         }
-        // A request that found its order deleted or complete is only correct if another request of this round deleted
-        // or completed the order.
+        // An answer that the order does not exist, or is complete, is correct only if another request of this round
+        // deleted or completed the order.
         for (action, answer) in actions.iter().zip(answers) {
             if let (Action::Cancel(order) | Action::Complete(order), 404) = (action, answer.status) {
                 assert!(cancelled.contains(order), "order {order} is gone, and no request cancelled it");

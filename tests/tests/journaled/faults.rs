@@ -62,7 +62,7 @@ async fn done<O: Operation<Rejection: std::fmt::Debug> + Clone>(
     }
 }
 
-/// A request of a key that may send one request a minute and a day, without a strike.
+/// A request of a key that may send one request a minute and a day, and that its first refusal bans.
 fn one_a_minute(made: &CreatedKey) -> Ask {
     let bans = BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT };
     Ask { bans, ..one_a_day(&made.key) }

@@ -97,7 +97,8 @@ fn records_that_housekeeping_drops_are_gone_from_the_file_too() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Usage that was stored before a clock was set back is overwritten, because a restart would otherwise load it again.
+/// When a store forgets usage and bans, it also overwrites those on disk, because a restart would otherwise load them
+/// again.
 #[test]
 fn forgotten_usage_and_bans_do_not_come_back_after_a_restart() {
     let stepped = SteppedStore::on(&Disk::new());

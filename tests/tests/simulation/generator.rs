@@ -5,7 +5,7 @@ use petstore_tests::Random;
 use crate::request::{Listing, Member, Of, Op, Request, Status};
 use crate::world::Observations;
 
-/// Names that collide, some only without regard to case.
+/// Names that collide, some of them only if case is ignored.
 const NAMES: [&str; 12] =
     ["Cats", "cats", "CATS", "Dogs", "Birds", "birds", "Fish", "Snails", "Rex", "rex", "Hazel", "Fiver"];
 

@@ -136,14 +136,14 @@ struct State {
     staged: Vec<Staged>,
     /// The number of the batch that is in doubt.
     doubt: Option<u64>,
-    /// The number of the running process, and the time at which the previous one ended.
+    /// The number of the running process, and the time at which the previous process ended.
     process: u64,
     ended: Duration,
-    /// Set while the journal fails, with the time of its last recovery.
+    /// Set while the journal fails, and the time at which the journal last recovered.
     failing: bool,
     failing_until: Duration,
     write_behind: WriteBehind,
-    /// The entity tag of each content of a page, and the content of each entity tag.
+    /// The content of a page by its entity tag, and the entity tag by the content.
     contents: BTreeMap<String, String>,
     tags: BTreeMap<String, String>,
     counts: Counts,

@@ -80,7 +80,8 @@ fn exchange(
     node.get_mut().write_all(&request.bytes)?;
     let mut is_sent = !request.has("expect", "100-continue");
     if is_sent {
-        // A node that refuses a body may close before it has read all of it; its answer is still readable.
+        // A node that refuses a body may close the connection before it has read the whole body. Its answer can still
+        // be read, so this failure is ignored.
         let _ = pass_body(request, Body::of_request(request), client, node.get_mut());
     }
     loop {

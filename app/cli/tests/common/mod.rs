@@ -20,8 +20,9 @@ use std::time::Duration;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
-/// Ports below the range from which systems assign ports (from 32,768 on Linux). With an assigned port, a connection or
-/// a listener of another test could take the port before the server opens it, or between two starts.
+/// Ports below the range from which systems assign ports (from 32,768 on Linux). The system could give a port of that
+/// range to a connection or a listener of another test, before the server opens the port or between two starts of the
+/// server.
 const PORTS: Range<u16> = 20_000..32_000;
 
 /// Returns a port that no other test of this run gets, and on which no process listens.

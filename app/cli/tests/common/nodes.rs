@@ -16,8 +16,8 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts nodes with these arguments, after `prepare` was called with the folder of the first node and the URL. None
-    /// without PostgreSQL, after the test was reported as skipped.
+    /// Calls `prepare` with the folder of the first node and the URL, and then starts nodes with these arguments. If
+    /// PostgreSQL is not installed, reports the test as skipped and returns none.
     #[track_caller]
     pub fn prepared(
         name: &str,

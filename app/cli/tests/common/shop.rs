@@ -15,7 +15,7 @@ const STOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-sho
 pub struct ExampleShop {
     pub site: Site,
     pub key: String,
-    /// The port for requests: that of the server, or of the proxy before several.
+    /// The port for requests: that of the only server, or that of the proxy before several servers.
     port: u16,
     /// The other servers, and the proxy.
     _nodes: Option<Nodes>,
@@ -43,8 +43,8 @@ impl ExampleShop {
         Self { port: site.port, site, key, _nodes: None }
     }
 
-    /// Serves the imported shop, or an empty one, from PostgreSQL by several nodes behind a proxy that alternates requests.
-    /// None without PostgreSQL, after the test was reported as skipped.
+    /// Serves the imported shop, or an empty one, from PostgreSQL by several nodes behind a proxy that alternates
+    /// requests. If PostgreSQL is not installed, reports the test as skipped and returns none.
     #[track_caller]
     pub fn on_nodes(name: &str, count: usize, is_empty: bool) -> Option<Self> {
         let mut nodes = Nodes::prepared(name, count, &[], |site, url| {

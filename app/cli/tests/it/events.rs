@@ -155,7 +155,8 @@ fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
     assert_eq!((code, &*printed), (Some(1), ""), "{errors}");
     assert!(errors.contains("/events?sort=-id&limit=1") && errors.contains("--after"), "{errors}");
 
-    // A command that waits for events also notices the new epoch. It then prints the id of its last event.
+    // A command that waits for events also notices the new epoch. It then fails, and the error has the id of the last
+    // event that it printed.
     shop.new_category("Two");
     let second = shop.last_id();
     let mut tail = Running::start(&mut shop.tail(&["--after", &second]));
@@ -314,7 +315,8 @@ fn a_reader_that_has_seen_enough_ends_the_command() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-/// Returns the output of an ended process. The test puts it in the place of the pipe that it closes.
+/// Returns the output of a process that has ended. A test that closes the pipe of its command needs another pipe in the
+/// same field.
 fn open_pipe() -> ChildStdout {
     let mut process = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
     process.wait().unwrap();

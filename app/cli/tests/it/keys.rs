@@ -62,7 +62,7 @@ fn a_change_of_a_key_applies_to_its_next_request() {
     run(&["keys", "update", &id, "--expires", "never"]);
     assert_eq!(statuses(site, &brief).0, 200);
 
-    // The account has one request a day, and no strike is tolerated. So the second request is refused, and the third
+    // The account has one request a day, and one refusal is tolerated. So the second request is refused, and the third
     // one bans the key.
     let (id, greedy) =
         create(site, &["--account", "greedy", "--minute", "1", "--day", "1", "--db", "memory"]);

@@ -1,4 +1,5 @@
-//! The binary on a PostgreSQL database: nodes that start at once, commands without a node, sandboxes, and unfit databases.
+//! The binary on a PostgreSQL database: nodes that start together, commands without a node, sandboxes, and unfit
+//! databases.
 
 mod encryption;
 pub(crate) mod passwords;

@@ -117,8 +117,8 @@ impl AttackedServer {
     }
 
     /// Runs attackers until a round of probes is good and each attacker has lost the required number of connections.
-    /// The number is required because a deadline that never passes would otherwise go unnoticed while the server has
-    /// room for more connections.
+    /// Without this number, a deadline that never passes would go unnoticed, because the server would still have room
+    /// for more connections.
     fn holds(&self, attackers: Vec<(usize, Attack)>) {
         let owed: Vec<_> = attackers.iter().map(|(owed, _)| *owed).collect();
         let ended: Vec<_> = owed.iter().map(|_| AtomicUsize::new(0)).collect();

@@ -15,7 +15,7 @@ use crate::common::{Answer, Client};
 /// The number of clients of each node.
 const CLIENTS: usize = 8;
 
-/// Two nodes with a few pets. None without PostgreSQL, after the test was reported as skipped.
+/// Starts two nodes with a few pets. If PostgreSQL is not installed, reports the test as skipped and returns none.
 #[track_caller]
 fn two_nodes(name: &str) -> Option<Nodes> {
     // Requests with a refused key count against the limit of their address, and the load goes on after the refusal. So

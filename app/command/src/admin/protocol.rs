@@ -54,19 +54,19 @@ pub(crate) enum AdminRequest {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
-    /// Reload the settings.
+    /// Asks for a reload of the settings.
     Reload,
-    /// Report a permanent fault of the data file.
+    /// Asks whether the data file has a permanent fault.
     CheckFile,
-    /// Import the lines that follow, up to the end line.
+    /// Asks for an import of the lines that follow, up to the end line.
     Import {
         /// Renames categories whose name is equal to that of an older one.
         #[serde(default)]
         rename_collisions: bool,
     },
-    /// Send all lines of the shop.
+    /// Asks for all lines of the shop.
     Export,
-    /// Send a data file.
+    /// Asks for a data file with the contents of the store.
     Backup,
 }
 

@@ -121,7 +121,7 @@ impl BulkTransfers {
         output.flush()
     }
 
-    /// A copy of the store's rows, if the store is small enough.
+    /// A copy of the store's rows. None if the store is too large to be copied, or if its commits cannot be paused.
     fn copied(&self) -> Option<Vec<Row>> {
         let still = self.backend.pause_commits()?.ok()?;
         (still.shop_len() <= COPIED_MAX).then(|| still.rows().collect())

@@ -74,7 +74,7 @@ impl StoreTarget {
         self.admin_socket.is_some() || !matches!(self.db, Db::Postgres(_))
     }
 
-    /// The server to ask, and the data file that identifies its user.
+    /// The server to ask, and its data file, whose owner may also run the server.
     pub(crate) fn server(&self) -> ServerAddress {
         let data = if let Db::File(file) = &self.db { Some(file.clone()) } else { None };
         ServerAddress { socket: self.socket(), data }
@@ -137,13 +137,14 @@ impl StoreTarget {
         let AdminAnswer::Created { secret, key, replaced } = self.ask(request)? else {
             return Err(unexpected());
         };
-        // The secret is printed unescaped.
+        // The secret is printed unescaped, so it must be a well-formed key.
         if ApiKey::parse(secret.as_bytes()).is_err() {
             return Err(unexpected());
         }
         // If the key cannot be shown, it is lost but valid. So the message says which key to revoke.
         let id = key.id;
-        // A successor gets the same lifetime as the key that it replaces, which the operator may not expect.
+        // A successor gets the same lifetime as the key that it replaces, which the operator may not expect. So the
+        // command prints when the successor expires.
         let end = key.expires_at.as_ref().filter(|_| is_rotation);
         let end = end.map(|end| format!("The new key {id} expires at {end}"));
         let shown = if self.json {

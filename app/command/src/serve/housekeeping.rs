@@ -14,7 +14,7 @@ use crate::settings::Db;
 use crate::store::Backend;
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
-/// interval. It may lose those of less than a second, so the interval is shorter.
+/// interval. A crash may lose only the counts of less than a second, so the interval is shorter than a second.
 pub(super) const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// Usage and bans whose time is further ahead of the clock than this are forgotten at the start. With a shorter

@@ -75,8 +75,8 @@ const MEMORY: [&str; 3] = ["memory", "inmemory", "mem"];
 /// URI schemes of SQLite and its drivers.
 const SCHEMES: [&str; 3] = ["file:", "sqlite:", "sqlite3:"];
 
-/// Returns whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never
-/// is.
+/// Returns whether a word is another spelling of `memory`, such as `:memory:` or `Memory`. A path with a slash never is
+/// such a spelling.
 fn means_memory(word: &str) -> bool {
     let word = word.to_lowercase();
     let bare = scheme_of(&word).map_or(&*word, |scheme| &word[scheme.len()..]);

@@ -69,7 +69,8 @@ impl CommandLine {
     fn behind_the_command(&self, fault: &clap::Error) -> Option<Vec<OsString>> {
         let Self { arguments, declare } = self;
         let Some(ContextValue::String(name)) = fault.get(ContextKind::InvalidSubcommand) else { return None };
-        // The same word may occur as the value of a flag before it occurs as the name of the command.
+        // The same word may occur as the value of a flag before it occurs as the name of the command. It is the name if
+        // the arguments before it are complete.
         let is_complete = |end: &usize| declare().try_get_matches_from(&arguments[..*end]).is_ok();
         let named = arguments.iter().enumerate().filter(|(_, word)| *word == name.as_str()).map(|(at, _)| at);
         let at = named.filter(|at| *at > 0).find(is_complete)?;

@@ -138,8 +138,8 @@ impl Checker {
         self.finish_without_coverage();
     }
 
-    /// The examples of answers that were never answered, and the examples of schemas that were neither sent nor
-    /// answered.
+    /// The documented examples that no test has seen: those of answers and headers that the server never sent, and
+    /// those of schemas that neither side sent.
     fn unproven_examples(&self) -> Vec<String> {
         let mut unproven = Vec::new();
         for operation in document::operations() {
@@ -170,7 +170,7 @@ impl Checker {
         unproven
     }
 
-    /// The errors that were answered with the code of an example.
+    /// The errors that the server has sent with the same code as an example.
     fn answered_like(&self, example: &Value) -> Vec<String> {
         let errors = self.values.get("Error").into_iter().flatten();
         errors.filter(|error| error["code"] == example["code"]).map(Value::to_string).collect()

@@ -11,7 +11,8 @@ use super::document;
 use super::stock::{self, EMPTY_CATEGORY};
 use super::valid_request::{ValidRequest, written};
 
-/// Reads the event of each example. Most of them are events of the stock; this function causes the others.
+/// Reads the event of each example. Most of these events come from the filling of the shop (`stock::open`); this
+/// function causes the others.
 pub(super) fn provoke(checker: &mut Checker) {
     let (shop, client) = stock::open();
     assert_eq!(client.delete(&format!("/v1/categories/{EMPTY_CATEGORY}")).status, 204);

@@ -13,8 +13,9 @@ use crate::harness::OPENAPI;
 /// Formats that every generator knows. Validators such as openapi-core reject every answer with an unknown format.
 const FORMATS: [&str; 3] = ["int32", "int64", "date-time"];
 
-/// Formats whose values are strings on the wire, but have a separate type in most clients; and constraints of strings.
-/// A constraint on such a format does not compile in some clients, and fails at run time in others.
+/// Formats whose values are strings on the wire but have a separate type in most clients, and the constraints of
+/// strings. A schema with such a format and such a constraint does not compile in some clients, and fails at run time
+/// in others.
 const TYPED_FORMATS: [&str; 1] = ["date-time"];
 const STRING_CONSTRAINTS: [&str; 3] = ["minLength", "maxLength", "pattern"];
 

@@ -113,7 +113,7 @@ fn a_stream_that_lets_nothing_pass_keeps_up_with_a_log_that_drops_its_events() {
         let mut stream = StreamClient::open(server, &client, "?type=order.*", "").await;
         stream.read_until(|stream| stream.text.ends_with("\n\n")).await;
         for round in 0..ROUNDS {
-            // The ring holds fewer events than one round has.
+            // The event log in memory holds fewer events than one round adds.
             for number in 0..ROUND {
                 change(&shop, round * ROUND + number).await;
             }

@@ -38,8 +38,8 @@ impl Outcome {
         Self { answers: answers.map(str::to_owned).collect(), is_open }
     }
 
-    /// Returns whether a client that closed its sending side may get these answers. They must be the first of the
-    /// expected answers.
+    /// Returns whether the answers in `seen` are correct for a client that closed its sending side. They must be the
+    /// first of the answers expected here; the last ones may be missing.
     pub(super) fn allows(&self, seen: &Self) -> bool {
         // A body that the end of the input cuts off is malformed. On a connection that stays open the same body would
         // be late.

@@ -114,7 +114,7 @@ impl Accounts {
         self.plans[&account].limits
     }
 
-    /// Records a ban, unless the key's bans were lifted, or the key was revoked, after the ban began.
+    /// Records a ban. Does nothing if the key was revoked, or its bans were lifted, at or after the start of the ban.
     pub(crate) fn record_ban(&mut self, key: u64, ban: Ban) {
         if let Some(key) = self.keys.get_mut(&key)
             && !key.has_lifted(ban)

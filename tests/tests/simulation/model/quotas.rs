@@ -24,7 +24,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The window at a time in window number `number`. If the time is in an earlier window, the window is unchanged.
+    /// The window at a time that is in window `number`. A later window than this one begins without requests. If
+    /// `number` is not later, this window stays unchanged.
     fn at(self, number: i64) -> Self {
         if number > self.number { Self { number, used: 0 } } else { self }
     }
@@ -66,7 +67,7 @@ pub(crate) struct Quotas {
     in_flight: BTreeMap<u64, u32>,
     /// For each key, the end of the window that refused its requests, and the number of refusals by that window.
     strikes: BTreeMap<u64, (i64, u32)>,
-    /// For each key: the last ban that was decided, recorded or not.
+    /// For each key, the last ban that was decided, whether it is recorded or not.
     bans: BTreeMap<u64, Ban>,
     addresses: BTreeMap<IpAddr, Window>,
 }

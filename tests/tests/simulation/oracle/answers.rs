@@ -249,7 +249,9 @@ impl State {
     }
 }
 
-/// The correct answer to a change: its result, or an error if the store may have been unable to report the result.
+/// The correct answer to a change. It is the result of the change, unless the client got one of two errors for a good
+/// reason: `unavailable`, if the store could not report the result in time, or `idempotency_in_progress`, if an earlier
+/// request under the same key was running.
 fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, String> {
     let waited = match asked.progress {
         Progress::Queued { since, .. } => stamp.at.saturating_sub(since),

@@ -104,7 +104,8 @@ impl Oracle {
         self.judge(outcome);
     }
 
-    /// Records that usage was passed to the journal, which has stored it, or may have stored it.
+    /// Records that usage was passed to the journal. If `is_there`, the journal has stored it; otherwise the journal
+    /// may have stored it.
     pub(crate) fn noted_usage(&self, process: u64, counts: &[UsageCount], is_there: bool) {
         let mut wrong = None;
         {
@@ -130,7 +131,8 @@ impl Oracle {
         self.judge(wrong.map_or(Ok(()), Err));
     }
 
-    /// Records that the journal was requested to drop expired records, and has done so, or may have done so.
+    /// Records that the journal was requested to drop expired records. If `is_done`, they are dropped; otherwise they
+    /// may have been dropped.
     pub(crate) fn pruned(&self, process: u64, now: i64, is_done: bool) {
         let mut state = self.lock();
         if state.process != process {

@@ -143,7 +143,8 @@ impl State {
         Ok(())
     }
 
-    /// Checks that a request that ends counted as in flight until now.
+    /// Takes note that a request has ended. Fails if the request was not in flight, or was admitted for another
+    /// account.
     fn left(&mut self, actor: Option<Actor>, account: u64) -> Result<(), String> {
         let (connection, id) = self.requester(actor)?;
         let asked = &mut self.asked[id];

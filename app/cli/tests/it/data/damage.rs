@@ -165,7 +165,7 @@ fn cut(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// The time within which the server must notice damage, It is twice the usual time, because the machine may be busy.
+/// The time within which the server must notice damage. It is twice the usual time, because the machine may be busy.
 const NOTICED_WITHIN: Duration = Duration::from_secs(4);
 
 #[allow(clippy::disallowed_methods, reason = "how soon it is noticed is what is measured")]

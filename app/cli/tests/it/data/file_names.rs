@@ -100,8 +100,8 @@ fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
             "{why}"
         );
     }
-    // The file has all changes if it is opened under that name, also through a linked folder. After this command has
-    // closed the file, every name works.
+    // The file has all changes if it is opened under the other name, also through a linked folder. After this command
+    // has closed the file, every name works.
     std::os::unix::fs::symlink("other", site.folder.join("folder")).unwrap();
     let linked = site.run(&["export", "-", "--db", "folder/petstore.db"]);
     assert_eq!(linked.status.code(), Some(0), "{}", text(&linked.stderr));

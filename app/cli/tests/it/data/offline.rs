@@ -1,4 +1,4 @@
-//! The data file with a server, with a command, and without either.
+//! The data file while a server uses it, while a command uses it, and while neither does.
 
 use std::process::Stdio;
 

@@ -46,7 +46,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
         frames.push(client.next().expect("all are answered"));
     }
 
-    // If the requests leave their streams open, each answer waits too, and again few answers are made.
+    // Here the client does not end its side of the streams. The answers wait as before, and again few of them are made.
     let mut open = Client::connect(site.port, &[(WINDOW, 0)]);
     for stream in (1..200).step_by(2) {
         open.send(HEADERS, END_HEADERS, stream, &head("/openapi.yaml"));
@@ -71,7 +71,7 @@ fn answers_that_are_not_read_are_not_produced_and_keep_no_connection() {
     assert!(is_well(&site));
 }
 
-/// Waits until the server has closed a new idle connection, so that its idle timeout has passed once.
+/// Waits as long as the idle timeout: opens a connection, leaves it idle, and waits until the server has closed it.
 fn wait_out_an_idle_one(site: &Site) {
     let mut idle = Client::connect(site.port, &[]);
     assert!(std::iter::from_fn(|| idle.next()).any(|(kind, ..)| kind == GOAWAY));

@@ -14,7 +14,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs a function, which must take less time than with the default of the setting.
+/// Runs a function, which must end within this time. With the default of the setting it would take longer.
 fn sooner<T>(than: Duration, what: impl FnOnce() -> T) -> T {
     let begun = now();
     let done = what();

@@ -134,7 +134,6 @@ pub(crate) fn the_sandbox() {
     assert_eq!(reset(&Trial { site, key: String::new() }), 204);
 }
 
-/// A file of an older version, with two pairs of categories whose names compare as equal.
 pub(super) fn the_password_of_a_database() {
     let Some(cluster) = guarded() else { return };
     let url = format!("postgres://guarded@127.0.0.1:{}/petstore", cluster.port());
@@ -149,6 +148,7 @@ pub(super) fn the_password_of_a_database() {
     assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, 200);
 }
 
+/// A file of an older version, with two pairs of categories whose names compare as equal.
 pub(super) fn names_that_read_the_same() {
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures/old-values.db");
     let mut site = Site::new("acts-namesakes");
