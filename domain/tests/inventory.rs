@@ -40,7 +40,8 @@ fn set(units: u64) -> SetStock {
     SetStock { id: REX, level: level(units.cast_signed()), precondition: Precondition::None }
 }
 
-/// Calls `run` on the shop, and compares the record, its versions and the answer with the row.
+/// Makes a shop in `state`, calls `run` on it, and checks that the record, its versions and the answer have the expected
+/// stock and status.
 fn check(
     state: State,
     stock: u64,

@@ -48,7 +48,7 @@ pub enum Contradiction {
     Namesake {
         /// The category that came later.
         id: u64,
-        /// The one that has the name.
+        /// The earlier category, which already has an equivalent name.
         of: u64,
     },
     /// A row belongs to a record that does not exist.

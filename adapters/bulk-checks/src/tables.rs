@@ -13,7 +13,7 @@ pub trait ShopTables {
     /// The category whose name is equal to this one after folding.
     fn category_named(&self, name: &FoldedName) -> Option<CategoryId>;
 
-    /// Adds a category, or replaces the one with its id. No other category has its name.
+    /// Adds a category, or replaces the one with its id. The caller has checked that no other category has its name.
     fn put_category(&mut self, record: CategoryRecord);
 
     /// Changes the number of pets of a category.

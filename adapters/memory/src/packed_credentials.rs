@@ -89,7 +89,7 @@ impl PackedKey {
     }
 }
 
-/// The time in milliseconds since the epoch that an atomic holds.
+/// The time that an atomic holds as milliseconds since 1970. None if it holds [`NONE`] or no valid time.
 fn time_in(millis: &AtomicI64) -> Option<Timestamp> {
     let millis = millis.load(Ordering::Acquire);
     if millis == NONE { None } else { Timestamp::from_millis(millis).ok() }

@@ -339,7 +339,7 @@ impl EngineError {
     }
 }
 
-/// Converts an error of a write.
+/// Converts an error of the engine to one of the kind `Unavailable`. `doing` names what failed.
 pub(crate) fn unavailable(doing: &str, error: &Error) -> StoreError {
     StoreError::unavailable(doing.to_owned()).with_source(EngineError::of(error))
 }

@@ -1,4 +1,4 @@
-//! The write-ahead log as it was opened.
+//! The write-ahead log that the connection uses, held open so that its removal, replacement or damage is noticed.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use crate::file_identity::{FileIdentity, FileLoss};
 use crate::files::with_suffix;
 use crate::wal::MAGIC;
 
-/// The log as it was opened. This value lives as long as the connection that opened the log.
+/// The log, held open. This value lives as long as the connection that opened the log.
 #[derive(Debug)]
 pub(crate) struct LogFile(FileIdentity);
 

@@ -160,8 +160,8 @@ async fn fetch(
         // Other fetches use the turn while this one waits for the sequencer.
         drop(turn);
         shared.sequencer.run().await?;
-        // A change that is committed after the call need not be in the page, so batches without a position no longer
-        // matter.
+        // The sequencer has given a position to every batch that was committed before the reader asked. Batches that
+        // have none now were committed later and need not be in the page.
         fetched = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
     let EventBounds { epoch, last, .. } = fetched.bounds;

@@ -27,9 +27,9 @@ pub(super) enum Outcome {
     NotCommitted,
 }
 
-/// Inserts the token of the commit on another connection. While the old transaction runs, the insertion waits for it.
-/// If the old transaction is committed, the insertion finds its row. If the insertion succeeds, the old transaction was
-/// undone; if its statements arrive later, they fail because the token exists.
+/// Uses another connection to insert the token of the commit. While the old transaction runs, the insertion waits for
+/// it. If the old transaction was committed, the insertion finds its row. If the insertion succeeds, the old transaction
+/// was undone or has not run yet. If it has not run yet, its statements will fail because the token exists.
 pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
     let end = Instant::now() + SETTLE_TIME;
     let mut last = StoreError::indeterminate("the commit was not answered in time");

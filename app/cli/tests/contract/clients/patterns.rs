@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the patterns in a value of the document.
+/// Adds the patterns in a value of the document to `found`.
 fn patterns(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {

@@ -81,7 +81,8 @@ fn another_name_is_refused_while_a_killed_server_s_log_exists() {
     assert!(export("link.db") > 30);
 }
 
-/// A lock file beside a name shows only that the name was used once, and not that it was used last.
+/// A lock file shows that the data file was opened under this name at some time. It does not show that this was the last
+/// name under which the file was opened.
 #[test]
 fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
     let mut site = stocked("hard-link-used");
