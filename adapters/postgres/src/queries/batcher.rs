@@ -66,11 +66,7 @@ impl<L: Lookup> Batcher<L> {
                 return Reply::now(Err(StoreError::busy("too many reads wait for PostgreSQL")));
             }
             state.waiting.push(Waiting { key, answer });
-            let starts = match state.flights {
-                0 => true,
-                FLIGHTS_MAX.. => false,
-                _ => state.waiting.len() == NEXT_FLIGHT,
-            };
+            let starts = starts_flight(state.flights, state.waiting.len());
             state.flights += u32::from(starts);
             starts
         };
@@ -108,6 +104,17 @@ impl<L: Lookup> Batcher<L> {
                 }
             }
         }
+    }
+}
+
+/// Returns whether a read that joins the queue starts another statement. `flights` statements are under way, and
+/// `waiting` reads wait, with the new one.
+const fn starts_flight(flights: u32, waiting: usize) -> bool {
+    match flights {
+        0 => true,
+        FLIGHTS_MAX.. => false,
+        // The number may be passed while the maximum of statements is under way.
+        _ => waiting >= NEXT_FLIGHT,
     }
 }
 
@@ -162,4 +169,22 @@ fn read<L: Lookup>(row: &Row) -> Result<(L::Key, &Row), StoreError> {
     let column =
         row.try_get(0).map_err(|error| StoreError::corrupt("a key cannot be read").with_source(error))?;
     Ok((L::key(column)?, row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_statement_starts_once_enough_reads_wait() {
+        for (flights, waiting, starts) in [
+            (0, 1, true),
+            (1, NEXT_FLIGHT - 1, false),
+            (1, NEXT_FLIGHT, true),
+            (1, NEXT_FLIGHT + 1, true),
+            (FLIGHTS_MAX, WAITING_MAX, false),
+        ] {
+            assert_eq!(starts_flight(flights, waiting), starts, "{flights} statements, {waiting} reads");
+        }
+    }
 }
