@@ -40,60 +40,27 @@ pub(super) fn client_config(
 ) -> Result<ClientConfig, Error> {
     let config =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-    let verifier: Arc<dyn ServerCertVerifier> = match verification {
+    let issuers = match verification {
         Verification::Full => return Ok(config.with_root_certificates(roots).with_no_client_auth()),
-        Verification::Nothing => Arc::new(AnyCertificate(provider)),
+        Verification::Nothing => None,
         Verification::Issuer => {
-            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-            let verifier = verifier.map_err(|error| Error::Other(OtherError(Arc::new(error))))?;
-            Arc::new(AnyName(verifier))
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+            Some(verifier.build().map_err(|error| Error::Other(OtherError(Arc::new(error))))?)
         }
     };
+    let verifier = Arc::new(AnyName { issuers, provider });
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Accepts any certificate (`sslmode=require` and `prefer`).
+/// Accepts a certificate for any host. The server must still prove that it has the key of the certificate.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct AnyName {
+    /// The verifier of the issuers (`sslmode=verify-ca`). None accepts the certificates of any issuer (`sslmode=require` and
+    /// `prefer`).
+    issuers: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
 }
-
-/// Accepts a certificate of a trusted issuer for any host (`sslmode=verify-ca`).
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
 
 impl ServerCertVerifier for AnyName {
     fn verify_server_cert(
@@ -104,8 +71,9 @@ impl ServerCertVerifier for AnyName {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        let Some(issuers) = &self.issuers else { return Ok(ServerCertVerified::assertion()) };
         // The verifier compares the name last. So this error means that the issuers and the dates are accepted.
-        match self.0.verify_server_cert(cert, intermediates, name, ocsp, now) {
+        match issuers.verify_server_cert(cert, intermediates, name, ocsp, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -119,7 +87,7 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, signature)
+        verify_tls12_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -128,10 +96,10 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, signature)
+        verify_tls13_signature(message, cert, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
