@@ -201,7 +201,7 @@ impl<T: ShopTables> ImportChecks<T> {
         Err(ImportError::Contradiction { row, why: why.to_string() })
     }
 
-    /// Completes the rows: categories get their final names and the numbers of their pets. Returns those that were renamed.
+    /// Completes the rows: categories get their final names and the numbers of their pets. Returns the renamed categories.
     ///
     /// # Errors
     /// The rows contradict each other.

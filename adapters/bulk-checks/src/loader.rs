@@ -8,7 +8,7 @@ use petstore_ports::Row;
 
 use crate::{Contradiction, ShopTables};
 
-/// Adds records to tables. A record must come before those that belong to it: categories, pets, orders.
+/// Adds records to tables. Categories come first, then their pets, then the orders of the pets.
 #[derive(Debug)]
 pub struct ShopLoader<T> {
     tables: T,

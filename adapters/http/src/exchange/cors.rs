@@ -12,8 +12,8 @@ use crate::thread::live_cors::LiveCors;
 use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
-/// Request headers that pages of listed origins may send. They are the headers that this API reads, and those that
-/// tracing, caches and common clients add. If any origin is allowed, a page may send any header. That is safe, because
+/// Request headers that pages of listed origins may send. They are the headers that this API reads, and the
+/// headers that tracing, caches and common clients add. If any origin is allowed, a page may send any header. That is safe, because
 /// this API does not use cookies or other credentials that a browser adds.
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \

@@ -197,7 +197,7 @@ mod tests {
                 &[(by, "192.0.2.1"), (proto, "HTTPS"), (host, "pets.example:8443")],
                 "192.0.2.1 https:// pets.example:8443 0",
             ),
-            // The client's own values come before those that the proxy appends.
+            // A proxy appends its values after the client's own.
             (
                 &[
                     (by, "198.51.100.1, 192.0.2.1"),

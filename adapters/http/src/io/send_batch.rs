@@ -259,7 +259,7 @@ mod tests {
         send_batch.flush_if_due(long_ago);
         let before = Instant::now();
         assert!(send_batch.now() >= before);
-        // Some bytes, such as those of a TLS handshake, are added without a reading of the clock.
+        // Some bytes, such as a TLS handshake, are added without a reading of the clock.
         send_batch.push(&a, &[b"one"]);
         let posted = send_batch.now();
         assert!(posted >= before);

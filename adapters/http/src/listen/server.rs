@@ -234,7 +234,7 @@ fn run(
 }
 
 /// Serves until the server stops, and then until all connections are closed or the drain time has passed. Returns
-/// whether all answers were sent by then.
+/// `true` if all answers were sent in that time.
 async fn serve(listener: TcpListener, thread: Rc<ThreadState>, accept: &Accept, drain: &Arc<Drain>) -> bool {
     let app = Arc::clone(&thread.app);
     let connections = Connections::new(accept.connections_max, Arc::clone(&thread.counters));

@@ -56,7 +56,7 @@ fn the_client_is_the_last_address_that_is_not_a_trusted_proxy() {
                 let is_named = text.contains('\\') || text.split([',', '\n', ';']).any(named);
                 assert!(found.client == peer || is_named, "{name}: {}", found.client);
                 if !trusted(found.client) {
-                    // A client may write values before those of the proxies. They have no effect.
+                    // A client may send values, to which the proxies append theirs. The client's have no effect.
                     let after = hop(invented).unwrap();
                     assert_eq!((after.client, after.proto), (found.client, found.proto), "{name}");
                 }
