@@ -11,7 +11,7 @@ use crate::connection::Session;
 use crate::error::OpenError;
 
 pub(crate) use migrate::prepare;
-pub(crate) use sandbox::{check_sandbox, disclaim, no_sandbox};
+pub(crate) use sandbox::{disclaim, no_sandbox};
 pub(crate) use state::State;
 use state::probe;
 

@@ -118,7 +118,7 @@ impl PostgresStore {
     }
 
     /// Returns `true` if only sandboxes had used the schema when the store was opened. The mark may have been removed
-    /// since: see [`Self::check_sandbox`].
+    /// since, so a reset checks it again.
     pub fn is_sandbox(&self) -> bool {
         self.is_sandbox
     }
@@ -126,17 +126,6 @@ impl PostgresStore {
     /// The reason why the database cannot be used now, if it cannot.
     pub fn fault(&self) -> Option<StoreError> {
         self.pulse.check(Instant::now()).err()
-    }
-
-    /// Fails if another node without a sandbox has removed the mark since the store was opened. Blocks.
-    ///
-    /// # Errors
-    /// The mark is missing, or the database cannot be reached.
-    pub fn check_sandbox(&self) -> Result<(), StoreError> {
-        self.background.handle().block_on(async {
-            let session = self.connector.connect(Role::Reader).await?;
-            schema::check_sandbox(&session).await
-        })
     }
 
     /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.

@@ -38,7 +38,7 @@ impl Exposition for Metrics {
         registry.register_collector(Box::new(Snapshot {
             now,
             transport: transport.clone(),
-            store: self.backend.stats().counts(),
+            store: self.backend.counts(),
             is_ready: self.backend.is_ready(now),
             service: self.service.figures(),
             commits: self.backend.commits.as_ref().map(|commits| commits.stats()),

@@ -72,7 +72,7 @@ pub(crate) fn demo_failed(why: String) -> Failure {
 /// claimed or refused when it was opened.
 pub(crate) fn claim(db: &Db, backend: &Backend, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
     let Some(mark) = mark(db).filter(|mark| !mark.exists()) else { return Ok(()) };
-    let counts = backend.stats().counts();
+    let counts = backend.counts();
     if counts.accounts + counts.categories > 0 {
         return Err(Failure::usage(format!(
             "{} and {} exclude each other: the file holds data that was not created by a sandbox, and a reset would \

@@ -13,7 +13,9 @@ use std::time::Duration;
 use petstore_domain::Timestamp;
 use petstore_http::{IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
-use petstore_ports::{Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreError, StoreStats};
+use petstore_ports::{
+    Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
+};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_service::Ports;
 use petstore_sqlite::{
@@ -143,11 +145,11 @@ impl Backend {
         }
     }
 
-    /// The port for statistics.
-    pub(crate) fn stats(&self) -> &dyn StoreStats {
+    /// The counts of the store, with the bans that this process has begun.
+    pub(crate) fn counts(&self) -> StoreCounts {
         match &self.kind {
-            Kind::Local(store) => &**store,
-            Kind::Shared { store, .. } => &**store,
+            Kind::Local(store) => store.counts(),
+            Kind::Shared { store, meters } => StoreCounts { bans: meters.counts().bans, ..store.counts() },
         }
     }
 

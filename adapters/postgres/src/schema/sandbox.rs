@@ -5,16 +5,6 @@ use petstore_ports::StoreError;
 use crate::connection::Session;
 use crate::error::failed;
 
-/// Fails if the schema does not have the mark.
-pub(crate) async fn check_sandbox(session: &Session) -> Result<(), StoreError> {
-    let row = session.client().query_one("select is_sandbox from shop", &[]).await;
-    let row = row.map_err(|error| failed("cannot read the mark of a sandbox", error))?;
-    if row.get(0) {
-        return Ok(());
-    }
-    Err(no_sandbox())
-}
-
 /// The failure of a reset of a schema without the mark.
 pub(crate) fn no_sandbox() -> StoreError {
     StoreError::unavailable("a server without --sandbox uses the schema, which is no longer a sandbox's")
