@@ -1,11 +1,11 @@
 //! The events of a decision, derived from the records that it read and the changes that it makes.
 
-use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore};
+use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore, WebhookStop};
 use crate::state::{Change, View};
-use crate::{CategoryRecord, KeyRecord, OrderRecord, PetRecord, Timestamp};
+use crate::{AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Timestamp};
 
 /// Returns the events of changes that were decided on these records, in the order of the log: events of orders, then
-/// of pets, categories, inventory items and keys.
+/// of pets, categories, inventory items, keys and webhooks.
 ///
 /// `before` holds each existing record that `changes` replaces or removes: an operation changes no record that it has
 /// not read. A record that is written unchanged causes no event.
@@ -37,6 +37,7 @@ pub fn happenings(before: &View, changes: &[Change]) -> Vec<Happening> {
                 before.category(*id).map(|record| Happening::CategoryDeleted(record.category.clone())),
             ),
             Change::Key(after) => found.extend(key(before.key(after.id), after)),
+            Change::Webhooks(after) => webhooks(before.webhooks(after.account), after, &mut found),
             Change::Account(_) | Change::Idempotency(_) => {}
         }
     }
@@ -112,5 +113,18 @@ fn key(before: Option<&KeyRecord>, after: &KeyRecord) -> Option<Happening> {
             (ban.until < before.until).then(|| Happening::KeyUnbanned(seen(ban.until)))
         }
         _ => Some(Happening::KeyBanned(seen(ban.until))),
+    }
+}
+
+/// Adds the event of each webhook that was disabled by someone else than its account. A webhook that is created disabled
+/// causes none.
+fn webhooks(before: Option<&AccountWebhooks>, after: &AccountWebhooks, found: &mut Vec<Happening>) {
+    for webhook in &after.webhooks {
+        let was_enabled = before.and_then(|record| record.get(webhook.id)).is_some_and(|it| it.is_enabled());
+        if let Some(reason) = webhook.disabled.filter(|reason| was_enabled && *reason != DisabledReason::User)
+        {
+            let (webhook, account) = (webhook.id, after.account);
+            found.push(Happening::WebhookDisabled(WebhookStop { webhook, account, reason }));
+        }
     }
 }

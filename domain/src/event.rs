@@ -12,8 +12,8 @@ pub use id::{EventId, EventIdError, Position};
 pub use kind::EventKind;
 
 use crate::{
-    AccountId, Category, CategoryId, CategoryName, Description, InventoryItem, KeyId, KeyLabel, Order, Pet,
-    PetName, PetStatus, Timestamp,
+    AccountId, Category, CategoryId, CategoryName, Description, DisabledReason, InventoryItem, KeyId,
+    KeyLabel, Order, Pet, PetName, PetStatus, Timestamp, WebhookId,
 };
 
 /// An event as a store keeps it.
@@ -85,6 +85,8 @@ pub enum Happening {
     KeyBanned(KeyBan),
     /// The ban of a key was lifted by an operator. The end of a ban by time is no event.
     KeyUnbanned(KeyBan),
+    /// A webhook was disabled, but not by its account.
+    WebhookDisabled(WebhookStop),
 }
 
 /// The old values of the members of a pet that changed.
@@ -127,6 +129,17 @@ pub struct KeyBan {
     pub until: Timestamp,
 }
 
+/// The end of the deliveries of a webhook as its account sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebhookStop {
+    /// The webhook.
+    pub webhook: WebhookId,
+    /// The account of the webhook. No other account sees the event.
+    pub account: AccountId,
+    /// The reason.
+    pub reason: DisabledReason,
+}
+
 impl Happening {
     /// The kind of event.
     pub const fn kind(&self) -> EventKind {
@@ -145,6 +158,7 @@ impl Happening {
             Self::InventoryUpdated { .. } => EventKind::InventoryUpdated,
             Self::KeyBanned(_) => EventKind::KeyBanned,
             Self::KeyUnbanned(_) => EventKind::KeyUnbanned,
+            Self::WebhookDisabled(_) => EventKind::WebhookDisabled,
         }
     }
 
@@ -152,6 +166,7 @@ impl Happening {
     pub const fn private_to(&self) -> Option<AccountId> {
         match self {
             Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => Some(ban.account),
+            Self::WebhookDisabled(stop) => Some(stop.account),
             _ => None,
         }
     }

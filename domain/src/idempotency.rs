@@ -8,8 +8,9 @@ use std::sync::Arc;
 use crate::state::{Change, Changes, Footprint, RecordRef, View};
 use crate::{
     AccountId, AdjustStock, AdjustStockRejection, Category, CategoryId, CreateCategory,
-    CreateCategoryRejection, CreatePet, InventoryItem, Operation, Order, Pet, PetId, PetStatus, PlaceOrder,
-    PlaceOrderRejection, Timestamp, Versioned,
+    CreateCategoryRejection, CreatePet, CreateWebhook, InventoryItem, Operation, Order, Pet, PetId,
+    PetStatus, PlaceOrder, PlaceOrderRejection, ReplayWebhook, RotateWebhookSecret, Timestamp, Versioned,
+    Webhook, WebhookId,
 };
 
 /// The client's name for one request: 1 to [`IdempotencyKey::MAX`] visible ASCII characters.
@@ -56,6 +57,12 @@ pub enum IdempotencyScope {
     PlaceOrder,
     /// Adjusting the stock of this pet.
     AdjustStock(PetId),
+    /// Creating webhooks.
+    CreateWebhook,
+    /// Rotating the secret of this webhook.
+    RotateWebhookSecret(WebhookId),
+    /// Replaying events to this webhook.
+    ReplayWebhook(WebhookId),
 }
 
 /// The id of an idempotency record: account, scope and key.
@@ -84,6 +91,8 @@ pub enum Outcome {
     Order(Versioned<Order>),
     /// A stock was adjusted.
     Item(Versioned<InventoryItem>),
+    /// A webhook was created or changed. Its secret is not part of the record.
+    Webhook(Box<Webhook>),
     /// The category's name is taken by the category with this id.
     CategoryNameTaken(CategoryId),
     /// The pet to be ordered has this status.
@@ -304,6 +313,31 @@ impl Repeatable for AdjustStock {
             _ => None,
         }
     }
+}
+
+macro_rules! repeatable_on_webhooks {
+    ($($operation:ty: $scope:expr;)*) => {$(
+        impl Repeatable for $operation {
+            fn idempotency_scope(&self) -> IdempotencyScope {
+                $scope(self)
+            }
+
+            fn outcome(decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+                // No rejection is recorded: the client can change its reason before the next try.
+                decided.ok().cloned().map(|webhook| Outcome::Webhook(Box::new(webhook)))
+            }
+
+            fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+                if let Outcome::Webhook(webhook) = outcome { Some(Ok(Webhook::clone(webhook))) } else { None }
+            }
+        }
+    )*};
+}
+
+repeatable_on_webhooks! {
+    CreateWebhook: |_: &Self| IdempotencyScope::CreateWebhook;
+    RotateWebhookSecret: |it: &Self| IdempotencyScope::RotateWebhookSecret(it.id);
+    ReplayWebhook: |it: &Self| IdempotencyScope::ReplayWebhook(it.id);
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub use category::{
 pub use derived_events::happenings;
 pub use event::{
     CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, EventSummary,
-    Happening, ItemBefore, KeyBan, PetBefore, Position,
+    Happening, ItemBefore, KeyBan, PetBefore, Position, WebhookStop,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
@@ -102,10 +102,15 @@ pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
 pub use webhook::{
-    AccountWebhooks, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, Delivery, DeliveryOrder,
-    DeliveryRun, DeliveryStatus, DisabledReason, EventPatterns, EventPatternsError, MasterKeyId,
-    ReceiverAnswer, Redelivery, SecretSource, Webhook, WebhookId, WebhookIdError, WebhookUrl,
-    WebhookUrlError,
+    ATTEMPTS_MAX, AccountWebhooks, Attempt, AttemptError, AttemptOutcome, AttemptResult, AttemptTrigger,
+    CreateWebhook, CreateWebhookRejection, DeleteWebhook, DeleteWebhookRejection, Delivery, DeliveryOrder,
+    DeliveryRules, DeliveryRun, DeliveryStatus, DeliveryStatusSet, DeliveryUpdate, DisableWebhook,
+    DisabledReason, DispatchInput, DispatchOrder, EventPatterns, EventPatternsError, FAILING_MAX,
+    FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX, MasterKeyId, NewWebhook, OVERLAP_MAX, PendingDelivery, Progress,
+    REDELIVERIES_MAX, RETRIES_MAX, RETRY_AFTER_MAX, ReceiverAnswer, Redeliver, Redelivery, RekeyWebhook,
+    ReplayWebhook, Resume, RotateWebhookSecret, RotateWebhookSecretRejection, SecretSource,
+    StartDeliveriesRejection, UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId,
+    WebhookIdError, WebhookPatch, WebhookUrl, WebhookUrlError, dispatch_step, retry_delay, retry_jitter,
 };
 
 /// The Rust examples of the README are tested like the examples of this crate.

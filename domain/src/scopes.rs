@@ -7,32 +7,42 @@ pub struct Scopes {
     pub read: bool,
     /// Writing: every other method.
     pub write: bool,
+    /// Webhooks: every method on them. Their addresses and the answers of receivers are for those keys alone.
+    pub webhooks: bool,
 }
 
 impl Scopes {
-    /// Both scopes: the default.
-    pub const ALL: Self = Self { read: true, write: true };
+    /// Reading and writing: the default.
+    pub const DEFAULT: Self = Self { read: true, write: true, webhooks: false };
+
+    /// Every scope.
+    pub const ALL: Self = Self { read: true, write: true, webhooks: true };
 
     /// Parses a list such as `read,write`, with at least one scope.
     pub fn parse(list: &str) -> Option<Self> {
-        let mut scopes = Self { read: false, write: false };
+        let mut scopes = Self { read: false, write: false, webhooks: false };
         for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
             match word {
                 "read" => scopes.read = true,
                 "write" => scopes.write = true,
+                "webhooks" => scopes.webhooks = true,
                 _ => return None,
             }
         }
-        (scopes.read || scopes.write).then_some(scopes)
+        (scopes.read || scopes.write || scopes.webhooks).then_some(scopes)
     }
 
     /// The list, as [`Scopes::parse`] takes it.
     pub const fn as_str(self) -> &'static str {
-        match (self.read, self.write) {
-            (true, true) => "read,write",
-            (true, false) => "read",
-            (false, true) => "write",
-            (false, false) => "",
+        match (self.read, self.write, self.webhooks) {
+            (true, true, true) => "read,write,webhooks",
+            (true, true, false) => "read,write",
+            (true, false, true) => "read,webhooks",
+            (true, false, false) => "read",
+            (false, true, true) => "write,webhooks",
+            (false, true, false) => "write",
+            (false, false, true) => "webhooks",
+            (false, false, false) => "",
         }
     }
 
@@ -41,6 +51,7 @@ impl Scopes {
         match scope {
             Scope::Read => self.read,
             Scope::Write => self.write,
+            Scope::Webhooks => self.webhooks,
         }
     }
 }
@@ -52,6 +63,8 @@ pub enum Scope {
     Read,
     /// Writing.
     Write,
+    /// Webhooks.
+    Webhooks,
 }
 
 impl Scope {
@@ -60,6 +73,7 @@ impl Scope {
         match self {
             Self::Read => "read",
             Self::Write => "write",
+            Self::Webhooks => "webhooks",
         }
     }
 }
@@ -70,7 +84,16 @@ mod tests {
 
     #[test]
     fn scopes_are_read_and_written_as_a_list() {
-        for list in ["read", "write", "read,write"] {
+        let lists = [
+            "read",
+            "write",
+            "webhooks",
+            "read,write",
+            "read,webhooks",
+            "write,webhooks",
+            "read,write,webhooks",
+        ];
+        for list in lists {
             assert_eq!(Scopes::parse(list).map(Scopes::as_str), Some(list));
         }
         for list in ["", ",", "admin", "read,admin"] {

@@ -2,8 +2,8 @@
 
 use crate::event::Happening;
 use crate::{
-    Account, AccountId, CategoryId, CategoryRecord, FoldedName, IdempotencyId, IdempotencyRecord, KeyId,
-    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, FoldedName, IdempotencyId,
+    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
 };
 
 /// A reference to one record that an operation may read. Stores lock records in the order of their references.
@@ -25,6 +25,8 @@ pub enum RecordRef {
     Key(KeyId),
     /// An idempotency record.
     Idempotency(IdempotencyId),
+    /// All webhooks of an account.
+    Webhooks(AccountId),
     /// The next pet id. Ids increase over all handles of a store and are never reused once written; an id that was
     /// drawn but not written may be reissued or skipped.
     NextPet,
@@ -148,6 +150,8 @@ view! {
     keys: KeyId => KeyRecord, Key, load_key;
     /// Loads an idempotency record, or its absence.
     idempotency: IdempotencyId => IdempotencyRecord, Idempotency, load_idempotency;
+    /// Loads the webhooks of an account, or their absence.
+    webhooks: AccountId => AccountWebhooks, Webhooks, load_webhooks;
 }
 
 impl View {
@@ -189,6 +193,11 @@ impl View {
     /// An idempotency record.
     pub fn idempotency(&self, id: &IdempotencyId) -> Option<&IdempotencyRecord> {
         self.idempotency.value(id)
+    }
+
+    /// The webhooks of an account; none if it has no webhook.
+    pub fn webhooks(&self, account: AccountId) -> Option<&AccountWebhooks> {
+        self.webhooks.value(&account)
     }
 }
 
@@ -248,6 +257,8 @@ pub enum Change {
     Key(Box<KeyRecord>),
     /// An idempotency record.
     Idempotency(Box<IdempotencyRecord>),
+    /// All webhooks of an account, new or changed. Without a webhook, the deletion of the record.
+    Webhooks(Box<AccountWebhooks>),
 }
 
 /// The changes of one decision, applied together or not at all, with the events that they cause.

@@ -6,13 +6,32 @@
 mod attempt;
 mod delivery;
 mod id;
+mod operations;
+mod progress;
 mod record;
+mod runs;
+mod schedule;
+mod secrets;
+mod step;
 mod values;
 
 pub use attempt::{Attempt, AttemptError, AttemptOutcome, AttemptTrigger, ReceiverAnswer};
-pub use delivery::{Delivery, DeliveryStatus};
+pub use delivery::{Delivery, DeliveryStatus, DeliveryStatusSet, DeliveryUpdate};
 pub use id::{WebhookId, WebhookIdError};
+pub use operations::{
+    CreateWebhook, CreateWebhookRejection, DeleteWebhook, DeleteWebhookRejection, NewWebhook, Resume,
+    UpdateWebhook, UpdateWebhookRejection, WebhookPatch,
+};
+pub use progress::{
+    DeliveryRules, FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX, PendingDelivery, Progress, RETRIES_MAX,
+};
 pub use record::{AccountWebhooks, DeliveryRun, MasterKeyId, Redelivery, SecretSource, Webhook};
+pub use runs::{DisableWebhook, REDELIVERIES_MAX, Redeliver, ReplayWebhook, StartDeliveriesRejection};
+pub use schedule::{ATTEMPTS_MAX, retry_delay, retry_jitter};
+pub use secrets::{
+    OVERLAP_MAX, RekeyWebhook, RotateWebhookSecret, RotateWebhookSecretRejection, UnknownWebhook,
+};
+pub use step::{AttemptResult, DispatchInput, DispatchOrder, FAILING_MAX, RETRY_AFTER_MAX, dispatch_step};
 pub use values::{
     DeliveryOrder, DisabledReason, EventPatterns, EventPatternsError, WebhookUrl, WebhookUrlError,
 };

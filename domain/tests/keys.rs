@@ -37,7 +37,7 @@ fn a_new_key_has_what_was_asked_for_and_the_account_it_was_asked_for() {
     for (holder, account) in cases {
         let mut shop = shop();
         let create = CreateKey {
-            scopes: Scopes { read: false, write: true },
+            scopes: Scopes { read: false, write: true, webhooks: false },
             expires_at: Some(hours(5)),
             ..create_key(holder)
         };
@@ -183,7 +183,7 @@ fn a_key_is_changed_in_what_the_patch_names() {
     let patch = KeyPatch::default;
     let cases = [
         (KeyPatch { label: Some(label.clone()), ..patch() }, KeyRecord { label, ..key() }),
-        (KeyPatch { scopes: Some(Scopes::ALL), ..patch() }, KeyRecord { scopes: Scopes::ALL, ..key() }),
+        (KeyPatch { scopes: Some(Scopes::DEFAULT), ..patch() }, KeyRecord { scopes: Scopes::ALL, ..key() }),
         (
             KeyPatch { expires_at: Patch::Set(hours(1)), ..patch() },
             KeyRecord { expires_at: Some(hours(1)), ..key() },

@@ -8,6 +8,7 @@ mod events;
 mod gate;
 mod sandbox;
 mod shop;
+mod webhooks;
 
 use std::fmt;
 
@@ -22,6 +23,9 @@ pub use events::{EventInterest, EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
 pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
+pub use webhooks::{
+    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, WebhookListing, WebhookStatus, Webhooks,
+};
 
 /// All ports that a transport needs.
 pub trait Petstore: Gate + Pets + Categories + Orders + Inventory + Events + Readiness {}

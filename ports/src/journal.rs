@@ -4,8 +4,8 @@
 //! of changes at a time, and passes all rows to the store when the store is opened.
 
 use petstore_domain::{
-    Account, AccountId, CategoryRecord, Changes, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord,
-    Timestamp, Window,
+    Account, AccountId, AccountWebhooks, CategoryRecord, Changes, Delivery, EventId, IdempotencyRecord,
+    KeyRecord, OrderRecord, PetRecord, Progress, Timestamp, WebhookId, Window,
 };
 
 use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
@@ -94,6 +94,25 @@ pub enum Row {
     Idempotency(Box<IdempotencyRecord>),
     /// The usage of an account. It is stored some time after the requests, so it may be older than the other rows.
     Usage(UsageCount),
+    /// The webhooks of an account. They come before their progress and their deliveries.
+    Webhooks(Box<AccountWebhooks>),
+    /// The progress of a webhook. It is stored some time after its change.
+    Progress(WebhookId, Box<Progress>),
+    /// A delivery. It is stored together with the progress of its webhook.
+    Delivery(Box<Delivery>),
+}
+
+/// The changes of the deliveries of one webhook since they were last stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryNote {
+    /// The webhook.
+    pub webhook: WebhookId,
+    /// Its progress; none if the webhook was deleted, and its progress and deliveries are to be deleted, too.
+    pub progress: Option<Progress>,
+    /// The deliveries that are new or changed.
+    pub deliveries: Vec<Delivery>,
+    /// The events of deliveries that are no longer kept.
+    pub dropped: Vec<EventId>,
 }
 
 /// The data of a journal besides its rows.
@@ -128,7 +147,7 @@ pub struct Header {
 /// use std::sync::{Arc, Mutex};
 /// use petstore_domain::{CategoryId, CategoryRecord, Change, Changes, Position, Timestamp};
 /// use petstore_ports::{
-///     Batch, BatchNumber, BulkLoad, EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned,
+///     Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned,
 ///     Header, Journal, Row, StoreError, UsageCount,
 /// };
 ///
@@ -178,6 +197,10 @@ pub struct Header {
 ///     }
 ///
 ///     fn note_usage(&mut self, _counts: &[UsageCount]) -> Result<(), StoreError> {
+///         Err(other_record())
+///     }
+///
+///     fn note_deliveries(&mut self, _notes: &[DeliveryNote]) -> Result<(), StoreError> {
 ///         Err(other_record())
 ///     }
 ///
@@ -242,6 +265,10 @@ pub trait Journal: Send {
     /// Stores usage. The store calls this some time after it has counted the requests, so a crash may lose the last
     /// second of usage.
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError>;
+
+    /// Stores the progress of webhooks and their deliveries, all of them or none. The store calls this some time after the
+    /// changes, so a crash may lose the last second of them.
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError>;
 
     /// Deletes a bounded number of the idempotency records that have expired at this time. Returns how many it
     /// deleted.

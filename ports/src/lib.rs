@@ -26,6 +26,7 @@ mod stats;
 mod store;
 mod timer;
 mod transact;
+mod webhooks;
 
 pub use bulk::{Bulk, BulkImport, ImportError};
 pub use clock::Clock;
@@ -34,7 +35,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use event_journal::{EventBatch, EventBatchReader, EventLimits, EventRange, EventsPruned};
 pub use events::{EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd};
 pub use idempotency::IdempotencyRecords;
-pub use journal::{Batch, BatchNumber, BulkLoad, Header, Journal, LastIds, Row, UsageCount};
+pub use journal::{Batch, BatchNumber, BulkLoad, DeliveryNote, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan};
 pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
@@ -47,6 +48,10 @@ pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
 pub use timer::Timer;
 pub use transact::{Transactor, Transition, run};
+pub use webhooks::{
+    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, SETTLED_KEPT,
+    SETTLED_KEPT_FOR, WebhookChanges, WebhookReader,
+};
 
 #[cfg(feature = "mock")]
 pub use {
@@ -54,5 +59,5 @@ pub use {
     idempotency::MockIdempotencyRecords, keys::MockAccountDirectory, keys::MockKeyReader,
     quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
     read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
-    timer::MockTimer, transact::MockTransactor,
+    timer::MockTimer, transact::MockTransactor, webhooks::MockDeliveryLog, webhooks::MockWebhookReader,
 };

@@ -206,7 +206,8 @@ impl Bench {
         let most = Limit::new(Limit::MAX).expect("the most");
         let plan = Plan::Enterprise(Limits { minute: most, day: most });
         let label = KeyLabel::parse("").expect("no label");
-        let new = NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::ALL, expires_at: None };
+        let new =
+            NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::DEFAULT, expires_at: None };
         let key = answered(service.create_key(new)).expect("a key").secret.reveal().to_owned();
         let documents = Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) };
         let http =

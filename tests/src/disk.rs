@@ -12,7 +12,7 @@ mod journal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use petstore_domain::{Change, Timestamp};
-use petstore_ports::{BatchNumber, EventLimits, Journal, LastIds, Row, UsageCount};
+use petstore_ports::{BatchNumber, DeliveryNote, EventLimits, Journal, LastIds, Row, UsageCount};
 
 use contents::Contents;
 use events::StoredEvents;
@@ -47,6 +47,7 @@ enum Entry {
         events: Option<StoredEvents>,
     },
     Usage(Vec<UsageCount>),
+    Deliveries(Vec<DeliveryNote>),
     Pruned(Timestamp),
     EventsPruned(EventLimits),
     /// If `new_epoch` is set, everything except accounts and keys is cleared first, and the journal gets this epoch.

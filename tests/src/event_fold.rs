@@ -101,7 +101,7 @@ impl Fold {
                 let found = self.items.insert(item.pet_id, *item);
                 assert_eq!(found, Some(before), "an item is changed as it was: {event:?}");
             }
-            Happening::KeyBanned(_) | Happening::KeyUnbanned(_) => {}
+            Happening::KeyBanned(_) | Happening::KeyUnbanned(_) | Happening::WebhookDisabled(_) => {}
         }
     }
 

@@ -116,7 +116,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
         digest,
         prefix,
         label: KeyLabel::parse("suite").expect("a label"),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
         now: at(0),
     }

@@ -134,6 +134,7 @@ fn is_same(record: &RecordRef, now: &View, then: &View) -> bool {
         RecordRef::AccountName(name) => now.account_named(name) == then.account_named(name),
         RecordRef::Key(id) => now.key(*id) == then.key(*id),
         RecordRef::Idempotency(id) => now.idempotency(id) == then.idempotency(id),
+        RecordRef::Webhooks(account) => now.webhooks(*account) == then.webhooks(*account),
         _ => is_fresh_id(record),
     }
 }

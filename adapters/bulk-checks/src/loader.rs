@@ -45,7 +45,13 @@ impl<T: ShopTables> ShopLoader<T> {
             Row::Category(record) => self.category(record),
             Row::Pet(record) => self.pet(record),
             Row::Order(record) => self.order(record),
-            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => Ok(()),
+            Row::Account(_)
+            | Row::Key(_)
+            | Row::Idempotency(_)
+            | Row::Usage(_)
+            | Row::Webhooks(_)
+            | Row::Progress(..)
+            | Row::Delivery(_) => Ok(()),
         }
     }
 

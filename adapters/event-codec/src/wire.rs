@@ -7,9 +7,9 @@
 )]
 
 use petstore_domain::{
-    AccountId, Category, CategoryBefore, CategoryId, CategoryName, Description, EventFilter, EventKind,
-    Happening, InventoryItem, ItemBefore, KeyBan, KeyId, KeyLabel, Order, OrderId, OrderQuantity, Pet,
-    PetBefore, PetId, PetName, PetStatus, Timestamp,
+    AccountId, Category, CategoryBefore, CategoryId, CategoryName, Description, DisabledReason, EventFilter,
+    EventKind, Happening, InventoryItem, ItemBefore, KeyBan, KeyId, KeyLabel, Order, OrderId, OrderQuantity,
+    Pet, PetBefore, PetId, PetName, PetStatus, Timestamp, WebhookId, WebhookStop,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,7 @@ pub(crate) enum Wire<'a> {
     InventoryUpdated(WireItem, Option<u64>, Option<u8>),
     KeyBanned(#[serde(borrow)] WireBan<'a>),
     KeyUnbanned(#[serde(borrow)] WireBan<'a>),
+    WebhookDisabled(#[serde(borrow)] WireStop<'a>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +72,13 @@ pub(crate) struct WireBan<'a> {
     until: i64,
 }
 
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WireStop<'a> {
+    webhook: [u8; 16],
+    account: u64,
+    reason: &'a str,
+}
+
 impl<'a> From<&'a Happening> for Wire<'a> {
     fn from(happening: &'a Happening) -> Self {
         match happening {
@@ -102,6 +110,7 @@ impl<'a> From<&'a Happening> for Wire<'a> {
             }
             Happening::KeyBanned(ban) => Self::KeyBanned(ban.into()),
             Happening::KeyUnbanned(ban) => Self::KeyUnbanned(ban.into()),
+            Happening::WebhookDisabled(stop) => Self::WebhookDisabled(stop.into()),
         }
     }
 }
@@ -149,6 +158,13 @@ impl<'a> From<&'a KeyBan> for WireBan<'a> {
     }
 }
 
+impl From<&WebhookStop> for WireStop<'_> {
+    fn from(stop: &WebhookStop) -> Self {
+        let webhook = stop.webhook.bits().to_be_bytes();
+        Self { webhook, account: stop.account.get(), reason: stop.reason.as_str() }
+    }
+}
+
 /// The number of a status in the format.
 const fn status_number(status: PetStatus) -> u8 {
     match status {
@@ -163,6 +179,7 @@ impl Wire<'_> {
     pub(crate) fn passes(&self, filter: &EventFilter) -> bool {
         let owner = match self {
             Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => AccountId::new(ban.account).ok(),
+            Self::WebhookDisabled(stop) => AccountId::new(stop.account).ok(),
             _ => None,
         };
         filter.kinds.admits(self.kind()) && filter.may_see(owner)
@@ -184,6 +201,7 @@ impl Wire<'_> {
             Self::InventoryUpdated(..) => EventKind::InventoryUpdated,
             Self::KeyBanned(..) => EventKind::KeyBanned,
             Self::KeyUnbanned(..) => EventKind::KeyUnbanned,
+            Self::WebhookDisabled(..) => EventKind::WebhookDisabled,
         }
     }
 
@@ -229,6 +247,7 @@ impl Wire<'_> {
             }
             Self::KeyBanned(ban) => Happening::KeyBanned(ban.parse()?),
             Self::KeyUnbanned(ban) => Happening::KeyUnbanned(ban.parse()?),
+            Self::WebhookDisabled(stop) => Happening::WebhookDisabled(stop.parse()?),
         })
     }
 }
@@ -280,6 +299,16 @@ impl WireBan<'_> {
             account: AccountId::new(self.account).ok()?,
             label: KeyLabel::parse(self.label).ok()?,
             until: Timestamp::from_millis(self.until).ok()?,
+        })
+    }
+}
+
+impl WireStop<'_> {
+    fn parse(self) -> Option<WebhookStop> {
+        Some(WebhookStop {
+            webhook: WebhookId::from_bits(u128::from_be_bytes(self.webhook)),
+            account: AccountId::new(self.account).ok()?,
+            reason: DisabledReason::parse(self.reason)?,
         })
     }
 }

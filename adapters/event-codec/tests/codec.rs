@@ -73,6 +73,11 @@ fn all() -> Vec<Happening> {
         },
         Happening::KeyBanned(ban()),
         Happening::KeyUnbanned(ban()),
+        Happening::WebhookDisabled(WebhookStop {
+            webhook: WebhookId::from_bits(u128::MAX),
+            account: AccountId::new(5).unwrap(),
+            reason: DisabledReason::FellBehind,
+        }),
     ];
     for kind in EventKind::ALL {
         assert!(events.iter().any(|event| event.kind() == kind), "{kind} is among them");

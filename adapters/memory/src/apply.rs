@@ -65,6 +65,11 @@ impl Tables {
             Change::Account(account) => self.accounts.put(room_for(account.id.get()), account),
             Change::Key(record) => self.keys.put(room_for(record.id.get()), *record),
             Change::Idempotency(record) => self.idempotency_records.put(*record),
+            Change::Webhooks(record) => {
+                for deleted in self.webhooks.put(*record) {
+                    self.deliveries.forget(deleted);
+                }
+            }
         }
     }
 }
@@ -85,7 +90,7 @@ fn check_room_for(change: &Change) -> Result<(), StoreError> {
         Change::OrderDeleted(id) => id.get(),
         Change::Account(account) => account.id.get(),
         Change::Key(record) => record.id.get(),
-        Change::Idempotency(_) => return Ok(()),
+        Change::Idempotency(_) | Change::Webhooks(_) => return Ok(()),
     };
     match slot(id) {
         Some(_) => Ok(()),

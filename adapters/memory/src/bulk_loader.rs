@@ -2,8 +2,8 @@
 
 use petstore_bulk_checks::{Contradiction, ShopLoader, ShopTables};
 use petstore_domain::{
-    Account, CategoryId, CategoryRecord, FoldedName, IdempotencyRecord, KeyRecord, OrderId, OrderRecord,
-    PetId, PetRecord,
+    Account, AccountWebhooks, CategoryId, CategoryRecord, Delivery, FoldedName, IdempotencyRecord, KeyRecord,
+    OrderId, OrderRecord, PetId, PetRecord, Progress, WebhookId,
 };
 use petstore_ports::UsageCount;
 
@@ -149,6 +149,36 @@ impl<'a> BulkLoader<'a> {
         }
         self.tables.accounts.restore_usage(slot, count);
         Ok(())
+    }
+
+    pub(crate) fn webhooks(&mut self, record: AccountWebhooks) -> Result<(), Contradiction> {
+        let (tables, id) = (self.tables, record.account.get());
+        if tables.webhooks.get(record.account).is_some() {
+            return Err(Contradiction::Twice { kind: "the webhooks of account", id });
+        }
+        if tables.accounts.read(record.account, |_| ()).is_none() {
+            return Err(orphan("the webhooks of account", id, "account", id));
+        }
+        if record.webhooks.iter().any(|webhook| tables.webhooks.owner(webhook.id).is_some()) {
+            return Err(taken("the webhooks of account", id, "id of another webhook"));
+        }
+        tables.webhooks.put(record);
+        Ok(())
+    }
+
+    /// Adds the progress of a webhook. A journal may have kept that of a webhook that was deleted just before a crash.
+    pub(crate) fn progress(&mut self, webhook: WebhookId, progress: Progress) {
+        self.tables.deliveries.load_progress(
+            webhook,
+            progress,
+            self.tables.webhooks.owner(webhook).is_some(),
+        );
+    }
+
+    /// Adds a delivery. See [`BulkLoader::progress`].
+    pub(crate) fn delivery(&mut self, delivery: Delivery) {
+        let is_known = self.tables.webhooks.owner(delivery.webhook).is_some();
+        self.tables.deliveries.load_delivery(delivery, is_known);
     }
 
     /// Adds all pets to the name index, and checks all records.

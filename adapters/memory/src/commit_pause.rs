@@ -74,7 +74,17 @@ impl CommitPause<'_> {
             .chain(keys.into_iter().map(|key| Row::Key(Box::new(key))))
             .chain(tables.idempotency_records.all().map(|record| Row::Idempotency(Box::new(record))))
             .chain(used)
+            .chain(webhook_rows(tables))
     }
+}
+
+/// The webhooks, their progress and their deliveries.
+fn webhook_rows(tables: &Tables) -> impl Iterator<Item = Row> {
+    let (progress, deliveries) = tables.deliveries.all();
+    let webhooks = tables.webhooks.all().into_iter().map(|record| Row::Webhooks(Box::new(record)));
+    webhooks
+        .chain(progress.into_iter().map(|(webhook, progress)| Row::Progress(webhook, Box::new(progress))))
+        .chain(deliveries.into_iter().map(|delivery| Row::Delivery(Box::new(delivery))))
 }
 
 impl fmt::Debug for CommitPause<'_> {

@@ -28,6 +28,9 @@ const BATCH_MAX: usize = 256;
 /// call.
 const WRITE_BEHIND_MAX: usize = 1_000;
 
+/// Maximum number of webhooks whose progress is written in one call of the journal.
+const NOTES_MAX: usize = 100;
+
 /// Maximum number of passes for one request of housekeeping. The first pass follows the batch of the request, and each
 /// later batch is followed by another pass. The bound is high enough, because all passes together handle more accounts
 /// and expiring records than there are requests in a second.
@@ -133,6 +136,7 @@ impl Committer {
         for part in parts {
             match part {
                 HousekeepingPart::NoteUsage { sender } => sender.send(self.note_usage(PASSES_MAX)),
+                HousekeepingPart::NoteDeliveries { sender } => sender.send(self.note_deliveries()),
                 HousekeepingPart::DropExpired { now, sender } => {
                     sender.send(self.drop_expired(now, PASSES_MAX));
                 }
@@ -149,6 +153,10 @@ impl Committer {
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
         while self.state.is_healthy() && self.write_behind() == Ok(true) {}
+        if self.state.is_healthy() {
+            // An error is kept in the state.
+            let _ = self.note_deliveries();
+        }
         self.batch.abandon();
     }
 
@@ -344,6 +352,21 @@ impl Committer {
             self.notes_left = passes.checked_sub(1);
         }
         Ok(())
+    }
+
+    /// Writes the progress of webhooks to the journal that has changed since it was last written.
+    fn note_deliveries(&mut self) -> Result<(), StoreError> {
+        self.check_healthy()?;
+        loop {
+            let notes = self.tables.deliveries.take_dirty(NOTES_MAX);
+            if notes.is_empty() {
+                return Ok(());
+            }
+            if let Err(error) = self.journal.note_deliveries(&notes) {
+                self.tables.deliveries.mark_dirty(notes);
+                return Err(self.fail(error, None));
+            }
+        }
     }
 
     /// Checks that the journal still answers.

@@ -35,6 +35,7 @@ impl Tables {
             RecordRef::Idempotency(id) => {
                 view.load_idempotency(id.clone(), self.idempotency_records.get(id));
             }
+            RecordRef::Webhooks(account) => view.load_webhooks(*account, self.webhooks.get(*account)),
             RecordRef::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
             RecordRef::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
             RecordRef::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),

@@ -49,7 +49,7 @@ fn load<'t>(tables: &'t Tables, rows: &[Row]) -> Result<BulkLoader<'t>, Contradi
 }
 
 impl Tables {
-    /// Replaces the shop, and drops idempotency records, usage and bans. The caller excludes writes. Readers find an
+    /// Replaces the shop, and drops idempotency records, webhooks, usage and bans. The caller excludes writes. Readers find an
     /// empty shop while this runs.
     pub(crate) fn replace_shop(&self, shop: &NewShop) {
         self.visibility.hide();
@@ -57,6 +57,8 @@ impl Tables {
         let loaded = load(self, &shop.rows).and_then(BulkLoader::finish);
         loaded.expect("the rows were checked, and the shop is empty");
         self.idempotency_records.clear();
+        self.webhooks.clear();
+        self.deliveries.clear();
         for key in self.keys.without_bans() {
             self.apply_one(Change::Key(Box::new(key)));
         }

@@ -89,6 +89,15 @@ fn add(loader: &mut BulkLoader<'_>, row: Row) -> Result<(), Contradiction> {
         Row::Key(record) => loader.key(*record),
         Row::Idempotency(record) => loader.idempotency_record(*record),
         Row::Usage(count) => loader.usage(count),
+        Row::Webhooks(record) => loader.webhooks(*record),
+        Row::Progress(webhook, progress) => {
+            loader.progress(webhook, *progress);
+            Ok(())
+        }
+        Row::Delivery(delivery) => {
+            loader.delivery(*delivery);
+            Ok(())
+        }
     }
 }
 

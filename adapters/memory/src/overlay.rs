@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 use petstore_domain::{
-    AccountId, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord, KeyRecord,
-    RecordRef, View,
+    AccountId, AccountWebhooks, CategoryId, CategoryName, Change, Changes, FoldedName, IdempotencyRecord,
+    KeyRecord, RecordRef, View,
 };
 use petstore_ports::StoreError;
 
@@ -68,7 +68,8 @@ impl Overlay {
             | RecordRef::Order(_)
             | RecordRef::Account(_)
             | RecordRef::Key(_)
-            | RecordRef::Idempotency(_) => match self.latest(record) {
+            | RecordRef::Idempotency(_)
+            | RecordRef::Webhooks(_) => match self.latest(record) {
                 Some(change) => load_change(change, view),
                 None => tables.load_one(record, view)?,
             },
@@ -117,7 +118,8 @@ impl Overlay {
             | Change::Order(_)
             | Change::OrderDeleted(_)
             | Change::Key(_)
-            | Change::Idempotency(_) => {}
+            | Change::Idempotency(_)
+            | Change::Webhooks(_) => {}
         }
     }
 
@@ -191,6 +193,7 @@ pub(crate) fn record_of(change: &Change) -> RecordRef {
         Change::Account(account) => RecordRef::Account(account.id),
         Change::Key(record) => RecordRef::Key(record.id),
         Change::Idempotency(record) => RecordRef::Idempotency(record.id.clone()),
+        Change::Webhooks(record) => RecordRef::Webhooks(record.account),
     }
 }
 
@@ -207,6 +210,10 @@ fn load_change(change: &Change, view: &mut View) {
         Change::Idempotency(record) => {
             view.load_idempotency(record.id.clone(), Some(IdempotencyRecord::clone(record)));
         }
+        Change::Webhooks(record) => view.load_webhooks(
+            record.account,
+            (!record.webhooks.is_empty()).then(|| AccountWebhooks::clone(record)),
+        ),
     }
 }
 

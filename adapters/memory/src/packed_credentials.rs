@@ -49,7 +49,8 @@ pub(crate) struct KeyFields {
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 const REVOKED: u64 = 4;
-const FLAGS: u32 = 3;
+const WEBHOOKS: u64 = 8;
+const FLAGS: u32 = 4;
 
 /// The expiry of a key that does not expire: later than every timestamp.
 const NEVER: i64 = i64::MAX >> FLAGS;
@@ -62,6 +63,7 @@ impl PackedKey {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
         let flags = bit(key.scopes.read, READ)
             | bit(key.scopes.write, WRITE)
+            | bit(key.scopes.webhooks, WEBHOOKS)
             | bit(key.revoked_at.is_some(), REVOKED);
         let expiry = key.valid_until().map_or(NEVER, Timestamp::as_millis);
         let RecordedBan { until, lifted_at } = RecordedBan::of(key);
@@ -78,7 +80,7 @@ impl PackedKey {
         let expiry = word.cast_signed() >> FLAGS;
         Some(KeyFields {
             account,
-            scopes: Scopes { read: is_set(READ), write: is_set(WRITE) },
+            scopes: Scopes { read: is_set(READ), write: is_set(WRITE), webhooks: is_set(WEBHOOKS) },
             expires_at: Timestamp::from_millis(expiry).ok(),
             revoked: is_set(REVOKED),
             recorded_ban: RecordedBan {
@@ -155,11 +157,13 @@ mod tests {
         };
         let instants = [-1, 0, 1].map(|millis| Timestamp::from_millis(millis).unwrap());
         let instants = instants.into_iter().chain([Timestamp::MIN, Timestamp::MAX]).map(Some);
-        let choices = [(true, true), (true, false), (false, true), (false, false)];
+        let choices = [false, true].into_iter().flat_map(|read| [false, true].map(|write| (read, write)));
+        let choices =
+            choices.flat_map(|(read, write)| [false, true].map(|webhooks| Scopes { read, write, webhooks }));
         for expires_at in instants.chain([None]) {
-            for (read, write) in choices {
+            for scopes in choices.clone() {
                 for revoked_at in [None, Some(Timestamp::EPOCH)] {
-                    record = KeyRecord { scopes: Scopes { read, write }, expires_at, revoked_at, ..record };
+                    record = KeyRecord { scopes, expires_at, revoked_at, ..record };
                     packed.set(&record);
                     let (account, revoked) = (record.account, revoked_at.is_some());
                     let scopes = record.scopes;

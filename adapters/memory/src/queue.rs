@@ -50,6 +50,11 @@ pub(crate) enum HousekeepingPart {
         /// Receives the outcome of the first pass.
         sender: Sender<()>,
     },
+    /// Write the progress of webhooks to the journal.
+    NoteDeliveries {
+        /// Receives the outcome.
+        sender: Sender<()>,
+    },
     /// Check that the journal answers.
     Watch {
         /// The time.
@@ -66,7 +71,9 @@ impl Request {
             Self::Housekeeping(HousekeepingPart::DropExpired { sender, .. }) => sender.send(Err(error)),
             Self::Write { sender, .. }
             | Self::Housekeeping(
-                HousekeepingPart::NoteUsage { sender } | HousekeepingPart::Watch { sender, .. },
+                HousekeepingPart::NoteUsage { sender }
+                | HousekeepingPart::NoteDeliveries { sender }
+                | HousekeepingPart::Watch { sender, .. },
             ) => sender.send(Err(error)),
         }
     }

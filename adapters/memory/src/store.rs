@@ -136,7 +136,10 @@ impl MemoryStore {
     }
 
     /// Asks the writer to do a part of the housekeeping, and waits for the outcome. Does nothing without a journal.
-    async fn keep_house(&self, part: impl FnOnce(Sender<()>) -> HousekeepingPart) -> Result<(), StoreError> {
+    pub(crate) async fn keep_house(
+        &self,
+        part: impl FnOnce(Sender<()>) -> HousekeepingPart,
+    ) -> Result<(), StoreError> {
         let answer = {
             let _accepted = self.accept_write()?;
             let Some(durable) = &self.durable else { return Ok(()) };

@@ -63,7 +63,8 @@ impl Stripes {
             | RecordRef::Account(_)
             | RecordRef::AccountName(_)
             | RecordRef::Key(_)
-            | RecordRef::Idempotency(_) => {
+            | RecordRef::Idempotency(_)
+            | RecordRef::Webhooks(_) => {
                 let hash = self.hasher.hash_one(record);
                 Some(usize::try_from(hash % STRIPES as u64).expect("below the number of stripes"))
             }

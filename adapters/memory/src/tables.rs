@@ -6,6 +6,7 @@ use petstore_ports::{LastIds, Row};
 
 use crate::accounts::Accounts;
 use crate::categories::Categories;
+use crate::deliveries::DeliveryTable;
 use crate::event_log::EventLog;
 use crate::event_retention::EventRetention;
 use crate::idempotency_records::IdempotencyTable;
@@ -13,6 +14,7 @@ use crate::keys::Keys;
 use crate::orders::Orders;
 use crate::pets::Pets;
 use crate::visibility::Visibility;
+use crate::webhooks::WebhookTable;
 use crate::write_epochs::WriteEpochs;
 
 /// All records that an operation can name.
@@ -23,6 +25,9 @@ pub(crate) struct Tables {
     pub(crate) accounts: Accounts,
     pub(crate) keys: Keys,
     pub(crate) idempotency_records: IdempotencyTable,
+    pub(crate) webhooks: WebhookTable,
+    /// The progress of webhooks, which is written to the journal later.
+    pub(crate) deliveries: DeliveryTable,
     /// Hides the shop while it is loaded or replaced.
     pub(crate) visibility: Visibility,
     /// Makes the changes of one decision visible together.
@@ -40,6 +45,8 @@ impl Tables {
             accounts: Accounts::new(),
             keys: Keys::new(),
             idempotency_records: IdempotencyTable::new(),
+            webhooks: WebhookTable::default(),
+            deliveries: DeliveryTable::default(),
             visibility: Visibility::default(),
             write_epochs: WriteEpochs::default(),
             events: EventLog::new(0, EventRetention::IN_MEMORY),

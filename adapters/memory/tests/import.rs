@@ -237,7 +237,13 @@ fn an_export_can_be_imported() {
                 import.item(record.item(), record.item_version).unwrap();
             }
             Row::Order(record) => import.order(record.order.clone(), record.version).unwrap(),
-            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {
+            Row::Account(_)
+            | Row::Key(_)
+            | Row::Idempotency(_)
+            | Row::Usage(_)
+            | Row::Webhooks(_)
+            | Row::Progress(..)
+            | Row::Delivery(_) => {
                 panic!("not of the shop: {row:?}")
             }
         }

@@ -38,6 +38,10 @@ impl Journal for Rows {
         unreachable!("{counts:?}")
     }
 
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        unreachable!("{notes:?}")
+    }
+
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
         unreachable!("{now:?}")
     }
@@ -88,7 +92,7 @@ fn key(id: u64, account: u64, digest: u8) -> Row {
         digest: KeyDigest([digest; 32]),
         prefix: ApiKey::from_entropy([digest; 32]).display_prefix(),
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         created_at: at(0),
         expires_at: None,
         replaced_until: None,
@@ -234,6 +238,10 @@ impl Journal for Newest {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         unreachable!("{counts:?}")
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        unreachable!("{notes:?}")
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -250,7 +250,7 @@ fn a_ban_belongs_to_the_key_and_the_windows_to_the_account() {
             digest: KeyDigest([2; 32]),
             prefix: first.key.prefix,
             label: first.key.label.clone(),
-            scopes: Scopes::ALL,
+            scopes: Scopes::DEFAULT,
             expires_at: None,
             now: at(0),
         },

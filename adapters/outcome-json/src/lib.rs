@@ -1,4 +1,5 @@
-//! The outcomes and scopes of idempotency records as text, for stores that keep them where SQL can query them.
+//! The outcomes and scopes of idempotency records, and webhooks with their deliveries, as text, for stores that keep them
+//! where SQL can query them.
 //!
 //! ```
 //! use petstore_domain::{IdempotencyScope, Outcome, PetId, PetStatus};
@@ -15,6 +16,10 @@
 
 mod outcome;
 mod scope;
+mod webhook;
 
 pub use outcome::{parse, repaired, write};
 pub use scope::{parse_scope, scope_text};
+pub use webhook::{
+    parse_attempts, parse_progress, parse_webhooks, write_attempts, write_progress, write_webhooks,
+};

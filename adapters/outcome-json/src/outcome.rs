@@ -4,9 +4,11 @@ use std::error::Error;
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Outcome,
-    Pet, PetId, PetName, PetStatus, Timestamp, Version, Versioned, stored_name, stored_time,
+    Pet, PetId, PetName, PetStatus, Timestamp, Version, Versioned, Webhook, stored_name, stored_time,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::webhook::StoredWebhook;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -15,6 +17,7 @@ enum StoredOutcome {
     Category { id: u64, name: String, description: Option<String>, version: u64 },
     Order { id: u64, pet_id: u64, quantity: u32, ship_date: Option<String>, complete: bool, version: u64 },
     Item { pet_id: u64, quantity: u64, status: String, version: u64 },
+    Webhook(Box<StoredWebhook>),
     CategoryNameTaken { category_id: u64 },
     PetNotAvailable { status: String },
     InsufficientStock { left: u64 },
@@ -53,6 +56,7 @@ pub fn write(outcome: &Outcome) -> String {
             status: value.status.as_str().into(),
             version: version.get(),
         },
+        Outcome::Webhook(webhook) => StoredOutcome::Webhook(Box::new((&**webhook).into())),
         Outcome::CategoryNameTaken(id) => StoredOutcome::CategoryNameTaken { category_id: id.get() },
         Outcome::PetNotAvailable(status) => StoredOutcome::PetNotAvailable { status: status.as_str().into() },
         Outcome::InsufficientStock(left) => StoredOutcome::InsufficientStock { left: *left },
@@ -97,6 +101,7 @@ pub fn parse(text: &str) -> Result<Outcome, Box<dyn Error>> {
                 InventoryItem { pet_id: PetId::new(pet_id)?, quantity, status: parse_status(&status)? };
             Outcome::Item(versioned(value, version)?)
         }
+        StoredOutcome::Webhook(stored) => Outcome::Webhook(Box::new(Webhook::try_from(*stored)?)),
         StoredOutcome::CategoryNameTaken { category_id } => {
             Outcome::CategoryNameTaken(CategoryId::new(category_id)?)
         }
@@ -119,6 +124,7 @@ pub fn repaired(text: &str) -> Option<String> {
             *ship_date = Some(date.to_string());
         }
         StoredOutcome::Item { .. }
+        | StoredOutcome::Webhook(_)
         | StoredOutcome::CategoryNameTaken { .. }
         | StoredOutcome::PetNotAvailable { .. }
         | StoredOutcome::InsufficientStock { .. } => return None,

@@ -8,6 +8,7 @@ mod keys;
 mod orders;
 mod pets;
 mod times;
+mod webhooks;
 
 use std::fmt::Display;
 

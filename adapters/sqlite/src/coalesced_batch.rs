@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, IdempotencyId, IdempotencyRecord, KeyId,
-    KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, Changes, IdempotencyId,
+    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord,
 };
 use rusqlite::{Connection, params};
 
@@ -20,6 +20,7 @@ pub(crate) struct CoalescedBatch<'a> {
     accounts: BTreeMap<AccountId, &'a Account>,
     keys: BTreeMap<KeyId, &'a KeyRecord>,
     idempotency: BTreeMap<&'a IdempotencyId, &'a IdempotencyRecord>,
+    webhooks: BTreeMap<AccountId, Option<&'a AccountWebhooks>>,
 }
 
 impl<'a> CoalescedBatch<'a> {
@@ -43,6 +44,10 @@ impl<'a> CoalescedBatch<'a> {
             Change::Account(account) => _ = self.accounts.insert(account.id, account),
             Change::Key(key) => _ = self.keys.insert(key.id, key),
             Change::Idempotency(record) => _ = self.idempotency.insert(&record.id, record),
+            Change::Webhooks(record) => {
+                let kept = (!record.webhooks.is_empty()).then_some(&**record);
+                self.webhooks.insert(record.account, kept);
+            }
         }
     }
 
@@ -55,13 +60,19 @@ impl<'a> CoalescedBatch<'a> {
             "DELETE FROM categories WHERE id = ?1",
             deleted(&self.categories).map(CategoryId::get),
         )?;
+        delete(
+            connection,
+            "DELETE FROM webhooks WHERE account_id = ?1",
+            deleted(&self.webhooks).map(AccountId::get),
+        )?;
         self.release_names(connection)?;
         put(connection, self.categories.values().copied().flatten())?;
         put(connection, self.pets.values().copied().flatten())?;
         put(connection, self.orders.values().copied().flatten())?;
         put(connection, self.accounts.values().copied())?;
         put(connection, self.keys.values().copied())?;
-        put(connection, self.idempotency.values().copied())
+        put(connection, self.idempotency.values().copied())?;
+        put(connection, self.webhooks.values().copied().flatten())
     }
 
     /// Replaces old names of changed records by placeholders. In one batch, an operation may rename a record, and a

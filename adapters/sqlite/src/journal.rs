@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
-    StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
+    Row, StoreError, UsageCount,
 };
 use rusqlite::{Connection, params};
 
@@ -257,6 +257,10 @@ impl Journal for SqliteJournal {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.write("note usage", |connection| put(connection, counts))
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        self.write("note deliveries", |connection| tables::webhooks::note(connection, notes))
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

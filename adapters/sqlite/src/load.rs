@@ -1,11 +1,14 @@
 //! Reads all rows, in an order in which each row comes after the rows that it refers to.
 
-use petstore_domain::{Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord};
+use petstore_domain::{
+    Account, AccountWebhooks, CategoryRecord, Delivery, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord,
+};
 use petstore_ports::{Header, Row, StoreError, UsageCount};
 use rusqlite::Connection;
 
 use crate::error::unreadable;
 use crate::table::each;
+use crate::tables::webhooks::WebhookProgress;
 use crate::{event_batches, meta};
 
 /// Reads all rows in the state of one moment.
@@ -24,5 +27,8 @@ pub(crate) fn read_all(
     each::<KeyRecord>(&snapshot, |key| into(Row::Key(Box::new(key))))?;
     each::<IdempotencyRecord>(&snapshot, |record| into(Row::Idempotency(Box::new(record))))?;
     each::<UsageCount>(&snapshot, |count| into(Row::Usage(count)))?;
+    each::<AccountWebhooks>(&snapshot, |record| into(Row::Webhooks(Box::new(record))))?;
+    each::<WebhookProgress>(&snapshot, |it| into(Row::Progress(it.webhook, Box::new(it.progress))))?;
+    each::<Delivery>(&snapshot, |delivery| into(Row::Delivery(Box::new(delivery))))?;
     Ok(header)
 }

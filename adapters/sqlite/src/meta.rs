@@ -7,6 +7,7 @@ use crate::epoch_text::digits;
 use crate::error::unreadable;
 use crate::event_batches;
 use crate::table::Fields;
+use crate::tables::webhooks;
 
 /// Reads the row.
 pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
@@ -103,6 +104,7 @@ pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Resu
     }
     let transaction = connection.unchecked_transaction()?;
     event_batches::restart(&transaction, epoch)?;
+    webhooks::disable_restored(&transaction)?;
     set_epoch(&transaction, epoch)?;
     transaction.commit()
 }

@@ -163,7 +163,7 @@ mod tests {
             all.add(kind);
         }
         assert_eq!(EventKinds::ANY.bits(), all.bits());
-        assert_eq!(all.bits().count_ones(), 14);
+        assert_eq!(all.bits().count_ones(), 15);
     }
 
     #[test]

@@ -33,11 +33,13 @@ pub enum EventKind {
     KeyBanned,
     /// The ban of a key was lifted.
     KeyUnbanned,
+    /// A webhook was disabled, but not by its account.
+    WebhookDisabled,
 }
 
 impl EventKind {
     /// Each kind, in the order of the variants.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::OrderPlaced,
         Self::OrderUpdated,
         Self::OrderCompleted,
@@ -52,6 +54,7 @@ impl EventKind {
         Self::InventoryUpdated,
         Self::KeyBanned,
         Self::KeyUnbanned,
+        Self::WebhookDisabled,
     ];
 
     /// The name of the type for clients, such as `order.placed`: the kind of resource, a full stop, and the change.
@@ -71,6 +74,7 @@ impl EventKind {
             Self::InventoryUpdated => "inventory.updated",
             Self::KeyBanned => "key.banned",
             Self::KeyUnbanned => "key.unbanned",
+            Self::WebhookDisabled => "webhook.disabled",
         }
     }
 
@@ -92,6 +96,7 @@ impl EventKind {
             Self::CategoryCreated | Self::CategoryUpdated | Self::CategoryDeleted => 2,
             Self::InventoryUpdated => 3,
             Self::KeyBanned | Self::KeyUnbanned => 4,
+            Self::WebhookDisabled => 5,
         }
     }
 }

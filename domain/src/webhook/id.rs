@@ -5,8 +5,10 @@ use crate::base62::{self, DIGITS_LEN};
 const PREFIX: &str = "whk_";
 
 /// The id of a webhook: `whk_` and the 22 base62 digits of 128 random bits.
+///
+/// It holds bytes, not a number, whose alignment would enlarge the references to all kinds of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WebhookId(u128);
+pub struct WebhookId([u8; 16]);
 
 /// A text that is not the id of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -19,25 +21,25 @@ impl WebhookId {
 
     /// Returns the id with these random bits.
     pub const fn from_bits(bits: u128) -> Self {
-        Self(bits)
+        Self(bits.to_be_bytes())
     }
 
     /// The random bits.
     pub const fn bits(self) -> u128 {
-        self.0
+        u128::from_be_bytes(self.0)
     }
 
     /// Parses an id. The text may be well-formed although no webhook has this id.
     pub fn parse(text: &str) -> Result<Self, WebhookIdError> {
         let digits = text.strip_prefix(PREFIX).ok_or(WebhookIdError)?;
-        base62::parse(digits).map(Self).ok_or(WebhookIdError)
+        base62::parse(digits).map(Self::from_bits).ok_or(WebhookIdError)
     }
 
     /// The text, as ASCII.
     pub fn to_ascii(self) -> [u8; Self::LEN] {
         let mut text = [b'0'; Self::LEN];
         text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
-        text[PREFIX.len()..].copy_from_slice(&base62::digits(self.0));
+        text[PREFIX.len()..].copy_from_slice(&base62::digits(self.bits()));
         text
     }
 }

@@ -103,7 +103,7 @@ impl Fold {
                 assert_eq!(self.categories.remove(&category.id), Some(category));
             }
             Happening::InventoryUpdated { item, .. } => _ = self.items.insert(item.pet_id, item),
-            Happening::KeyBanned(_) | Happening::KeyUnbanned(_) => {}
+            Happening::KeyBanned(_) | Happening::KeyUnbanned(_) | Happening::WebhookDisabled(_) => {}
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn key() -> KeyRecord {
         digest: KeyDigest([7; 32]),
         prefix: ApiKey::from_entropy([7; 32]).display_prefix(),
         label: KeyLabel::parse("office").unwrap(),
-        scopes: Scopes { read: true, write: false },
+        scopes: Scopes { read: true, write: false, webhooks: false },
         created_at: hours(-9),
         expires_at: Some(hours(9)),
         replaced_until: None,

@@ -175,7 +175,7 @@ pub(crate) fn create_key(holder: KeyHolder) -> CreateKey {
         digest: KeyDigest([1; 32]),
         prefix: ApiKey::from_entropy([1; 32]).display_prefix(),
         label: KeyLabel::parse("till").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
         now: now(),
     }

@@ -18,6 +18,7 @@ pub(crate) struct Shop {
     pub(crate) accounts: BTreeMap<AccountId, Account>,
     pub(crate) keys: BTreeMap<KeyId, KeyRecord>,
     pub(crate) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
+    pub(crate) webhooks: BTreeMap<AccountId, AccountWebhooks>,
     /// The current time, by which idempotency records are live or expired.
     pub(crate) now: Timestamp,
     /// The last id that was given to a record, for each kind of record. The key of the map is the reference to the next
@@ -34,6 +35,7 @@ impl Default for Shop {
             accounts: BTreeMap::new(),
             keys: BTreeMap::new(),
             retries: BTreeMap::new(),
+            webhooks: BTreeMap::new(),
             now: now(),
             given: BTreeMap::new(),
         }
@@ -169,6 +171,9 @@ impl Shop {
                 let found = self.retries.get(&id).cloned();
                 view.load_idempotency(id, found);
             }
+            RecordRef::Webhooks(account) => {
+                view.load_webhooks(account, self.webhooks.get(&account).cloned());
+            }
             RecordRef::NextPet => view.load_next_pet(PetId::new(self.next(&record)).unwrap()),
             RecordRef::NextCategory => view.load_next_category(CategoryId::new(self.next(&record)).unwrap()),
             RecordRef::NextOrder => view.load_next_order(OrderId::new(self.next(&record)).unwrap()),
@@ -217,6 +222,10 @@ impl Shop {
             Change::Idempotency(record) => {
                 self.retries.insert(record.id.clone(), *record);
             }
+            Change::Webhooks(record) if record.webhooks.is_empty() => {
+                assert!(self.webhooks.remove(&record.account).is_some(), "the account had webhooks");
+            }
+            Change::Webhooks(record) => drop(self.webhooks.insert(record.account, *record)),
         }
     }
 
@@ -285,6 +294,7 @@ impl Shop {
                 vec![self.own_or_next(known, RecordRef::Key(record.id), RecordRef::NextKey, record.id.get())]
             }
             Change::Idempotency(record) => vec![RecordRef::Idempotency(record.id.clone())],
+            Change::Webhooks(record) => vec![RecordRef::Webhooks(record.account)],
         }
     }
 

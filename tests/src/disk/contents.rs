@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, IdempotencyId, IdempotencyRecord, KeyId,
-    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Timestamp, Window,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, Delivery, EventId,
+    IdempotencyId, IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Progress,
+    Timestamp, WebhookId, Window,
 };
-use petstore_ports::{BatchNumber, LastIds, Row, UsageCount};
+use petstore_ports::{BatchNumber, DeliveryNote, LastIds, Row, UsageCount};
 
 use super::events::EventLog;
 use super::{DiskBug, Entry};
@@ -20,6 +21,9 @@ pub(super) struct Contents {
     keys: BTreeMap<KeyId, KeyRecord>,
     retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     usage: BTreeMap<AccountId, UsageCount>,
+    webhooks: BTreeMap<AccountId, AccountWebhooks>,
+    progress: BTreeMap<WebhookId, Progress>,
+    deliveries: BTreeMap<(WebhookId, EventId), Delivery>,
     pub(super) last_ids: LastIds,
     pub(super) last_batch: BatchNumber,
     /// The number of batches, without bulk loads.
@@ -44,6 +48,7 @@ impl Contents {
                 }
             }
             Entry::Usage(counts) => self.usage.extend(counts.iter().map(|count| (count.account, *count))),
+            Entry::Deliveries(notes) => notes.iter().for_each(|note| self.note(note)),
             Entry::Pruned(now) => self.retries.retain(|_, record| record.expires_at > *now),
             Entry::EventsPruned(limits) => drop(self.events.prune(limits)),
             Entry::Bulk { number, new_epoch, event_epoch, rows, last_ids } => {
@@ -82,6 +87,21 @@ impl Contents {
         }
     }
 
+    fn note(&mut self, note: &DeliveryNote) {
+        let Some(progress) = &note.progress else {
+            self.progress.remove(&note.webhook);
+            self.deliveries.retain(|(webhook, _), _| *webhook != note.webhook);
+            return;
+        };
+        self.progress.insert(note.webhook, progress.clone());
+        for event in &note.dropped {
+            self.deliveries.remove(&(note.webhook, *event));
+        }
+        for delivery in &note.deliveries {
+            self.deliveries.insert((note.webhook, delivery.event), delivery.clone());
+        }
+    }
+
     /// Keeps only accounts and keys.
     fn clear(&mut self, epoch: Option<u64>) {
         let Self { accounts, mut keys, batches, .. } = std::mem::take(self);
@@ -104,6 +124,12 @@ impl Contents {
             Change::Idempotency(record) => {
                 drop(self.retries.insert(record.id.clone(), IdempotencyRecord::clone(record)));
             }
+            Change::Webhooks(record) if record.webhooks.is_empty() => {
+                drop(self.webhooks.remove(&record.account));
+            }
+            Change::Webhooks(record) => {
+                drop(self.webhooks.insert(record.account, AccountWebhooks::clone(record)));
+            }
         }
     }
 
@@ -112,7 +138,13 @@ impl Contents {
             Row::Category(record) => self.change(&Change::Category(record.clone())),
             Row::Pet(record) => self.change(&Change::Pet(record.clone())),
             Row::Order(record) => self.change(&Change::Order(record.clone())),
-            Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {
+            Row::Account(_)
+            | Row::Key(_)
+            | Row::Idempotency(_)
+            | Row::Usage(_)
+            | Row::Webhooks(_)
+            | Row::Progress(..)
+            | Row::Delivery(_) => {
                 panic!("a bulk load is of categories, pets and orders: {row:?}")
             }
         }
@@ -142,6 +174,10 @@ impl Contents {
         let callers = self.accounts.into_values().map(Row::Account);
         let callers = callers.chain(self.keys.into_values().map(|key| Row::Key(Box::new(key))));
         let callers = callers.chain(self.retries.into_values().map(|one| Row::Idempotency(Box::new(one))));
-        shop.chain(callers).chain(self.usage.into_values().map(Row::Usage))
+        let webhooks = self.webhooks.into_values().map(|record| Row::Webhooks(Box::new(record)));
+        let progress = self.progress.into_iter().map(|(id, progress)| Row::Progress(id, Box::new(progress)));
+        let deliveries = self.deliveries.into_values().map(|delivery| Row::Delivery(Box::new(delivery)));
+        let usage = self.usage.into_values().map(Row::Usage);
+        shop.chain(callers).chain(usage).chain(webhooks).chain(progress).chain(deliveries)
     }
 }

@@ -2,8 +2,8 @@
 
 use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
-    StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
+    Row, StoreError, UsageCount,
 };
 
 use super::contents::Contents;
@@ -116,7 +116,7 @@ impl State {
     fn last_batch(&self) -> BatchNumber {
         let number = |entry: &Entry| match entry {
             Entry::Batch { number, .. } | Entry::Bulk { number, .. } => Some(*number),
-            Entry::Usage(_) | Entry::Pruned(_) | Entry::EventsPruned(_) => None,
+            Entry::Usage(_) | Entry::Deliveries(_) | Entry::Pruned(_) | Entry::EventsPruned(_) => None,
         };
         self.unsynced.iter().rev().find_map(number).unwrap_or(self.synced.last_batch)
     }
@@ -172,6 +172,10 @@ impl Journal for DiskJournal {
         state.bug.into_iter().for_each(|bug| state.synced.miscount(bug, &mut counts));
         drop(state);
         self.write(vec![Entry::Usage(counts)])
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        self.write(vec![Entry::Deliveries(notes.to_vec())])
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -113,6 +113,7 @@ impl State {
                     self.row_versions.get(id) == seen.versions.get(id)
                 }
                 RecordRef::Idempotency(id) => view.idempotency(id) == then.idempotency(id),
+                RecordRef::Webhooks(account) => view.webhooks(*account) == then.webhooks(*account),
                 _ => is_next(record),
             }
         })

@@ -32,6 +32,11 @@ pub(crate) fn narrow(change: &mut Change) {
             record.expires_at = record.expires_at.map(whole_second);
             record.replaced_until = record.replaced_until.map(whole_second);
         }
+        Change::Webhooks(record) => {
+            for webhook in &mut record.webhooks {
+                webhook.created_at = whole_second(webhook.created_at);
+            }
+        }
         Change::Idempotency(record) => {
             record.expires_at = whole_second(record.expires_at);
             if let Outcome::Order(order) = &mut record.outcome {

@@ -37,7 +37,13 @@ impl Resettable for ReferenceStore {
                 Row::Category(record) => state.apply_one(Change::Category(record.clone())),
                 Row::Pet(record) => state.apply_one(Change::Pet(record.clone())),
                 Row::Order(record) => state.apply_one(Change::Order(record.clone())),
-                Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => {}
+                Row::Account(_)
+                | Row::Key(_)
+                | Row::Idempotency(_)
+                | Row::Usage(_)
+                | Row::Webhooks(_)
+                | Row::Progress(..)
+                | Row::Delivery(_) => {}
             }
         }
         state.tables.skip_given();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, Changes, IdempotencyId, IdempotencyRecord, KeyId,
-    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef, View,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, Changes, IdempotencyId,
+    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef, View,
 };
 use petstore_ports::{LastIds, StoreError, Transition};
 
@@ -21,6 +21,7 @@ pub(super) struct Tables {
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
+    pub(super) webhooks: BTreeMap<AccountId, AccountWebhooks>,
     /// The index of [`super::Bug::NamesAsGiven`].
     pub(super) index: NameIndex,
     /// The last assigned id of each kind of record.
@@ -80,6 +81,9 @@ impl Tables {
             RecordRef::Idempotency(id) => {
                 view.load_idempotency(id.clone(), self.retries.get(id).cloned());
             }
+            RecordRef::Webhooks(account) => {
+                view.load_webhooks(*account, self.webhooks.get(account).cloned());
+            }
             RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
             RecordRef::NextCategory => {
                 view.load_next_category(fresh(CategoryId::new(next(&mut self.given.category))));
@@ -103,6 +107,10 @@ impl Tables {
             Change::Account(account) => drop(self.accounts.insert(account.id, account)),
             Change::Key(record) => drop(self.keys.insert(record.id, *record)),
             Change::Idempotency(record) => drop(self.retries.insert(record.id.clone(), *record)),
+            Change::Webhooks(record) if record.webhooks.is_empty() => {
+                drop(self.webhooks.remove(&record.account));
+            }
+            Change::Webhooks(record) => drop(self.webhooks.insert(record.account, *record)),
         }
     }
 
@@ -111,6 +119,7 @@ impl Tables {
         self.pets.clear();
         self.categories.clear();
         self.orders.clear();
+        self.webhooks.clear();
         if !keeps_answers {
             self.retries.clear();
         }

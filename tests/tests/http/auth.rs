@@ -15,7 +15,7 @@ const INVALID_TOKEN: Option<&str> = Some("Bearer realm=\"petstore\", error=\"inv
 fn key(shop: &Shop, expires_at: Option<&str>) -> (Client, KeyId) {
     let expires_at = expires_at.map(|end| Timestamp::parse(end).unwrap());
     let holder = KeyHolder::New { plan: Plan::Free };
-    let new = NewKey { holder, label: KeyLabel::parse("").unwrap(), scopes: Scopes::ALL, expires_at };
+    let new = NewKey { holder, label: KeyLabel::parse("").unwrap(), scopes: Scopes::DEFAULT, expires_at };
     let (client, made) = shop.client_for(new);
     (client, made.key.id)
 }

@@ -19,7 +19,7 @@ const STRIKES: u32 = BanPolicy::STRIKES_MIN;
 fn key(shop: &Shop, plan: Plan) -> (Client, KeyId) {
     let holder = KeyHolder::Named { name: AccountName::parse("kennel").unwrap(), plan: Some(plan) };
     let label = KeyLabel::parse("").unwrap();
-    let (client, made) = shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
+    let (client, made) = shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None });
     (client, made.key.id)
 }
 

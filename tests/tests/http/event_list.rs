@@ -225,12 +225,13 @@ fn bans_are_events_of_their_account_alone() {
     let (victim, made) = stall.shop.client_for(NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("scraper").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
     });
     let holder = KeyHolder::Named { name: made.account.name.clone(), plan: None };
     let label = KeyLabel::parse("").unwrap();
-    let (ours, _) = stall.shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
+    let (ours, _) =
+        stall.shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None });
     let mut caller = Caller::of(&victim);
     let banned =
         std::iter::repeat_with(|| caller.get("/v1/pets")).take(500).any(|answer| answer.status == 403);
@@ -257,7 +258,7 @@ fn bans_are_events_of_their_account_alone() {
 fn events_need_the_scope_read() {
     let stall = shop_of(1);
     let id = last_event_id(&stall.client.get("/v1/events"));
-    let writer = stall.shop.client_with(Plan::Business, Scopes { read: false, write: true });
+    let writer = stall.shop.client_with(Plan::Business, Scopes { read: false, write: true, webhooks: false });
     for path in ["/v1/events".to_owned(), format!("/v1/events/{id}")] {
         assert_eq!(writer.get(&path).outcome(), (403, "insufficient_scope".to_owned()));
         assert_eq!(stall.shop.anonymous().get(&path).outcome(), (401, "missing_api_key".to_owned()));

@@ -229,7 +229,7 @@ fn keys_and_accounts_have_no_events_but_bans() {
     let (client, made) = stall.shop.client_for(NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
     });
     assert_eq!(Caller::of(&client).get("/v1/pets").status, 200);

@@ -157,7 +157,7 @@ fn a_revoked_key_ends_it() {
     let shop = Shop::open_as(one_at_a_time());
     let holder = petstore_domain::KeyHolder::New { plan: PLENTY };
     let label = petstore_domain::KeyLabel::parse("").unwrap();
-    let scopes = petstore_domain::Scopes::ALL;
+    let scopes = petstore_domain::Scopes::DEFAULT;
     let new = petstore_ports::api::NewKey { holder, label, scopes, expires_at: None };
     let (client, made) = shop.client_for(new);
     let waiting = wait_for_events(&client, "");

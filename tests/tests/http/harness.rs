@@ -11,7 +11,7 @@ use std::time::Duration;
 use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
 use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_ports::api::{Administration, NewKey, Petstore};
-use petstore_ports::{Clock, Entropy, Resettable, StoreError};
+use petstore_ports::{Clock, Entropy, Resettable, StoreError, Transactor};
 use petstore_service::{Policy, Ports, Service};
 use serde_json::Value;
 
@@ -185,6 +185,12 @@ impl Shop {
         services.map(|service| self.block_on(service.record_bans()).recorded).sum()
     }
 
+    /// The port that runs operations on the store.
+    pub(crate) fn transactor(&self) -> Arc<dyn Transactor> {
+        let (clock, entropy) = (Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
+        self.nodes.stores[0].ports(clock, entropy).transactor
+    }
+
     /// The port that resets the store.
     pub(crate) fn resettable(&self) -> &dyn Resettable {
         &*self.nodes.resettable
@@ -214,7 +220,7 @@ impl Shop {
 
     /// A client with a new key of a new account on this plan.
     pub(crate) fn client(&self, plan: Plan) -> Client {
-        self.client_with(plan, Scopes::ALL)
+        self.client_with(plan, Scopes::DEFAULT)
     }
 
     pub(crate) fn client_with(&self, plan: Plan, scopes: Scopes) -> Client {

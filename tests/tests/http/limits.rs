@@ -234,7 +234,7 @@ fn a_change_of_plan_is_in_force_at_once_and_keeps_the_counts() {
     let (client, made) = shop.client_for(NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
     });
     let change = |plan| {
@@ -259,7 +259,7 @@ fn the_keys_of_an_account_share_its_quota() {
     let key = || {
         let holder = KeyHolder::Named { name: name.clone(), plan: Some(Plan::Free) };
         let label = KeyLabel::parse("").unwrap();
-        shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None }).0
+        shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None }).0
     };
     let (one, two, other) = (key(), key(), shop.client(Plan::Free));
     for left in (0..20).map(|asked| 58 - 2 * asked) {

@@ -39,7 +39,7 @@ fn key_then_requests_in_flight_then_ban_then_quota_then_path() {
         let name = AccountName::parse("kennel").unwrap();
         let holder = KeyHolder::Named { name, plan: Some(Plan::Enterprise(limits)) };
         let label = KeyLabel::parse("").unwrap();
-        shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None }).0
+        shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None }).0
     };
     let (client, banned) = (key(), key());
     banned.get("/v1/pets");

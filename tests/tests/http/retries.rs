@@ -184,7 +184,7 @@ fn a_key_is_unique_within_an_account_and_a_path() {
     let (one, two) = (stall.pet_of(10), stall.pet_of(10));
     let delta = json!({"delta": 1});
     let path = |pet| format!("/v1/inventory/{pet}/adjustments");
-    let other = stall.shop.client_with(PLENTY, Scopes::ALL);
+    let other = stall.shop.client_with(PLENTY, Scopes::DEFAULT);
     for (client, path) in [(&stall.client, path(one)), (&stall.client, path(two)), (&other, path(one))] {
         assert!(!is_replayed(&post(client, &path, "once", &delta)));
         assert!(is_replayed(&post(client, &path, "once", &delta)));

@@ -86,7 +86,7 @@ pub(crate) fn create_key(digest: u8, holder: KeyHolder) -> CreateKey {
         digest: KeyDigest([digest; 32]),
         prefix: ApiKey::from_entropy([digest; 32]).display_prefix(),
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
         now: at(0),
     }

@@ -136,7 +136,7 @@ async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, 
         Order::Create { plan } => {
             let holder = KeyHolder::New { plan: domain_plan(plan) };
             let label = KeyLabel::parse("").expect("short");
-            let new = NewKey { holder, label, scopes: Scopes::ALL, expires_at: None };
+            let new = NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None };
             let made = service.create_key(new).await?;
             let (key, account) = (made.made.key.id.get(), made.made.account.id.get());
             return Ok(Some(KnownKey { secret: made.secret.reveal().to_owned(), key, account }));
@@ -150,7 +150,7 @@ async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, 
         Order::Revoke { key } => drop(service.revoke_key(key_id(key)).await?),
         Order::Lift { key } => drop(service.lift_ban(key_id(key)).await?),
         Order::Rescope { key, reads, writes } => {
-            let scopes = Some(Scopes { read: reads, write: writes });
+            let scopes = Some(Scopes { read: reads, write: writes, webhooks: false });
             drop(service.update_key(key_id(key), KeyPatch { scopes, ..KeyPatch::default() }).await?);
         }
         Order::Expire { key, at } => {

@@ -374,7 +374,8 @@ fn given(changes: Option<&Changes>) -> (Given, GivenKeys) {
             Change::PetDeleted(_)
             | Change::CategoryDeleted(_)
             | Change::OrderDeleted(_)
-            | Change::Idempotency(_) => {}
+            | Change::Idempotency(_)
+            | Change::Webhooks(_) => {}
         }
     }
     (given, keys)

@@ -10,9 +10,9 @@ use petstore_domain::{
     RecordRef, Scopes, Timestamp, Usage, View,
 };
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, EventBatchReader, EventLimits,
-    EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition, UsageCount,
-    Verdict,
+    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, DeliveryNote, EventBatchReader,
+    EventLimits, EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition,
+    UsageCount, Verdict,
 };
 use tokio::sync::Notify;
 
@@ -85,7 +85,7 @@ fn unbanned(id: KeyId) -> KeyRecord {
         digest: KeyDigest([0; 32]),
         prefix: secret.display_prefix(),
         label: KeyLabel::parse("").expect("short"),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         created_at: Timestamp::EPOCH,
         expires_at: None,
         replaced_until: None,
@@ -212,6 +212,11 @@ impl Journal for WatchedJournal {
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         let noted = self.inner.note_usage(counts);
         self.recorder.oracle.noted_usage(self.recorder.process, counts, noted.is_ok());
+        self.told(noted)
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        let noted = self.inner.note_deliveries(notes);
         self.told(noted)
     }
 

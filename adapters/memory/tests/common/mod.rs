@@ -137,7 +137,7 @@ pub(crate) fn create_key(store: &MemoryStore, digest: u8, plan: Plan) -> Created
             digest: KeyDigest([digest; 32]),
             prefix: ApiKey::from_entropy([digest; 32]).display_prefix(),
             label: KeyLabel::parse("").unwrap(),
-            scopes: Scopes::ALL,
+            scopes: Scopes::DEFAULT,
             expires_at: None,
             now: at(0),
         },

@@ -21,7 +21,8 @@ pub(super) const SQL: &str = "
     union all select 6::int2, id, null, null from keys where id = any($7::int8[])
     union all select 7::int2, account_id, scope, idempotency_key
         from unnest($8::int8[], $9::text[], $10::text[]) as wanted (a, s, k)
-        join idempotency_records on account_id = a and scope = s and idempotency_key = k";
+        join idempotency_records on account_id = a and scope = s and idempotency_key = k
+    union all select 8::int2, account_id, null, null from webhooks where account_id = any($11::int8[])";
 
 /// The id of a row that [`SQL`] returns.
 pub(super) type Identity = (i16, Option<i64>, Option<String>, Option<String>);
@@ -44,7 +45,7 @@ impl Absent {
     }
 
     /// The parameters of [`SQL`].
-    pub(super) fn parameters(&self) -> [Parameter<'_>; 10] {
+    pub(super) fn parameters(&self) -> [Parameter<'_>; 11] {
         let wanted = &self.wanted;
         [
             &wanted.pets,
@@ -57,6 +58,7 @@ impl Absent {
             &wanted.idempotency.accounts,
             &wanted.idempotency.scopes,
             &wanted.idempotency.keys,
+            &wanted.webhooks,
         ]
     }
 

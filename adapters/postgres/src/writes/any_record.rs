@@ -1,8 +1,8 @@
 //! Records of all tables as one type.
 
 use petstore_domain::{
-    Account, AccountId, CategoryId, CategoryRecord, Change, IdempotencyRecord, KeyRecord, OrderRecord,
-    PetRecord, RecordRef, View,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, IdempotencyRecord, KeyRecord,
+    OrderRecord, PetRecord, RecordRef, View,
 };
 
 /// The value behind a [`RecordRef`].
@@ -16,6 +16,7 @@ pub(super) enum AnyRecord {
     AccountName(AccountId),
     Key(Box<KeyRecord>),
     Idempotency(Box<IdempotencyRecord>),
+    Webhooks(Box<AccountWebhooks>),
 }
 
 impl AnyRecord {
@@ -29,6 +30,7 @@ impl AnyRecord {
             Self::Account(record) => Some(RecordRef::Account(record.id)),
             Self::Key(record) => Some(RecordRef::Key(record.id)),
             Self::Idempotency(record) => Some(RecordRef::Idempotency(record.id.clone())),
+            Self::Webhooks(record) => Some(RecordRef::Webhooks(record.account)),
             Self::CategoryName(_) | Self::AccountName(_) => None,
         }
     }
@@ -49,6 +51,10 @@ pub(super) fn written(change: Change) -> (RecordRef, Option<AnyRecord>) {
         Change::Key(record) => (RecordRef::Key(record.id), Some(AnyRecord::Key(record))),
         Change::Idempotency(record) => {
             (RecordRef::Idempotency(record.id.clone()), Some(AnyRecord::Idempotency(record)))
+        }
+        Change::Webhooks(record) => {
+            let reference = RecordRef::Webhooks(record.account);
+            (reference, (!record.webhooks.is_empty()).then_some(AnyRecord::Webhooks(record)))
         }
     }
 }
@@ -78,6 +84,9 @@ pub(super) fn load(view: &mut View, reference: &RecordRef, value: Option<&AnyRec
         RecordRef::Key(id) => load!(load_key, *id, Some(AnyRecord::Key(one)) => Some((**one).clone())),
         RecordRef::Idempotency(id) => {
             load!(load_idempotency, id.clone(), Some(AnyRecord::Idempotency(one)) => Some((**one).clone()));
+        }
+        RecordRef::Webhooks(account) => {
+            load!(load_webhooks, *account, Some(AnyRecord::Webhooks(one)) => Some((**one).clone()));
         }
         RecordRef::NextPet
         | RecordRef::NextCategory

@@ -134,6 +134,7 @@ fn unguarded(footprint: &Footprint, absent: Vec<RecordRef>, changes: &[Change]) 
             (RecordRef::Account(id), Change::Account(record)) => record.id == *id,
             (RecordRef::Key(id), Change::Key(record)) => record.id == *id,
             (RecordRef::Idempotency(id), Change::Idempotency(record)) => record.id == *id,
+            (RecordRef::Webhooks(account), Change::Webhooks(record)) => record.account == *account,
             _ => false,
         })
     };

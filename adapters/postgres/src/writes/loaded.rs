@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use petstore_domain::{Account, CategoryId, CategoryRecord, PetId, RecordRef};
+use petstore_domain::{Account, AccountWebhooks, CategoryId, CategoryRecord, PetId, RecordRef};
 use petstore_domain::{AccountId, IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetRecord};
 use petstore_ports::StoreError;
 use tokio_postgres::Row;
@@ -64,6 +64,10 @@ impl Loaded {
                 Table::Keys => {
                     let key = |id| KeyId::new(id).ok().map(RecordRef::Key);
                     self.add_row(row, key, |one: KeyRecord| AnyRecord::Key(Box::new(one)))?;
+                }
+                Table::Webhooks => {
+                    let key = |id| AccountId::new(id).ok().map(RecordRef::Webhooks);
+                    self.add_row(row, key, |one: AccountWebhooks| AnyRecord::Webhooks(Box::new(one)))?;
                 }
                 Table::IdempotencyRecords => {
                     let one = |one: IdempotencyRecord| AnyRecord::Idempotency(Box::new(one));

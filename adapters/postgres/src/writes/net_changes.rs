@@ -1,7 +1,7 @@
 //! The net change of a batch: at most one statement for each row, however often the batch has changed it.
 
 use petstore_domain::{
-    Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
+    Account, AccountWebhooks, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
 };
 use petstore_ports::StoreError;
 
@@ -25,7 +25,7 @@ impl<R> Default for Rows<'_, R> {
 }
 
 impl<'r, R: PartialEq> Rows<'r, R> {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
     }
 
@@ -51,6 +51,7 @@ pub(super) struct NetChanges<'r> {
     pub(super) accounts: Rows<'r, Account>,
     pub(super) keys: Rows<'r, KeyRecord>,
     pub(super) idempotency: Rows<'r, IdempotencyRecord>,
+    pub(super) webhooks: Rows<'r, AccountWebhooks>,
 }
 
 macro_rules! add {
@@ -79,6 +80,9 @@ impl<'r> NetChanges<'r> {
                 RecordRef::Account(id) => add!(net.accounts, id.get(), before, after, Account),
                 RecordRef::Key(id) => net.keys.add(id.get(), key(before), key(after)),
                 RecordRef::Idempotency(_) => net.idempotency.add(0, idempotency(before), idempotency(after)),
+                RecordRef::Webhooks(account) => {
+                    net.webhooks.add(account.get(), webhooks(before), webhooks(after));
+                }
                 RecordRef::CategoryName(_)
                 | RecordRef::AccountName(_)
                 | RecordRef::NextPet
@@ -99,6 +103,7 @@ impl<'r> NetChanges<'r> {
             && self.accounts.is_empty()
             && self.keys.is_empty()
             && self.idempotency.is_empty()
+            && self.webhooks.is_empty()
     }
 }
 
@@ -112,6 +117,13 @@ fn key(record: Option<&AnyRecord>) -> Option<&KeyRecord> {
 fn idempotency(record: Option<&AnyRecord>) -> Option<&IdempotencyRecord> {
     match record {
         Some(AnyRecord::Idempotency(record)) => Some(record),
+        _ => None,
+    }
+}
+
+fn webhooks(record: Option<&AnyRecord>) -> Option<&AccountWebhooks> {
+    match record {
+        Some(AnyRecord::Webhooks(record)) => Some(record),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ use crate::{Options, PostgresStore};
 
 /// Tables that have grown since their statistics were made.
 const GROWN: &str = "
-    analyze categories, pets, orders, accounts, keys, idempotency_records;
+    analyze categories, pets, orders, accounts, keys, idempotency_records, webhooks;
     insert into categories select n, 'Cat ' || n, 'cat ' || n, null, 1, 0 from generate_series(1, 3000) as n;
     insert into pets select n, 'Rex', 'rex', 1, 'available', 1, 5, 1, 0 from generate_series(1, 3000) as n;
     insert into orders select n, n, 1, null, false, 1 from generate_series(1, 3000) as n;
@@ -31,6 +31,7 @@ const GROWN: &str = "
         from generate_series(1, 3000) as n;
     insert into idempotency_records select n, 'place_order', 'key', sha256(''), '{}', now()
         from generate_series(1, 3000) as n;
+    insert into webhooks select n, '[]', n from generate_series(1, 3000) as n;
     discard plans";
 
 /// A connection with the settings of a writer, on a new schema; none after the test was reported as skipped.
@@ -71,6 +72,7 @@ fn references() -> BTreeSet<RecordRef> {
         RecordRef::AccountName(AccountName::parse("Zoo").unwrap().folded()),
         RecordRef::Key(KeyId::FIRST),
         RecordRef::Idempotency(IdempotencyId { account: AccountId::FIRST, scope, key }),
+        RecordRef::Webhooks(AccountId::FIRST),
     ])
 }
 
@@ -109,14 +111,16 @@ fn absent_records_and_written_rows_are_found_by_an_index() {
     let all = Texts::full().statement(&NetChanges::default(), &decisions, [0; 16], 0);
     runtime.block_on(async {
         open.session.batch(GROWN).await.expect("the rows are valid");
-        for (sql, parameters) in [(absence::SQL, 10), (&*all.sql, all.parameters().len())] {
+        for (sql, parameters) in [(absence::SQL, 11), (&*all.sql, all.parameters().len())] {
             // This filter is allowed: it is the condition on the parameter of `key_changes`, a table with one row.
             let plan = plan(&open, sql, parameters).await.replace("One-Time Filter", "");
             assert_by_index(&plan);
             for index in ["pets_pkey", "categories_pkey", "orders_pkey", "accounts_pkey", "keys_pkey"] {
                 assert!(plan.contains(index), "{index}\n{plan}");
             }
-            assert!(plan.contains("idempotency_records_pkey"), "{plan}");
+            for index in ["idempotency_records_pkey", "webhooks_pkey"] {
+                assert!(plan.contains(index), "{index}\n{plan}");
+            }
         }
     });
 }

@@ -40,7 +40,8 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     }
 });
 
-/// Loads a sample of a record. A key and an idempotency record have none, and stay as they are.
+/// Loads a sample of a record. A key, an idempotency record and webhooks have none, and stay as they
+/// are.
 pub(super) fn load(view: &mut View, reference: &RecordRef) {
     match reference {
         RecordRef::Pet(id) => {
@@ -65,7 +66,7 @@ pub(super) fn load(view: &mut View, reference: &RecordRef) {
             view.load_account(*id, Some(Account { id: *id, ..SAMPLES.account.clone() }));
         }
         RecordRef::AccountName(name) => view.load_account_name(name.clone(), Some(SAMPLES.account.id)),
-        RecordRef::Key(_) | RecordRef::Idempotency(_) => {}
+        RecordRef::Key(_) | RecordRef::Idempotency(_) | RecordRef::Webhooks(_) => {}
         RecordRef::NextPet
         | RecordRef::NextCategory
         | RecordRef::NextOrder

@@ -9,4 +9,5 @@ pub(super) enum Table {
     Accounts,
     Keys,
     IdempotencyRecords,
+    Webhooks,
 }

@@ -1,7 +1,7 @@
 //! Statements that read and lock the records of a batch.
 
 use petstore_domain::{
-    Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
+    Account, AccountWebhooks, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
 };
 use tokio_postgres::types::ToSql;
 
@@ -30,6 +30,7 @@ pub(super) struct Wanted {
     pub(super) account_names: Vec<String>,
     pub(super) keys: Vec<i64>,
     pub(super) idempotency: IdempotencyColumns,
+    pub(super) webhooks: Vec<i64>,
     next: [i32; 5],
 }
 
@@ -60,6 +61,7 @@ impl Wanted {
                     wanted.idempotency.scopes.push(petstore_outcome_json::scope_text(id.scope).into_owned());
                     wanted.idempotency.keys.push(id.key.as_str().to_owned());
                 }
+                RecordRef::Webhooks(account) => wanted.webhooks.push(signed(account.get())),
                 RecordRef::NextPet
                 | RecordRef::NextCategory
                 | RecordRef::NextOrder
@@ -122,6 +124,15 @@ impl Wanted {
                 table = IdempotencyRecord::TABLE,
             );
             reads.push((Table::IdempotencyRecords, sql, vec![accounts, scopes, keys]));
+        }
+        if !self.webhooks.is_empty() {
+            let sql = format!(
+                "select {} from {} where account_id = any($1::int8[]) order by account_id{}",
+                AccountWebhooks::COLUMNS,
+                AccountWebhooks::TABLE,
+                lock(""),
+            );
+            reads.push((Table::Webhooks, sql, vec![&self.webhooks]));
         }
         reads
     }

@@ -103,7 +103,7 @@ pub(crate) fn key(id: u64, account: u64, secret: &ApiKey) -> KeyRecord {
         digest: KeyDigest(sha2::Sha256::digest(secret.as_bytes()).into()),
         prefix: secret.display_prefix(),
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         created_at: time("2030-01-02T03:04:05.678Z"),
         expires_at: None,
         replaced_until: None,
@@ -180,7 +180,7 @@ pub(crate) fn everything() -> Vec<Row> {
 
     let mut used = key(2, 4, &secret(2));
     used.label = KeyLabel::parse("the shop's").unwrap();
-    used.scopes = Scopes { read: true, write: false };
+    used.scopes = Scopes { read: true, write: false, webhooks: false };
     used.expires_at = Some(time("2031-01-01T00:00:00Z"));
     used.revoked_at = Some(time("2030-06-01T00:00:00Z"));
     used.ban = Some(ban("2030-05-01T00:00:00Z"));
@@ -204,12 +204,84 @@ pub(crate) fn everything() -> Vec<Row> {
         rows.push(Row::Idempotency(Box::new(retry(&format!("key-{number}"), scope, outcome))));
     }
     rows.push(Row::Usage(usage(1)));
+    rows.push(Row::Webhooks(Box::new(webhooks())));
+    let (progress, delivery) = delivered();
+    rows.push(Row::Progress(delivery.webhook, Box::new(progress)));
+    rows.push(Row::Delivery(Box::new(delivery)));
     rows
+}
+
+/// The webhooks of the first account, with every value that differs from a default.
+pub(crate) fn webhooks() -> AccountWebhooks {
+    let event = EventId { epoch: EPOCH, position: Position::new(3).unwrap() };
+    let webhook = Webhook {
+        id: WebhookId::from_bits(u128::MAX),
+        version: Version::FIRST.next(),
+        url: WebhookUrl::parse("https://example.com/hook?a=\"b\"").unwrap(),
+        types: EventPatterns::parse(["order.*", "pet.created"]).unwrap(),
+        description: Some(Description::parse("Stock \u{e9}").unwrap()),
+        ordering: DeliveryOrder::Strict,
+        disabled: Some(DisabledReason::FellBehind),
+        secret: SecretSource {
+            nonce: [0xAB; 32],
+            generation: 2,
+            master: MasterKeyId([0x0F; 8]),
+            previous_until: Some(Timestamp::MAX),
+        },
+        run: DeliveryRun { number: 3, after: Some(event) },
+        redeliveries: vec![Redelivery { number: 1, event, at: Timestamp::MIN }],
+        created_at: Timestamp::EPOCH,
+    };
+    AccountWebhooks { account: AccountId::FIRST, webhooks: vec![webhook] }
+}
+
+/// The progress of the webhook, and a delivery of it.
+pub(crate) fn delivered() -> (Progress, Delivery) {
+    let (webhook, position) = (WebhookId::from_bits(u128::MAX), Position::new(4).unwrap());
+    let pending =
+        PendingDelivery { position, attempts: 2, due: Timestamp::MAX, is_in_flight: false, is_manual: true };
+    let progress = Progress {
+        run: 3,
+        epoch: EPOCH,
+        scanned: position,
+        pending: vec![pending],
+        failing_since: Some(Timestamp::MIN),
+        failures: 2,
+        last_success_at: Some(Timestamp::EPOCH),
+        redelivered: 1,
+        is_stopped: true,
+    };
+    let answer = ReceiverAnswer {
+        status: 503,
+        body: Some("busy \"\u{1F9A4}\"".into()),
+        wait: Some(Duration::from_secs(9)),
+        retry_after: Some("9".into()),
+        location: Some("/".into()),
+        content_type: Some("text/plain".into()),
+    };
+    let outcome = AttemptOutcome {
+        duration: Duration::from_millis(7),
+        error: Some(AttemptError::Status),
+        answer: Some(Box::new(answer)),
+    };
+    let attempt = Attempt { at: Timestamp::EPOCH, number: 2, trigger: AttemptTrigger::Manual, outcome };
+    let update = DeliveryUpdate {
+        event: EventId { epoch: EPOCH, position },
+        kind: EventKind::OrderPlaced,
+        attempt: Some(attempt),
+        status: DeliveryStatus::Pending,
+        next_attempt_at: Some(Timestamp::MAX),
+        at: Timestamp::EPOCH,
+    };
+    (progress, Delivery::begin(webhook, update))
 }
 
 /// [`everything`] as loaded from a file of an older schema.
 pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
     let mut rows = everything();
+    if schema < 7 {
+        rows.retain(|row| !matches!(row, Row::Webhooks(_) | Row::Progress(..) | Row::Delivery(_)));
+    }
     for row in &mut rows {
         if let Row::Key(key) = row {
             if schema < 2 {
@@ -241,7 +313,8 @@ pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
                 Row::Account(account) => Change::Account(account),
                 Row::Key(key) => Change::Key(key),
                 Row::Idempotency(retry) => Change::Idempotency(retry),
-                Row::Usage(_) => return None,
+                Row::Webhooks(record) => Change::Webhooks(record),
+                Row::Usage(_) | Row::Progress(..) | Row::Delivery(_) => return None,
             }]))
         })
         .collect()
@@ -251,6 +324,14 @@ pub(crate) fn changes(rows: &[Row]) -> Vec<Changes> {
 pub(crate) fn fill(journal: &mut SqliteJournal) {
     append(journal, 1, &changes(&everything()), IDS).unwrap();
     journal.note_usage(&[usage(1)]).unwrap();
+    let (progress, delivery) = delivered();
+    let note = DeliveryNote {
+        webhook: delivery.webhook,
+        progress: Some(progress),
+        deliveries: vec![delivery],
+        dropped: Vec::new(),
+    };
+    journal.note_deliveries(&[note]).unwrap();
 }
 
 pub(crate) fn append(

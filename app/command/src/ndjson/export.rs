@@ -42,7 +42,13 @@ pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
                 }),
             )
         }
-        Row::Account(_) | Row::Key(_) | Row::Idempotency(_) | Row::Usage(_) => Ok(0),
+        Row::Account(_)
+        | Row::Key(_)
+        | Row::Idempotency(_)
+        | Row::Usage(_)
+        | Row::Webhooks(_)
+        | Row::Progress(..)
+        | Row::Delivery(_) => Ok(0),
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
-    StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
+    Row, StoreError, UsageCount,
 };
 
 use crate::environment::Stopwatch;
@@ -112,6 +112,10 @@ impl<J: Journal> Journal for TimedJournal<J> {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.journal.note_usage(counts)
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        self.journal.note_deliveries(notes)
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

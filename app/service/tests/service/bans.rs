@@ -140,7 +140,7 @@ impl Shop {
             .create_key(NewKey {
                 holder: KeyHolder::New { plan: Plan::Enterprise(Limits { minute: limit, day }) },
                 label: KeyLabel::parse("").unwrap(),
-                scopes: Scopes::ALL,
+                scopes: Scopes::DEFAULT,
                 expires_at: None,
             })
             .await

@@ -15,7 +15,7 @@ fn credential() -> Credential {
         key: KeyId::FIRST,
         account: AccountId::FIRST,
         plan: Plan::Free,
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
         revoked: false,
         recorded_ban: RecordedBan::default(),

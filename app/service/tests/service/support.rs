@@ -51,7 +51,7 @@ pub(crate) fn new_key() -> NewKey {
     NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at: None,
     }
 }

@@ -41,8 +41,12 @@ fn refuse(
 fn invalid_keys(checker: &mut Checker) {
     let (shop, _) = stock::open();
     let label = KeyLabel::parse("").unwrap();
-    let new =
-        NewKey { holder: KeyHolder::New { plan: Plan::Free }, label, scopes: Scopes::ALL, expires_at: None };
+    let new = NewKey {
+        holder: KeyHolder::New { plan: Plan::Free },
+        label,
+        scopes: Scopes::DEFAULT,
+        expires_at: None,
+    };
     let (expired, _) = shop.client_for(NewKey { expires_at: Some(shop.clock.now()), ..new.clone() });
     let (revoked, made) = shop.client_for(new);
     shop.block_on(shop.service.revoke_key(made.key.id)).unwrap();

@@ -100,7 +100,7 @@ fn a_stream_ends_within_a_second_of_the_end_of_its_key() {
     let new = |expires_at| NewKey {
         holder: KeyHolder::New { plan: PLENTY },
         label: KeyLabel::parse("").unwrap(),
-        scopes: Scopes::ALL,
+        scopes: Scopes::DEFAULT,
         expires_at,
     };
     let (revoked, made) = shop.client_for(new(None));

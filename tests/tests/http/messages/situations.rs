@@ -52,8 +52,12 @@ fn list(client: &Client) -> Answer {
 fn keys(seen: &mut Seen) {
     let shop = Shop::open();
     let label = KeyLabel::parse("").unwrap();
-    let new =
-        NewKey { holder: KeyHolder::New { plan: Plan::Free }, label, scopes: Scopes::ALL, expires_at: None };
+    let new = NewKey {
+        holder: KeyHolder::New { plan: Plan::Free },
+        label,
+        scopes: Scopes::DEFAULT,
+        expires_at: None,
+    };
     let (expired, _) = shop.client_for(NewKey { expires_at: Some(shop.clock.now()), ..new.clone() });
     let (revoked, made) = shop.client_for(new);
     shop.block_on(shop.service.revoke_key(made.key.id)).unwrap();

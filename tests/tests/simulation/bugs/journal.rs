@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, EventBatchReader, EventLimits, EventsPruned, Header, Journal, Row,
-    StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
+    Row, StoreError, UsageCount,
 };
 
 use super::{Bug, events};
@@ -56,6 +56,10 @@ impl Journal for Wrong {
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
         self.inner.note_usage(counts)
+    }
+
+    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
+        self.inner.note_deliveries(notes)
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -79,11 +79,16 @@ impl Rows {
                     IdempotencyScope::CreateCategory => "/v1/categories".to_owned(),
                     IdempotencyScope::PlaceOrder => "/v1/store/orders".to_owned(),
                     IdempotencyScope::AdjustStock(pet) => format!("/v1/inventory/{pet}/adjustments"),
+                    IdempotencyScope::CreateWebhook => "/v1/webhooks".to_owned(),
+                    IdempotencyScope::RotateWebhookSecret(id) => format!("/v1/webhooks/{id}/rotate"),
+                    IdempotencyScope::ReplayWebhook(id) => format!("/v1/webhooks/{id}/replay"),
                 };
                 let name = (record.id.account.get(), scope, record.id.key.as_str().to_owned());
                 self.retries.insert(name, record.expires_at.as_millis());
             }
             Row::Usage(count) => drop(self.usage.insert(count.account.get(), windows(&count))),
+            // The simulated clients have no webhooks.
+            Row::Webhooks(_) | Row::Progress(..) | Row::Delivery(_) => {}
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io::Write as _;
 
-use petstore_domain::{CategoryBefore, Event, Happening, ItemBefore, KeyBan, PetBefore, Timestamp};
+use petstore_domain::{
+    CategoryBefore, Event, Happening, ItemBefore, KeyBan, PetBefore, Timestamp, WebhookStop,
+};
 
 use super::{push_category, push_item, push_number, push_order, push_pet, push_string};
 
@@ -87,6 +89,7 @@ fn push_data(out: &mut Vec<u8>, happening: &Happening) {
             previous.end();
         }
         Happening::KeyBanned(ban) | Happening::KeyUnbanned(ban) => push_ban(out, ban),
+        Happening::WebhookDisabled(stop) => push_stop(out, stop),
     }
 }
 
@@ -98,6 +101,14 @@ fn push_ban(out: &mut Vec<u8>, ban: &KeyBan) {
     out.extend_from_slice(b",\"until\":");
     push_time(out, ban.until);
     out.push(b'}');
+}
+
+fn push_stop(out: &mut Vec<u8>, stop: &WebhookStop) {
+    out.extend_from_slice(b"{\"webhookId\":\"");
+    out.extend_from_slice(&stop.webhook.to_ascii());
+    out.extend_from_slice(b"\",\"reason\":\"");
+    out.extend_from_slice(stop.reason.as_str().as_bytes());
+    out.extend_from_slice(b"\"}");
 }
 
 fn push_time(out: &mut Vec<u8>, time: Timestamp) {

@@ -1,5 +1,7 @@
 //! The parts of the statement, in the order in which they take locks.
 
+mod webhooks;
+
 use std::collections::BTreeMap;
 
 use petstore_domain::{
@@ -28,6 +30,7 @@ pub(super) fn of<'r>(
     accounts(&net.accounts, &mut parts);
     keys(&net.keys, &mut parts);
     idempotency(&net.idempotency, slot, &mut parts);
+    webhooks::of(&net.webhooks, &mut parts);
     last(decisions, token, &mut parts);
     parts
 }

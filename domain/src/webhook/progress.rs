@@ -1,0 +1,131 @@
+//! The progress of a webhook's deliveries.
+
+use super::{DeliveryOrder, DeliveryRun, WebhookId};
+use crate::{Position, Timestamp};
+
+/// The number of attempts of one webhook that may be in flight at a time.
+pub const IN_FLIGHT_MAX: usize = 8;
+
+/// The number of deliveries of one webhook that may wait for a retry. No first attempt begins while there are more.
+pub const RETRIES_MAX: usize = 1_000;
+
+/// The number of events that may wait for their first attempt.
+pub const FRESH_MAX: usize = 100;
+
+/// The number of failed attempts in a row after which a webhook gets one attempt at a time.
+pub const FAILURES_MAX: u32 = 5;
+
+/// How far a webhook has got in the event log.
+///
+/// A store may keep an older progress than the one in use. Deliveries since then are repeated if the newer one is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The number of the [`DeliveryRun`] that it follows.
+    pub run: u32,
+    /// The epoch of the event log.
+    pub epoch: u64,
+    /// The position up to which all events have been looked at.
+    pub scanned: Position,
+    /// The deliveries that have begun or are to begin, and are not settled: by position.
+    pub pending: Vec<PendingDelivery>,
+    /// The time of the first failed attempt since the last success.
+    pub failing_since: Option<Timestamp>,
+    /// The number of failed attempts since the last success.
+    pub failures: u32,
+    /// The time of the last success.
+    pub last_success_at: Option<Timestamp>,
+    /// The number of the last [`Redelivery`](super::Redelivery) that was taken.
+    pub redelivered: u64,
+    /// `true` once the webhook is to be disabled. Nothing is sent until the next run.
+    pub is_stopped: bool,
+}
+
+/// The delivery of one event that is not settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingDelivery {
+    /// The position of the event.
+    pub position: Position,
+    /// The number of attempts that have failed.
+    pub attempts: u32,
+    /// The time from which the next attempt may begin.
+    pub due: Timestamp,
+    /// `true` while an attempt is in flight. A store need not keep it: the attempt is repeated after a crash.
+    pub is_in_flight: bool,
+    /// `true` if a client has asked for the next attempt.
+    pub is_manual: bool,
+}
+
+/// The settings of a webhook that decide on its deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryRules {
+    /// The webhook, from which the jitter of its retries is derived.
+    pub webhook: WebhookId,
+    /// The order of its events.
+    pub ordering: DeliveryOrder,
+    /// `false` if retries are due exactly by the schedule.
+    pub has_jitter: bool,
+}
+
+impl Progress {
+    /// Returns the progress of a webhook whose deliveries begin after a position.
+    pub fn new(run: u32, epoch: u64, after: Position) -> Self {
+        Self { run, epoch, scanned: after, ..Self::default() }
+    }
+
+    /// Follows a start of deliveries, unless it follows it already. Deliveries either begin after the place of the start,
+    /// or they continue: then each event that is not settled gets all attempts of the schedule again.
+    pub fn follow(&mut self, run: &DeliveryRun) {
+        if run.number <= self.run {
+            return;
+        }
+        if let Some(after) = run.after {
+            let (redelivered, last_success_at) = (self.redelivered, self.last_success_at);
+            *self =
+                Self { redelivered, last_success_at, ..Self::new(run.number, after.epoch, after.position) };
+            return;
+        }
+        self.run = run.number;
+        self.is_stopped = false;
+        (self.failing_since, self.failures) = (None, 0);
+        for delivery in &mut self.pending {
+            delivery.attempts = 0;
+        }
+    }
+
+    /// Returns the progress after a restart: no attempt is in flight.
+    #[must_use]
+    pub fn resumed(mut self) -> Self {
+        for delivery in &mut self.pending {
+            delivery.is_in_flight = false;
+        }
+        self
+    }
+
+    /// The position up to which all events are settled.
+    pub fn settled(&self) -> Position {
+        self.pending.first().map_or(self.scanned, |first| first.position.before().min(self.scanned))
+    }
+
+    /// The number of attempts in flight.
+    pub fn in_flight(&self) -> usize {
+        self.pending.iter().filter(|delivery| delivery.is_in_flight).count()
+    }
+
+    /// The number of further events that may be taken from the log.
+    pub fn room(&self) -> usize {
+        if self.is_stopped || self.waiting_retries() >= RETRIES_MAX {
+            return 0;
+        }
+        FRESH_MAX.saturating_sub(self.pending.iter().filter(|delivery| delivery.attempts == 0).count())
+    }
+
+    /// The number of deliveries that wait for a retry.
+    pub(crate) fn waiting_retries(&self) -> usize {
+        self.pending.iter().filter(|delivery| delivery.attempts > 0 && !delivery.is_in_flight).count()
+    }
+
+    /// The index of a delivery, or the one at which it is to be inserted.
+    pub(crate) fn find(&self, position: Position) -> Result<usize, usize> {
+        self.pending.binary_search_by_key(&position, |delivery| delivery.position)
+    }
+}

@@ -1,0 +1,284 @@
+//! The rule of the dispatcher: which attempts begin when, and what follows from their results.
+
+use std::time::Duration;
+
+use super::progress::{FAILURES_MAX, IN_FLIGHT_MAX, RETRIES_MAX};
+use super::schedule::{ATTEMPTS_MAX, jittered, retry_delay, retry_jitter};
+use super::{
+    AttemptError, AttemptOutcome, AttemptTrigger, DeliveryOrder, DeliveryRules, DeliveryStatus,
+    DisabledReason, PendingDelivery, Progress,
+};
+use crate::{Position, Timestamp};
+
+/// The time without a success after which a webhook is disabled. It is checked only when the last attempt for an event
+/// fails, so that a single failure after a quiet week does not count.
+pub const FAILING_MAX: Duration = Duration::from_secs(5 * 24 * 3_600);
+
+/// The longest time that a receiver's `Retry-After` delays the next attempt.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+
+/// The status codes whose `Retry-After` is honoured.
+const STATUS_WITH_WAIT: [u16; 2] = [429, 503];
+
+/// A reason for a step of the dispatcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DispatchInput<'a> {
+    /// The log was read.
+    Log {
+        /// The events that the webhook gets, by position, at most [`Progress::room`] of them.
+        matching: &'a [Position],
+        /// The position up to which the log was read.
+        scanned: Position,
+    },
+    /// Attempts may begin.
+    Tick {
+        /// The maximum number of attempts.
+        attempts_max: usize,
+    },
+    /// An attempt has ended.
+    Outcome {
+        /// The event.
+        position: Position,
+        /// The result.
+        result: AttemptResult,
+    },
+    /// An attempt was dropped before its request was sent.
+    Dropped(Position),
+    /// The event of a delivery is no longer in the log.
+    Missing(Position),
+    /// A client asks for an event once more.
+    Redeliver {
+        /// The event.
+        position: Position,
+        /// The number of the request.
+        number: u64,
+    },
+}
+
+/// The part of the result of an attempt that decides on the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptResult {
+    /// The receiver has accepted the event.
+    Delivered,
+    /// The receiver wants no more events.
+    Gone,
+    /// The attempt failed. The receiver may have asked for some time until the next one.
+    Failed(Option<Duration>),
+}
+
+/// A task that the rule gives to the dispatcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DispatchOrder {
+    /// Sends an event.
+    Send {
+        /// The event.
+        position: Position,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+        /// The cause of the attempt.
+        trigger: AttemptTrigger,
+    },
+    /// Records that another attempt follows.
+    Retry {
+        /// The event.
+        position: Position,
+        /// The time of the next attempt.
+        due: Timestamp,
+    },
+    /// Records the end of a delivery.
+    Settle {
+        /// The event.
+        position: Position,
+        /// The state of the delivery.
+        status: DeliveryStatus,
+    },
+    /// Disables the webhook.
+    Disable(DisabledReason),
+    /// Calls the rule with a tick at this time. It is the last order of a step, if attempts can begin without any other
+    /// input.
+    WakeAt(Timestamp),
+}
+
+impl From<&AttemptOutcome> for AttemptResult {
+    fn from(outcome: &AttemptOutcome) -> Self {
+        match outcome.error {
+            None => Self::Delivered,
+            Some(AttemptError::Status) if outcome.is_gone() => Self::Gone,
+            Some(_) => {
+                let answer = outcome.answer.as_ref().filter(|it| STATUS_WITH_WAIT.contains(&it.status));
+                Self::Failed(answer.and_then(|answer| answer.wait))
+            }
+        }
+    }
+}
+
+/// Applies an input to the progress of a webhook, and returns what the dispatcher does next.
+pub fn dispatch_step(
+    progress: &mut Progress,
+    rules: &DeliveryRules,
+    input: DispatchInput<'_>,
+    now: Timestamp,
+) -> Vec<DispatchOrder> {
+    let mut orders = Vec::new();
+    match input {
+        DispatchInput::Log { matching, scanned } => progress.take(matching, scanned, now),
+        DispatchInput::Tick { attempts_max } => {
+            for _ in 0..attempts_max {
+                let Some(index) =
+                    progress.next(rules, now).filter(|index| progress.pending[*index].due <= now)
+                else {
+                    break;
+                };
+                orders.push(progress.pending[index].begin());
+            }
+        }
+        DispatchInput::Outcome { position, result } => {
+            progress.outcome(rules, position, result, now, &mut orders);
+        }
+        DispatchInput::Dropped(position) => {
+            if let Ok(index) = progress.find(position) {
+                progress.pending[index].is_in_flight = false;
+            }
+        }
+        DispatchInput::Missing(position) => {
+            if let Ok(index) = progress.find(position) {
+                progress.pending.remove(index);
+                orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Failed });
+            }
+        }
+        DispatchInput::Redeliver { position, number } => progress.redeliver(position, number, now),
+    }
+    let next = progress.next(rules, now).map(|index| progress.pending[index].due);
+    orders.extend(next.map(DispatchOrder::WakeAt));
+    orders
+}
+
+impl PendingDelivery {
+    const fn new(position: Position, due: Timestamp) -> Self {
+        Self { position, attempts: 0, due, is_in_flight: false, is_manual: false }
+    }
+
+    const fn begin(&mut self) -> DispatchOrder {
+        let trigger = if self.is_manual { AttemptTrigger::Manual } else { AttemptTrigger::Schedule };
+        self.is_in_flight = true;
+        self.is_manual = false;
+        DispatchOrder::Send { position: self.position, attempt: self.attempts + 1, trigger }
+    }
+}
+
+impl Progress {
+    fn take(&mut self, matching: &[Position], scanned: Position, now: Timestamp) {
+        for position in matching {
+            // An event up to `scanned` has been taken before.
+            if *position > self.scanned
+                && let Err(index) = self.find(*position)
+            {
+                self.pending.insert(index, PendingDelivery::new(*position, now));
+            }
+        }
+        self.scanned = self.scanned.max(scanned);
+    }
+
+    fn redeliver(&mut self, position: Position, number: u64, now: Timestamp) {
+        if number <= self.redelivered {
+            return;
+        }
+        self.redelivered = number;
+        match self.find(position) {
+            Ok(index) => {
+                let delivery = &mut self.pending[index];
+                (delivery.due, delivery.is_manual) = (now, true);
+            }
+            // An event that has not been read yet is delivered anyway.
+            Err(_) if position > self.scanned => {}
+            Err(index) => {
+                let delivery = PendingDelivery { is_manual: true, ..PendingDelivery::new(position, now) };
+                self.pending.insert(index, delivery);
+            }
+        }
+    }
+
+    /// The index of the delivery whose attempt begins next, now or later; none if no attempt may begin before the end of
+    /// another one.
+    fn next(&self, rules: &DeliveryRules, now: Timestamp) -> Option<usize> {
+        if self.is_stopped || self.in_flight() >= self.window(rules) {
+            return None;
+        }
+        if rules.ordering == DeliveryOrder::Strict {
+            return (!self.pending.is_empty()).then_some(0);
+        }
+        let waiting = || self.pending.iter().enumerate().filter(|(_, delivery)| !delivery.is_in_flight);
+        let manual = waiting().find(|(_, delivery)| delivery.is_manual);
+        let fresh = waiting().find(|(_, delivery)| delivery.attempts == 0);
+        let fresh = fresh.filter(|_| self.waiting_retries() < RETRIES_MAX);
+        let retry = waiting().filter(|(_, delivery)| delivery.attempts > 0);
+        let retry = retry.min_by_key(|(_, delivery)| delivery.due);
+        let due = |found: &(usize, &PendingDelivery)| found.1.due.max(now);
+        let found = manual.or_else(|| [fresh, retry].into_iter().flatten().min_by_key(due));
+        found.map(|(index, _)| index)
+    }
+
+    /// The number of attempts that may be in flight.
+    const fn window(&self, rules: &DeliveryRules) -> usize {
+        match rules.ordering {
+            DeliveryOrder::Relaxed if self.failures < FAILURES_MAX => IN_FLIGHT_MAX,
+            DeliveryOrder::Relaxed | DeliveryOrder::Strict => 1,
+        }
+    }
+
+    fn outcome(
+        &mut self,
+        rules: &DeliveryRules,
+        position: Position,
+        result: AttemptResult,
+        now: Timestamp,
+        orders: &mut Vec<DispatchOrder>,
+    ) {
+        let Ok(index) = self.find(position) else { return };
+        let delivery = &mut self.pending[index];
+        if !delivery.is_in_flight {
+            return;
+        }
+        delivery.is_in_flight = false;
+        if result == AttemptResult::Delivered {
+            self.pending.remove(index);
+            (self.failures, self.failing_since, self.last_success_at) = (0, None, Some(now));
+            orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Delivered });
+            return;
+        }
+        delivery.attempts += 1;
+        let attempts = delivery.attempts;
+        self.failures = self.failures.saturating_add(1);
+        let failing_since = *self.failing_since.get_or_insert(now);
+        let wait = match result {
+            AttemptResult::Failed(wait) => wait.unwrap_or_default().min(RETRY_AFTER_MAX),
+            AttemptResult::Delivered | AttemptResult::Gone => Duration::ZERO,
+        };
+        if let Some(delay) = retry_delay(attempts) {
+            let permille = if rules.has_jitter { retry_jitter(rules.webhook, position, attempts) } else { 0 };
+            let due = now.plus(jittered(delay, permille).max(wait));
+            self.pending[index].due = due;
+            orders.push(DispatchOrder::Retry { position, due });
+        } else if rules.ordering == DeliveryOrder::Strict {
+            // The event stays pending, so that it is the first one when the webhook is enabled again.
+            (self.pending[index].attempts, self.pending[index].due) = (ATTEMPTS_MAX, now);
+            self.stop(DisabledReason::Exhausted, orders);
+        } else {
+            self.pending.remove(index);
+            orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Failed });
+            if now.since(failing_since) >= FAILING_MAX {
+                self.stop(DisabledReason::Failing, orders);
+            }
+        }
+        if result == AttemptResult::Gone {
+            self.stop(DisabledReason::Gone, orders);
+        }
+    }
+
+    fn stop(&mut self, reason: DisabledReason, orders: &mut Vec<DispatchOrder>) {
+        if !self.is_stopped {
+            self.is_stopped = true;
+            orders.push(DispatchOrder::Disable(reason));
+        }
+    }
+}

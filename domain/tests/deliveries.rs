@@ -1,0 +1,424 @@
+//! The rule of the dispatcher: tables of cases, and random histories against a model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use petstore_domain::*;
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::EPOCH.plus(Duration::from_secs(seconds))
+}
+
+fn position(number: u64) -> Position {
+    Position::new(number).unwrap()
+}
+
+fn rules(ordering: DeliveryOrder) -> DeliveryRules {
+    DeliveryRules { webhook: WebhookId::from_bits(3), ordering, has_jitter: false }
+}
+
+const RELAXED: DeliveryOrder = DeliveryOrder::Relaxed;
+
+/// Progress at the start of a log, and its rules.
+struct Case {
+    progress: Progress,
+    rules: DeliveryRules,
+}
+
+impl Case {
+    fn new(ordering: DeliveryOrder) -> Self {
+        Self { progress: Progress::new(1, 7, Position::START), rules: rules(ordering) }
+    }
+
+    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchOrder> {
+        dispatch_step(&mut self.progress, &self.rules, input, now)
+    }
+
+    fn log(&mut self, positions: impl IntoIterator<Item = u64>, scanned: u64, now: Timestamp) {
+        let matching: Vec<Position> = positions.into_iter().map(position).collect();
+        self.step(DispatchInput::Log { matching: &matching, scanned: position(scanned) }, now);
+    }
+
+    /// The positions whose attempts begin.
+    fn tick(&mut self, now: Timestamp) -> Vec<(u64, u32)> {
+        let orders = self.step(DispatchInput::Tick { attempts_max: usize::MAX }, now);
+        let sent = orders.into_iter().filter_map(|order| match order {
+            DispatchOrder::Send { position, attempt, .. } => Some((position.get(), attempt)),
+            _ => None,
+        });
+        sent.collect()
+    }
+
+    fn end(&mut self, number: u64, result: AttemptResult, now: Timestamp) -> Vec<DispatchOrder> {
+        self.step(DispatchInput::Outcome { position: position(number), result }, now)
+    }
+}
+
+#[test]
+fn first_attempts_begin_in_order_and_eight_are_in_flight() {
+    let mut case = Case::new(RELAXED);
+    case.log(1..=20, 20, at(0));
+    assert_eq!(case.tick(at(0)), (1..=8).map(|number| (number, 1)).collect::<Vec<_>>());
+    assert_eq!(case.tick(at(0)), []);
+    case.end(3, AttemptResult::Delivered, at(1));
+    assert_eq!(case.tick(at(1)), [(9, 1)]);
+    assert_eq!(case.progress.settled(), position(0));
+    case.end(1, AttemptResult::Delivered, at(1));
+    case.end(2, AttemptResult::Delivered, at(1));
+    assert_eq!(case.progress.settled(), position(3));
+}
+
+#[test]
+fn a_failed_event_gets_eight_attempts_by_the_schedule() {
+    let mut case = Case::new(RELAXED);
+    case.log([1], 1, at(0));
+    let mut now = at(0);
+    for attempt in 1..=ATTEMPTS_MAX {
+        assert_eq!(case.tick(now), [(1, attempt)]);
+        let orders = case.end(1, AttemptResult::Failed(None), now);
+        let Some(delay) = retry_delay(attempt) else {
+            let status = DeliveryStatus::Failed;
+            assert_eq!(orders, [DispatchOrder::Settle { position: position(1), status }]);
+            break;
+        };
+        let due = now.plus(delay);
+        assert_eq!(orders, [DispatchOrder::Retry { position: position(1), due }, DispatchOrder::WakeAt(due)]);
+        assert_eq!(case.tick(due.minus(Duration::from_millis(1))), []);
+        now = due;
+    }
+    assert!(!case.progress.is_stopped, "27 hours are less than 5 days");
+    assert_eq!(case.progress.settled(), position(1));
+}
+
+#[test]
+fn retry_after_delays_an_attempt_up_to_an_hour_and_never_hastens_it() {
+    let cases = [(0, 5), (4, 5), (60, 60), (3_600, 3_600), (86_400, 3_600)];
+    for (wait, delay) in cases {
+        let mut case = Case::new(RELAXED);
+        case.log([1], 1, at(0));
+        case.tick(at(0));
+        let orders = case.end(1, AttemptResult::Failed(Some(Duration::from_secs(wait))), at(0));
+        assert!(orders.contains(&DispatchOrder::WakeAt(at(delay))), "{wait}: {orders:?}");
+    }
+}
+
+#[test]
+fn only_429_and_503_have_a_wait_and_410_means_gone() {
+    let outcome = |status, wait: Option<u64>| AttemptOutcome {
+        duration: Duration::ZERO,
+        error: Some(AttemptError::Status),
+        answer: Some(Box::new(ReceiverAnswer {
+            status,
+            wait: wait.map(Duration::from_secs),
+            ..ReceiverAnswer::default()
+        })),
+    };
+    let wait = Some(Duration::from_secs(9));
+    let cases = [
+        (429, AttemptResult::Failed(wait)),
+        (503, AttemptResult::Failed(wait)),
+        (500, AttemptResult::Failed(None)),
+        (410, AttemptResult::Gone),
+    ];
+    for (status, result) in cases {
+        assert_eq!(AttemptResult::from(&outcome(status, Some(9))), result, "{status}");
+    }
+    let delivered = AttemptOutcome { error: None, ..outcome(200, None) };
+    assert_eq!(AttemptResult::from(&delivered), AttemptResult::Delivered);
+}
+
+#[test]
+fn after_five_failures_in_a_row_one_attempt_at_a_time_until_a_success() {
+    let mut case = Case::new(RELAXED);
+    case.log(1..=20, 20, at(0));
+    case.tick(at(0));
+    for number in 1..=8 {
+        case.end(number, AttemptResult::Failed(None), at(0));
+    }
+    assert_eq!(case.tick(at(0)), [(9, 1)]);
+    assert_eq!(case.tick(at(0)), []);
+    case.end(9, AttemptResult::Delivered, at(0));
+    assert_eq!(case.tick(at(0)).len(), 8);
+}
+
+#[test]
+fn strict_order_sends_one_at_a_time_and_stops_at_an_event_that_fails() {
+    let mut case = Case::new(DeliveryOrder::Strict);
+    case.log([4, 6], 9, at(0));
+    let mut now = at(0);
+    for attempt in 1..=ATTEMPTS_MAX {
+        assert_eq!(case.tick(now), [(4, attempt)]);
+        assert_eq!(case.tick(now), []);
+        let orders = case.end(4, AttemptResult::Failed(None), now);
+        match retry_delay(attempt) {
+            Some(delay) => now = now.plus(delay),
+            None => assert_eq!(orders, [DispatchOrder::Disable(DisabledReason::Exhausted)]),
+        }
+    }
+    assert_eq!(case.tick(now.plus(Duration::from_hours(99))), []);
+    // The event is the first one again.
+    case.progress.follow(&DeliveryRun { number: 2, after: None });
+    assert_eq!(case.tick(now), [(4, 1)]);
+    case.end(4, AttemptResult::Delivered, now);
+    assert_eq!(case.tick(now), [(6, 1)]);
+}
+
+#[test]
+fn a_webhook_is_disabled_after_five_days_without_a_success_but_only_at_a_last_attempt() {
+    // The first event fails on day 0, the second one begins on day 4 and ends on day 5.
+    let day = |days: u64| at(days * 24 * 3_600);
+    let run = |success_between: bool| {
+        let mut case = Case::new(RELAXED);
+        let mut all = Vec::new();
+        for (number, start) in [(1, day(0)), (2, day(4))] {
+            if success_between && number == 2 {
+                case.log([9], 9, start);
+                case.tick(start);
+                case.end(9, AttemptResult::Delivered, start);
+                case.progress.scanned = position(1);
+            }
+            case.log([number], number, start);
+            let mut now = start;
+            for attempt in 1..=ATTEMPTS_MAX {
+                case.tick(now);
+                all.extend(case.end(number, AttemptResult::Failed(None), now));
+                now = now.plus(retry_delay(attempt).unwrap_or_default());
+            }
+        }
+        all.contains(&DispatchOrder::Disable(DisabledReason::Failing))
+    };
+    assert!(run(false));
+    assert!(!run(true));
+}
+
+#[test]
+fn gone_stops_at_once_and_keeps_the_event() {
+    let mut case = Case::new(RELAXED);
+    case.log([1, 2], 2, at(0));
+    case.tick(at(0));
+    let orders = case.end(1, AttemptResult::Gone, at(0));
+    assert!(orders.contains(&DispatchOrder::Disable(DisabledReason::Gone)), "{orders:?}");
+    assert_eq!(case.tick(at(999_999)), []);
+    case.end(2, AttemptResult::Delivered, at(1));
+    assert_eq!(case.progress.settled(), position(0));
+}
+
+#[test]
+fn a_redelivery_is_sent_once_whether_the_event_was_delivered_or_not() {
+    let mut case = Case::new(RELAXED);
+    case.log([1, 2], 5, at(0));
+    case.tick(at(0));
+    case.end(1, AttemptResult::Delivered, at(0));
+    case.end(2, AttemptResult::Failed(None), at(0));
+    for (place, number) in [(1, 1), (2, 2), (9, 3)] {
+        case.step(DispatchInput::Redeliver { position: position(place), number }, at(1));
+        // The same request once more.
+        case.step(DispatchInput::Redeliver { position: position(place), number }, at(1));
+    }
+    let orders = case.step(DispatchInput::Tick { attempts_max: 9 }, at(1));
+    let manual: Vec<u64> = orders
+        .iter()
+        .filter_map(|order| match order {
+            DispatchOrder::Send { position, trigger: AttemptTrigger::Manual, .. } => Some(position.get()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(manual, [1, 2], "the event at 9 has not been read yet, and is delivered anyway");
+}
+
+#[test]
+fn no_first_attempt_begins_while_a_thousand_wait_for_a_retry() {
+    let mut case = Case::new(RELAXED);
+    let mut next = 1;
+    while case.progress.pending.len() < RETRIES_MAX {
+        case.log(next..next + 50, next + 49, at(0));
+        next += 50;
+        loop {
+            let sent = case.tick(at(0));
+            if sent.is_empty() {
+                break;
+            }
+            for (number, _) in sent {
+                case.end(number, AttemptResult::Failed(None), at(0));
+            }
+        }
+    }
+    assert_eq!(case.progress.room(), 0);
+    case.log([next], next, at(0));
+    assert_eq!(case.tick(at(0)), []);
+    assert_eq!(case.tick(at(5)), [(1, 2)], "retries go on");
+}
+
+#[test]
+fn a_replay_begins_elsewhere_and_forgets_what_was_pending() {
+    let mut case = Case::new(RELAXED);
+    case.log([1, 2], 9, at(0));
+    let after = EventId { epoch: 7, position: position(4) };
+    case.progress.follow(&DeliveryRun { number: 2, after: Some(after) });
+    assert_eq!((case.progress.scanned, case.progress.pending.len()), (position(4), 0));
+    let same = case.progress.clone();
+    case.progress.follow(&DeliveryRun { number: 2, after: Some(after) });
+    case.progress.follow(&DeliveryRun { number: 1, after: None });
+    assert_eq!(case.progress, same);
+}
+
+/// A small generator of random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut number = self.0;
+        number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (number ^ (number >> 31)) % bound
+    }
+}
+
+/// The state that a history must have, by its own rules.
+#[derive(Default)]
+struct Model {
+    /// The events that were given, and are neither delivered nor failed, with the number of failed attempts and the earliest
+    /// time of the next one.
+    open: BTreeMap<u64, (u32, Timestamp)>,
+    in_flight: BTreeSet<u64>,
+    settled: BTreeSet<u64>,
+    /// The last event whose first attempt has begun.
+    last_first: u64,
+    failures: u32,
+    stopped: bool,
+}
+
+/// Runs one random history and checks each order against the model.
+fn run_history(seed: u64) {
+    let mut random = Random(seed);
+    let ordering = if random.below(2) == 0 { DeliveryOrder::Strict } else { RELAXED };
+    let mut case = Case::new(ordering);
+    case.rules.has_jitter = true;
+    let mut model = Model::default();
+    let (mut now, mut end) = (at(0), 0_u64);
+    for _ in 0..40 {
+        match random.below(5) {
+            0 => {
+                let room = case.progress.room() as u64;
+                let given: Vec<u64> =
+                    (0..random.below(12).min(room)).map(|number| end + 1 + number * 2).collect();
+                end = given.last().copied().unwrap_or(end) + random.below(3);
+                model.open.extend(given.iter().map(|number| (*number, (0, now))));
+                case.log(given, end, now);
+            }
+            1 | 2 => {
+                let most = usize::try_from(random.below(12)).unwrap();
+                let orders = case.step(DispatchInput::Tick { attempts_max: most }, now);
+                check_sends(seed, &case, &mut model, &orders, now);
+            }
+            3 => {
+                let Some(number) = pick(&mut random, &model.in_flight) else { continue };
+                let result = match random.below(12) {
+                    0..5 => AttemptResult::Delivered,
+                    5 => AttemptResult::Failed(Some(Duration::from_secs(random.below(9_000)))),
+                    6 if random.below(8) == 0 => AttemptResult::Gone,
+                    _ => AttemptResult::Failed(None),
+                };
+                let orders = case.end(number, result, now);
+                check_end(seed, &mut model, number, result, &orders, now, ordering);
+            }
+            _ => now = now.plus(Duration::from_secs([1, 10, 400, 40_000][random.below(4) as usize])),
+        }
+        let pending: BTreeSet<u64> =
+            case.progress.pending.iter().map(|delivery| delivery.position.get()).collect();
+        let open: BTreeSet<u64> = model.open.keys().copied().collect();
+        assert_eq!(pending, open, "seed {seed}: each event is settled or pending");
+        assert!(case.progress.in_flight() <= IN_FLIGHT_MAX, "seed {seed}");
+    }
+}
+
+fn pick(random: &mut Random, among: &BTreeSet<u64>) -> Option<u64> {
+    let count = among.len() as u64;
+    if count == 0 {
+        return None;
+    }
+    among.iter().nth(usize::try_from(random.below(count)).unwrap()).copied()
+}
+
+fn check_sends(seed: u64, case: &Case, model: &mut Model, orders: &[DispatchOrder], now: Timestamp) {
+    for order in orders {
+        let DispatchOrder::Send { position, attempt, .. } = order else { continue };
+        let number = position.get();
+        assert!(!model.stopped, "seed {seed}: nothing is sent after a stop");
+        let (failed, earliest) = model.open[&number];
+        assert_eq!(*attempt, failed + 1, "seed {seed}");
+        assert!(now >= earliest, "seed {seed}: not before the schedule");
+        assert!(model.in_flight.insert(number), "seed {seed}: one attempt at a time for each event");
+        let window = match case.rules.ordering {
+            DeliveryOrder::Strict => 1,
+            DeliveryOrder::Relaxed if model.failures >= FAILURES_MAX => 1,
+            DeliveryOrder::Relaxed => IN_FLIGHT_MAX,
+        };
+        assert!(model.in_flight.len() <= window, "seed {seed}: within the window");
+        if failed == 0 {
+            assert!(number > model.last_first, "seed {seed}: first attempts begin in order");
+            model.last_first = number;
+        }
+        if case.rules.ordering == DeliveryOrder::Strict {
+            let first = model.open.keys().next().copied();
+            assert_eq!(first, Some(number), "seed {seed}: none is skipped");
+        }
+    }
+}
+
+fn check_end(
+    seed: u64,
+    model: &mut Model,
+    number: u64,
+    result: AttemptResult,
+    orders: &[DispatchOrder],
+    now: Timestamp,
+    ordering: DeliveryOrder,
+) {
+    model.in_flight.remove(&number);
+    let settled = |status| DispatchOrder::Settle { position: position(number), status };
+    if result == AttemptResult::Delivered {
+        model.failures = 0;
+        model.open.remove(&number);
+        assert!(model.settled.insert(number) && orders.contains(&settled(DeliveryStatus::Delivered)));
+        return;
+    }
+    model.failures += 1;
+    let failed = model.open[&number].0 + 1;
+    match retry_delay(failed) {
+        Some(delay) => {
+            let wait = if let AttemptResult::Failed(Some(wait)) = result { wait } else { Duration::ZERO };
+            let earliest = (delay * 4 / 5).max(wait.min(RETRY_AFTER_MAX));
+            let latest = (delay * 6 / 5).max(wait.min(RETRY_AFTER_MAX));
+            let due = orders.iter().find_map(|order| match order {
+                DispatchOrder::Retry { due, .. } => Some(*due),
+                _ => None,
+            });
+            let due = due.unwrap_or_else(|| panic!("seed {seed}: {orders:?}"));
+            assert!((earliest..=latest).contains(&due.since(now)), "seed {seed}: the schedule is kept");
+            model.open.insert(number, (failed, due));
+        }
+        None if ordering == DeliveryOrder::Strict => {
+            assert!(orders.contains(&DispatchOrder::Disable(DisabledReason::Exhausted)), "seed {seed}");
+            model.open.insert(number, (failed, now));
+        }
+        None => {
+            model.open.remove(&number);
+            assert!(model.settled.insert(number) && orders.contains(&settled(DeliveryStatus::Failed)));
+        }
+    }
+    model.stopped |= orders.iter().any(|order| matches!(order, DispatchOrder::Disable(_)));
+}
+
+/// The number of histories; `PETSTORE_DELIVERY_HISTORIES` sets another one, such as a million.
+fn histories() -> u64 {
+    std::env::var("PETSTORE_DELIVERY_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000)
+}
+
+#[test]
+fn random_histories_keep_the_rules() {
+    for seed in 0..histories() {
+        run_history(seed);
+    }
+}
