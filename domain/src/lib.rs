@@ -52,6 +52,7 @@ mod text;
 mod time;
 mod version;
 mod visible;
+mod webhook;
 
 pub use account::{
     Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
@@ -99,6 +100,10 @@ pub use stored::{Stored, stored_name, stored_time};
 pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
+pub use webhook::{
+    AddressClass, Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork,
+    TargetPolicy, TargetRefusal,
+};
 
 /// The Rust examples of the README are tested like the examples of this crate.
 #[cfg(doctest)]
