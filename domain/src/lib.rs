@@ -29,6 +29,7 @@
 mod account;
 mod api_key;
 mod ban;
+mod base62;
 mod category;
 mod derived_events;
 mod event;
@@ -101,8 +102,11 @@ pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
 pub use webhook::{
-    AddressClass, Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork,
-    TargetPolicy, TargetRefusal,
+    AccountWebhooks, AddressClass, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, Delivery,
+    DeliveryOrder, DeliveryRun, DeliveryStatus, DisabledReason, EventPatterns, EventPatternsError,
+    MasterKeyId, ReceiverAnswer, Redelivery, SecretSource, Target, TargetError, TargetException,
+    TargetExceptionError, TargetHost, TargetNetwork, TargetPolicy, TargetRefusal, Webhook, WebhookId,
+    WebhookIdError, WebhookUrl, WebhookUrlError,
 };
 
 /// The Rust examples of the README are tested like the examples of this crate.
