@@ -20,8 +20,6 @@ pub struct Target {
     port: u16,
     /// The place of the path in the text.
     path_start: usize,
-    /// The places of the host and the port in the text.
-    authority_start: usize,
 }
 
 /// The host of a target.
@@ -77,7 +75,7 @@ impl Target {
     /// use petstore_domain::{Target, TargetError};
     ///
     /// let target = Target::parse("https://Hooks.example/petstore?shop=1").unwrap();
-    /// assert_eq!((target.authority(), target.port(), target.path()), ("Hooks.example", 443, "/petstore?shop=1"));
+    /// assert_eq!((target.port(), &*target.path()), (443, "/petstore?shop=1"));
     /// assert_eq!(Target::parse("https://127.1/"), Err(TargetError::Host));
     /// ```
     pub fn parse(text: &str) -> Result<Self, TargetError> {
@@ -92,7 +90,6 @@ impl Target {
         if !is_secure && !scheme.eq_ignore_ascii_case("http") {
             return Err(TargetError::Scheme);
         }
-        let authority_start = text.len() - rest.len();
         let length = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(length);
         if authority.contains('@') {
@@ -111,8 +108,8 @@ impl Target {
             None => 80,
         };
         let host = TargetHost::parse(host).ok_or(TargetError::Host)?;
-        let path_start = authority_start + length;
-        Ok(Self { text: text.to_owned(), is_secure, host, port, path_start, authority_start })
+        let path_start = text.len() - path.len();
+        Ok(Self { text: text.to_owned(), is_secure, host, port, path_start })
     }
 
     /// The URL as it was written.
@@ -133,11 +130,6 @@ impl Target {
     /// The port.
     pub const fn port(&self) -> u16 {
         self.port
-    }
-
-    /// The host and the port as they were written, for the header `Host`.
-    pub fn authority(&self) -> &str {
-        &self.text[self.authority_start..self.path_start]
     }
 
     /// The path and the query, as a request has them.
@@ -219,41 +211,21 @@ mod tests {
     fn a_target_has_a_host_a_port_and_a_path() {
         let name = |name: &str| TargetHost::Name(name.to_owned());
         let address = |text: &str| TargetHost::Address(text.parse().unwrap());
-        for (text, is_secure, host, port, path, authority) in [
-            ("https://a.example", true, name("a.example"), 443, "/", "a.example"),
-            ("HTTPS://A.Example.:8443/x/", true, name("a.example"), 8443, "/x/", "A.Example.:8443"),
-            (
-                "http://localhost:3000/hook?a=b&c=%20",
-                false,
-                name("localhost"),
-                3000,
-                "/hook?a=b&c=%20",
-                "localhost:3000",
-            ),
-            ("https://a?b@c", true, name("a"), 443, "/?b@c", "a"),
-            ("https://192.0.2.1/", true, address("192.0.2.1"), 443, "/", "192.0.2.1"),
-            ("https://[2001:DB8::1]:1/", true, address("2001:db8::1"), 1, "/", "[2001:DB8::1]:1"),
-            ("https://[::ffff:127.0.0.1]", true, address("::ffff:127.0.0.1"), 443, "/", "[::ffff:127.0.0.1]"),
-            (
-                "https://xn--bcher-kva.example/",
-                true,
-                name("xn--bcher-kva.example"),
-                443,
-                "/",
-                "xn--bcher-kva.example",
-            ),
-            ("https://0x7f.example/", true, name("0x7f.example"), 443, "/", "0x7f.example"),
-            ("https://my_hook.1a/", true, name("my_hook.1a"), 443, "/", "my_hook.1a"),
+        for (text, is_secure, host, port, path) in [
+            ("https://a.example", true, name("a.example"), 443, "/"),
+            ("HTTPS://A.Example.:8443/x/", true, name("a.example"), 8443, "/x/"),
+            ("http://localhost:3000/hook?a=b&c=%20", false, name("localhost"), 3000, "/hook?a=b&c=%20"),
+            ("https://a?b@c", true, name("a"), 443, "/?b@c"),
+            ("https://192.0.2.1/", true, address("192.0.2.1"), 443, "/"),
+            ("https://[2001:DB8::1]:1/", true, address("2001:db8::1"), 1, "/"),
+            ("https://[::ffff:127.0.0.1]", true, address("::ffff:127.0.0.1"), 443, "/"),
+            ("https://xn--bcher-kva.example/", true, name("xn--bcher-kva.example"), 443, "/"),
+            ("https://0x7f.example/", true, name("0x7f.example"), 443, "/"),
+            ("https://my_hook.1a/", true, name("my_hook.1a"), 443, "/"),
         ] {
             let target = Target::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let parts = (
-                target.is_secure(),
-                target.host().clone(),
-                target.port(),
-                &*target.path(),
-                target.authority(),
-            );
-            assert_eq!(parts, (is_secure, host, port, path, authority), "{text}");
+            let parts = (target.is_secure(), target.host().clone(), target.port(), &*target.path());
+            assert_eq!(parts, (is_secure, host, port, path), "{text}");
             assert_eq!(target.as_str(), text);
         }
     }
