@@ -13,6 +13,7 @@ mod runs;
 mod schedule;
 mod secrets;
 mod step;
+mod target;
 mod values;
 
 pub use attempt::{Attempt, AttemptError, AttemptOutcome, AttemptTrigger, ReceiverAnswer};
@@ -32,6 +33,10 @@ pub use secrets::{
     OVERLAP_MAX, RekeyWebhook, RotateWebhookSecret, RotateWebhookSecretRejection, UnknownWebhook,
 };
 pub use step::{AttemptResult, DispatchInput, DispatchOrder, FAILING_MAX, RETRY_AFTER_MAX, dispatch_step};
+pub use target::{
+    AddressClass, Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork,
+    TargetPolicy, TargetRefusal,
+};
 pub use values::{
     DeliveryOrder, DisabledReason, EventPatterns, EventPatternsError, WebhookUrl, WebhookUrlError,
 };

@@ -323,7 +323,11 @@ fn run_history(seed: u64) {
                 let orders = case.end(number, result, now);
                 check_end(seed, &mut model, number, result, &orders, now, ordering);
             }
-            _ => now = now.plus(Duration::from_secs([1, 10, 400, 40_000][random.below(4) as usize])),
+            _ => {
+                now = now.plus(Duration::from_secs(
+                    [1, 10, 400, 40_000][usize::try_from(random.below(4)).unwrap()],
+                ))
+            }
         }
         let pending: BTreeSet<u64> =
             case.progress.pending.iter().map(|delivery| delivery.position.get()).collect();

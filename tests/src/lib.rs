@@ -55,6 +55,7 @@ pub mod retries;
 pub mod transactions;
 pub mod values;
 pub mod walks;
+pub mod webhooks;
 
 mod disk;
 mod event_fold;
@@ -79,6 +80,7 @@ pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
 pub use stamp::{run_case, run_case_apart};
 pub use subject::{AnotherHandle, DurableSubject, Subject};
+pub use webhooks::WebhookSubject;
 
 /// The pages about stores and about embedding. The examples on these pages are compiled and run.
 #[cfg(doctest)]

@@ -19,6 +19,7 @@ mod planted_writes;
 mod readers;
 mod resets;
 mod tables;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +37,7 @@ use planted_reads::StaleIndex;
 use planted_values::NameIndex;
 pub(crate) use planted_values::narrow;
 use tables::Tables;
+use webhooks::Webhooks;
 
 /// A store that is small, slow and simple enough to be correct by inspection. It may have one planted bug.
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ struct State {
     counters: Counters,
     addresses: Addresses,
     log: EventLog,
+    webhooks: Webhooks,
     /// The index that [`Bug::StaleIndex`] uses.
     stale: StaleIndex,
     /// The versions that [`Bug::VersionsBeginAgain`] uses.

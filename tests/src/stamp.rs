@@ -357,8 +357,43 @@ macro_rules! import_conformance {
     };
 }
 
+/// Defines one test for each case about webhooks.
+///
+/// The expression makes a fresh, empty [`WebhookSubject`](crate::WebhookSubject). It is evaluated once for each case,
+/// inside the case's runtime, and may await.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ReferenceStore, WebhookSubject};
+/// petstore_tests::webhook_conformance!(WebhookSubject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! webhook_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn webhook_conformance_subject() -> Option<$crate::WebhookSubject> {
+            ($subject).into()
+        }
+
+        $crate::store_conformance_cases! {
+            (webhook_conformance_subject().await.as_ref());
+            webhooks {
+                concurrent_creations_keep_the_limit
+                a_webhook_is_read_as_it_was_written
+                changes_are_told
+                progress_is_handed_to_the_next_holder
+                a_lease_that_was_lost_saves_nothing
+                one_of_several_claims_is_granted
+                pages_of_deliveries_match_the_filter
+                settled_deliveries_are_bounded_and_pending_ones_stay
+                a_lease_ends_if_it_is_not_renewed
+            }
+        }
+    };
+}
+
 /// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`],
-/// [`reset_conformance!`] and [`import_conformance!`].
+/// [`reset_conformance!`], [`import_conformance!`] and [`webhook_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {

@@ -10,8 +10,8 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Housekeeping, StoreError};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::{
-    DurableSubject, ImportSubject, ResetSubject, Subject, durable_conformance, import_conformance,
-    reset_conformance, store_conformance,
+    DurableSubject, ImportSubject, ResetSubject, Subject, WebhookSubject, durable_conformance,
+    import_conformance, reset_conformance, store_conformance, webhook_conformance,
 };
 
 store_conformance!(open(&Folder::new()));
@@ -24,6 +24,12 @@ import_conformance!({
     let folder = Folder::new();
     let store = open_store(&folder);
     ImportSubject { subject: subject_of(&store, &folder), bulk: store }
+});
+webhook_conformance!({
+    let folder = Folder::new();
+    let store = open_store(&folder);
+    let (webhooks, deliveries) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
+    WebhookSubject { subject: subject_of(&store, &folder), webhooks, deliveries }
 });
 durable_conformance!(Box::new(DurableStore(Folder::new())));
 

@@ -4,21 +4,24 @@
 use std::sync::Arc;
 
 use petstore_tests::{
-    Bug, ImportSubject, ReferenceStore, ResetSubject, Subject, import_conformance, reset_conformance,
-    run_case, store_conformance,
+    Bug, ImportSubject, ReferenceStore, ResetSubject, Subject, WebhookSubject, import_conformance,
+    reset_conformance, run_case, store_conformance, webhook_conformance,
 };
 
 store_conformance!(Arc::new(ReferenceStore::new()).subject());
 reset_conformance!(ResetSubject::of(&Arc::new(ReferenceStore::new())));
 import_conformance!(ImportSubject::of(&Arc::new(ReferenceStore::new())));
+webhook_conformance!(WebhookSubject::of(&Arc::new(ReferenceStore::new())));
 
 /// Attempts of a case on a store with a planted bug. A case may miss a race once, but hardly ten times.
 const TRIES: usize = 10;
 
-/// A store in the forms that the different cases take: with its ports, with its resets, or with its imports.
+/// A store in the forms that the different cases take: with its ports, with its resets, with its imports, or with its
+/// webhooks.
 struct AnySubject {
     resets: ResetSubject,
     imports: ImportSubject,
+    webhooks: WebhookSubject,
 }
 
 impl AsRef<Subject> for AnySubject {
@@ -39,6 +42,12 @@ impl AsRef<ImportSubject> for AnySubject {
     }
 }
 
+impl AsRef<WebhookSubject> for AnySubject {
+    fn as_ref(&self) -> &WebhookSubject {
+        &self.webhooks
+    }
+}
+
 /// Returns whether a case fails on a store with this bug.
 fn fails<F>(bug: Bug, case: impl Fn(AnySubject) -> F) -> bool
 where
@@ -49,8 +58,13 @@ where
         run_case(async {
             let store = Arc::new(ReferenceStore::with_bug(bug));
             let imports = ImportSubject { subject: store.subject(), bulk: Arc::clone(&store) as _ };
+            let webhooks = WebhookSubject {
+                subject: store.subject(),
+                webhooks: Arc::clone(&store) as _,
+                deliveries: Arc::clone(&store) as _,
+            };
             let resets = ResetSubject { subject: store.subject(), store };
-            let subject = AnySubject { resets, imports };
+            let subject = AnySubject { resets, imports, webhooks };
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });
         failed
@@ -169,6 +183,12 @@ caught! {
         event_feed::readers_wait_while_nothing_happens;
     a_feed_that_misses_private_events: FeedMissesPrivateEvents by event_feed::a_reader_wakes_at_an_event_that_passes_its_filter;
     a_feed_that_skips_events: FeedSkipsToTheEnd by event_feed::the_feed_skips_no_event_that_passes;
+    deletions_of_webhooks_untold: WebhookDeletionsUntold by webhooks::changes_are_told;
+    a_lease_granted_twice: LeasesShared by webhooks::one_of_several_claims_is_granted;
+    a_save_under_a_lost_lease: LostLeaseSaves by webhooks::a_lease_that_was_lost_saves_nothing;
+    attempts_that_replace_each_other: AttemptsReplaced by webhooks::progress_is_handed_to_the_next_holder;
+    deliveries_that_are_never_dropped: DeliveriesKept by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
+    a_filter_of_deliveries_ignored: DeliveryFilterIgnored by webhooks::pages_of_deliveries_match_the_filter;
     a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_lives::a_waiting_reader_wakes_at_a_reset;
 }
 

@@ -52,4 +52,4 @@ pub use listen::local::LocalServer;
 pub use listen::server::{Endpoint, Server};
 pub use rustls;
 pub use wire::builtin_routes::is_reserved;
-pub use wire::event_json;
+pub use wire::{JsonEvents, event_json};

@@ -138,7 +138,11 @@ impl DeliveryTable {
         let Some(kept) = all.kept.get_mut(&lease.webhook).filter(|kept| kept.lease == lease.number) else {
             return LeaseState::Lost;
         };
-        kept.progress = Some(progress.resumed());
+        let mut progress = progress;
+        for delivery in &mut progress.pending {
+            delivery.is_in_flight = false;
+        }
+        kept.progress = Some(progress);
         let latest = updates.iter().map(|update| update.at).max();
         for update in updates {
             let event = update.event;

@@ -1,5 +1,7 @@
 //! Dropping what is no longer needed. Several nodes may do so at once.
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use petstore_domain::Timestamp;
 use petstore_ports::{Housekeeping, StoreError};
@@ -31,11 +33,23 @@ const DROP_EXPIRED: &str = "
     )
     select count(*) from dropped";
 
+/// The number of calls of which one drops the leases of deleted webhooks. The statement reads all webhooks.
+const LEASES_EVERY: u64 = 60;
+
+/// The statement that drops the leases of deleted webhooks with their deliveries.
+const DROP_LEASES: &str = "
+    delete from webhook_leases where until < clock_timestamp() - interval '1 minute' and webhook not in (
+        select webhook ->> 'id' from webhooks, json_array_elements(webhooks) as webhook
+    )";
+
 #[async_trait]
 impl Housekeeping for PostgresStore {
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.events.keep_up().await?;
         self.events.prune(now).await?;
+        if self.drops.fetch_add(1, Ordering::Relaxed) % LEASES_EVERY == 0 {
+            self.chores.rows(DROP_LEASES.to_owned(), Vec::new()).await?;
+        }
         let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];
         let rows = self.chores.rows(DROP_EXPIRED.to_owned(), parameters).await?;
         let dropped: i64 = rows.first().map_or(Ok(0), |row| {

@@ -31,6 +31,7 @@ mod schema;
 mod start_lock;
 mod stats;
 mod store;
+mod webhooks;
 mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};

@@ -45,6 +45,10 @@ pub struct PostgresStore {
     pub(crate) stats: Stats,
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
+    /// The number by which leases name this handle.
+    pub(crate) node: i64,
+    /// The number of calls that drop what has expired.
+    pub(crate) drops: AtomicU64,
     pub(crate) events: Arc<EventLog>,
     pub(crate) writes: Writes,
     epoch: AtomicU64,
@@ -98,6 +102,8 @@ impl PostgresStore {
             pulse,
             stats: Stats::default(),
             slot: slot(seed),
+            node: i64::from_ne_bytes(seed.to_ne_bytes()),
+            drops: AtomicU64::new(0),
             events,
             writes,
             epoch: AtomicU64::new(epoch),

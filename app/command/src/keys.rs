@@ -56,7 +56,7 @@ pub(crate) enum KeysCommand {
         account: Option<String>,
         #[command(flatten)]
         plan: PlanArgs,
-        /// Scopes of the key: read, write or both
+        /// Scopes of the key: a list of read, write and webhooks
         #[arg(long, default_value = "read,write", value_parser = scopes, value_name = "SCOPES")]
         scopes: String,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
@@ -86,7 +86,7 @@ pub(crate) enum KeysCommand {
         /// Its id, or its first twelve characters
         #[arg(value_parser = key_ref)]
         key: String,
-        /// Scopes of the key: read, write or both
+        /// Scopes of the key: a list of read, write and webhooks
         #[arg(long, value_parser = scopes, value_name = "SCOPES")]
         scopes: Option<String>,
         /// When it expires: 30d, 2030-12-05T00:00:00Z, or never
@@ -183,7 +183,8 @@ fn label(text: &str) -> Result<String, String> {
 }
 
 fn scopes(text: &str) -> Result<String, String> {
-    let scopes = Scopes::parse(text).ok_or("expected read, write, or both: read,write")?;
+    let scopes =
+        Scopes::parse(text).ok_or("expected a list of read, write and webhooks, such as read,write")?;
     Ok(scopes.as_str().to_owned())
 }
 

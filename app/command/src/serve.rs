@@ -4,6 +4,7 @@ mod bans;
 mod housekeeping;
 mod listeners;
 mod start;
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,9 +156,12 @@ async fn run(
         tokio::spawn(socket.serve(handler));
     }
     tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&clock)));
+    let webhook_clock = Arc::clone(&clock);
     tokio::spawn(watch_store(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
     tokio::spawn(Arc::clone(&supervisor).watchdog());
+    let listeners = servers.iter().map(Server::local_addr);
+    let deliveries = webhooks::start(args, &backend, &webhook_clock, listeners, log)?;
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -166,8 +170,14 @@ async fn run(
     }
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
+    let delivered = deliveries.stop();
+    let record_last = async {
+        record_last_bans(&service, log).await;
+        // A panic of the dispatcher was logged when it happened.
+        let _: Result<(), _> = delivered.await;
+    };
     let ended = tokio::select! {
-        ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
+        ended = stop(servers, record_last, backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
     if ended.is_ok() {

@@ -14,10 +14,11 @@ use petstore_domain::Timestamp;
 use petstore_http::{IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
-    Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
+    Bulk, Clock, Courier, Entropy, EventText, Header, Housekeeping, Resettable, Row, Signer, StoreCounts,
+    StoreError, StoreStats,
 };
 use petstore_postgres::{PostgresStore, StartLock};
-use petstore_service::Ports;
+use petstore_service::{DispatcherPorts, Ports};
 use petstore_sqlite::{
     CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
 };
@@ -134,6 +135,23 @@ impl Backend {
         match &self.kind {
             Kind::Local(store) => Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
             Kind::Shared { store, meters } => postgres::ports(store, meters, clock, entropy, timer),
+        }
+    }
+
+    /// The ports of a dispatcher of webhooks.
+    pub(crate) fn dispatcher_ports(
+        &self,
+        courier: Arc<dyn Courier>,
+        signer: Arc<dyn Signer>,
+        text: Arc<dyn EventText>,
+        clock: Arc<dyn Clock>,
+    ) -> DispatcherPorts {
+        let timer = Arc::new(TokioTimer::new());
+        match &self.kind {
+            Kind::Local(store) => DispatcherPorts::of_one_store(store, courier, signer, text, clock, timer),
+            Kind::Shared { store, .. } => {
+                DispatcherPorts::of_one_store(store, courier, signer, text, clock, timer)
+            }
         }
     }
 

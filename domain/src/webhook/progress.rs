@@ -73,7 +73,8 @@ impl Progress {
     }
 
     /// Follows a start of deliveries, unless it follows it already. Deliveries either begin after the place of the start,
-    /// or they continue: then each event that is not settled gets all attempts of the schedule again.
+    /// or they continue: then each event that is not settled gets all attempts of the schedule again, the first of them
+    /// at once.
     pub fn follow(&mut self, run: &DeliveryRun) {
         if run.number <= self.run {
             return;
@@ -88,16 +89,18 @@ impl Progress {
         self.is_stopped = false;
         (self.failing_since, self.failures) = (None, 0);
         for delivery in &mut self.pending {
-            delivery.attempts = 0;
+            (delivery.attempts, delivery.due) = (0, Timestamp::MIN);
         }
     }
 
-    /// Returns the progress after a restart: no attempt is in flight.
+    /// Returns the progress under a new lease: no attempt is in flight. If the webhook was to be disabled and is not, its
+    /// deliveries go on.
     #[must_use]
     pub fn resumed(mut self) -> Self {
         for delivery in &mut self.pending {
             delivery.is_in_flight = false;
         }
+        self.is_stopped = false;
         self
     }
 

@@ -26,9 +26,8 @@ pub(super) fn assert_told(before: &Shop, events: &[Happening], after: &Shop) {
     }
     assert_eq!(told, Fold::of(after), "{events:?}");
     if old == told {
-        let is_of_a_key =
-            |event: &Happening| matches!(event, Happening::KeyBanned(_) | Happening::KeyUnbanned(_));
-        assert!(events.iter().all(is_of_a_key), "nothing changed, and yet {events:?}");
+        let is_private = |event: &Happening| event.private_to().is_some();
+        assert!(events.iter().all(is_private), "nothing changed, and yet {events:?}");
     }
     assert!(is_one_group_each(events), "{events:?}");
 }
@@ -36,7 +35,7 @@ pub(super) fn assert_told(before: &Shop, events: &[Happening], after: &Shop) {
 /// Returns `true` if the events of each kind of resource stand together, and the kinds of resources are in the order of
 /// the contract.
 fn is_one_group_each(events: &[Happening]) -> bool {
-    let groups = ["order", "pet", "category", "inventory", "key"];
+    let groups = ["order", "pet", "category", "inventory", "key", "webhook"];
     events.is_sorted_by_key(|event| groups.iter().position(|group| *group == event.kind().resource()))
 }
 

@@ -155,4 +155,16 @@ pub enum Bug {
     FeedSkipsToTheEnd,
     /// Does not wake a reader that waits for events when a reset begins a new epoch.
     FeedSleepsThroughResets,
+    /// Tells a reader of changes nothing of an account whose last webhook was deleted.
+    WebhookDeletionsUntold,
+    /// Grants the lease of a webhook that another one holds.
+    LeasesShared,
+    /// Saves progress under a lease that another one has followed.
+    LostLeaseSaves,
+    /// Keeps only the last attempt of a delivery.
+    AttemptsReplaced,
+    /// Keeps all settled deliveries.
+    DeliveriesKept,
+    /// Returns deliveries that do not pass the filter.
+    DeliveryFilterIgnored,
 }

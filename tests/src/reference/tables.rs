@@ -22,6 +22,8 @@ pub(super) struct Tables {
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) retries: BTreeMap<IdempotencyId, IdempotencyRecord>,
     pub(super) webhooks: BTreeMap<AccountId, AccountWebhooks>,
+    /// The number of changes of webhooks.
+    pub(super) webhook_changes: u64,
     /// The index of [`super::Bug::NamesAsGiven`].
     pub(super) index: NameIndex,
     /// The last assigned id of each kind of record.
@@ -107,10 +109,13 @@ impl Tables {
             Change::Account(account) => drop(self.accounts.insert(account.id, account)),
             Change::Key(record) => drop(self.keys.insert(record.id, *record)),
             Change::Idempotency(record) => drop(self.retries.insert(record.id.clone(), *record)),
-            Change::Webhooks(record) if record.webhooks.is_empty() => {
-                drop(self.webhooks.remove(&record.account));
+            Change::Webhooks(record) => {
+                self.webhook_changes += 1;
+                self.webhooks.remove(&record.account);
+                if !record.webhooks.is_empty() {
+                    self.webhooks.insert(record.account, *record);
+                }
             }
-            Change::Webhooks(record) => drop(self.webhooks.insert(record.account, *record)),
         }
     }
 
@@ -120,6 +125,7 @@ impl Tables {
         self.categories.clear();
         self.orders.clear();
         self.webhooks.clear();
+        self.webhook_changes += 1;
         if !keeps_answers {
             self.retries.clear();
         }

@@ -11,3 +11,4 @@ mod queue;
 mod resets;
 mod shop;
 mod stepped_store;
+mod webhooks;

@@ -4,7 +4,7 @@
 mod planted;
 mod shop;
 
-use petstore_tests::{reset_conformance, store_conformance};
+use petstore_tests::{reset_conformance, store_conformance, webhook_conformance};
 
 use shop::Shop;
 
@@ -15,5 +15,10 @@ store_conformance!(match Shop::new() {
 
 reset_conformance!(match Shop::new() {
     Some(shop) => Some(shop.open_with_reset().await),
+    None => None,
+});
+
+webhook_conformance!(match Shop::new() {
+    Some(shop) => Some(shop.open_with_webhooks().await),
     None => None,
 });

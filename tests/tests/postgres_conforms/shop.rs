@@ -8,7 +8,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Resettable, Row, StoreError};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::Postgres;
-use petstore_tests::{AnotherHandle, ResetSubject, Subject};
+use petstore_tests::{AnotherHandle, ResetSubject, Subject, WebhookSubject};
 
 /// The shop of one case.
 pub(crate) struct Shop {
@@ -53,6 +53,15 @@ impl Shop {
         let (store, meters) = (self.open_store().await, Arc::default());
         let subject = subject(&store, &meters, self);
         ResetSubject { subject, store: Arc::new(StoreAndMeters { store, meters }) }
+    }
+}
+
+impl Shop {
+    /// Opens the store like [`open`](Self::open), together with the ports of webhooks.
+    pub(crate) async fn open_with_webhooks(self: &Arc<Self>) -> WebhookSubject {
+        let store = self.open_store().await;
+        let subject = subject(&store, &Arc::default(), self);
+        WebhookSubject { subject, webhooks: Arc::clone(&store) as _, deliveries: store }
     }
 }
 

@@ -25,6 +25,7 @@ const STATEMENT_TIME: Duration = Duration::from_millis(1_900);
 pub(crate) type Parameters = Vec<Box<dyn ToSql + Sync + Send>>;
 
 /// A few connections, each of which executes one statement at a time, on the background thread.
+#[derive(Clone)]
 pub(crate) struct Pool {
     background: Handle,
     links: Arc<Links>,

@@ -24,7 +24,6 @@ insert into webhook_changes (number) values (0);
 -- lease. The times are those of the database.
 create table webhook_leases (
     webhook    text   primary key collate "C" check (char_length(webhook) = 26),
-    account_id bigint not null,
     -- The node that holds the lease: a random number that it draws at its start.
     node       bigint not null,
     -- Raised each time another node claims the webhook. A save with another number is refused.

@@ -279,8 +279,10 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
 /// [`everything`] as loaded from a file of an older schema.
 pub(crate) fn everything_at(schema: u32) -> Vec<Row> {
     let mut rows = everything();
+    // The file is a backup, whose first opening forgets the deliveries of the original.
+    rows.retain(|row| !matches!(row, Row::Progress(..) | Row::Delivery(_)));
     if schema < 7 {
-        rows.retain(|row| !matches!(row, Row::Webhooks(_) | Row::Progress(..) | Row::Delivery(_)));
+        rows.retain(|row| !matches!(row, Row::Webhooks(_)));
     }
     for row in &mut rows {
         if let Row::Key(key) = row {

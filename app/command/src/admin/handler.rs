@@ -204,7 +204,9 @@ fn shown(key: &str) -> String {
 }
 
 fn key_scopes(text: &str) -> Result<Scopes, String> {
-    Scopes::parse(text).ok_or_else(|| "expected the scopes read, write, or both: read,write".to_owned())
+    Scopes::parse(text).ok_or_else(|| {
+        "expected a list of the scopes read, write and webhooks, such as read,write".to_owned()
+    })
 }
 
 /// Parses a point in time, or a duration from now.

@@ -2,6 +2,7 @@
 
 mod bans;
 mod deadlines;
+mod dispatch;
 mod future_sizes;
 mod orchestration;
 mod quota_outage;

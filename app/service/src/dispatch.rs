@@ -1,0 +1,17 @@
+//! The delivery of events to webhooks.
+//!
+//! A [`Dispatcher`] claims webhooks, reads the event log for them, and sends each event by a [`Courier`](petstore_ports::Courier).
+//! Which attempt begins when is the rule of [`dispatch_step`](petstore_domain::dispatch_step); the order among webhooks is
+//! that of the machine, which takes turns. Progress is saved some times a second, so a crash repeats the deliveries since
+//! the last save.
+
+mod attempt;
+mod endpoint;
+mod machine;
+mod reading;
+mod run;
+mod stats;
+
+pub use attempt::DispatcherPorts;
+pub use run::Dispatcher;
+pub use stats::DispatchStats;

@@ -1,0 +1,154 @@
+//! One attempt: the event is read, signed and sent.
+
+use std::sync::Arc;
+
+use petstore_domain::{
+    Attempt, AttemptTrigger, Event, EventFilter, EventId, SecretSource, Timestamp, Webhook,
+};
+use petstore_ports::{
+    Clock, Courier, DeliveryLog, EventFeed, EventQuery, EventRead, EventReader, EventText, PageOrder, Signer,
+    Timer, Transactor, WebhookReader, WebhookRequest, WebhookSecret,
+};
+
+use super::machine::AttemptEnd;
+use crate::call_deadlines::CallDeadlines;
+
+/// The driven ports of a dispatcher.
+#[derive(Clone)]
+pub struct DispatcherPorts {
+    /// Reads the settings of webhooks.
+    pub webhooks: Arc<dyn WebhookReader>,
+    /// Keeps progress and deliveries.
+    pub deliveries: Arc<dyn DeliveryLog>,
+    /// Reads the event log.
+    pub events: Arc<dyn EventReader>,
+    /// Waits for new events.
+    pub feed: Arc<dyn EventFeed>,
+    /// Disables webhooks.
+    pub transactor: Arc<dyn Transactor>,
+    /// Sends requests to receivers.
+    pub courier: Arc<dyn Courier>,
+    /// Signs requests.
+    pub signer: Arc<dyn Signer>,
+    /// Writes events as JSON.
+    pub text: Arc<dyn EventText>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Measures pauses and deadlines.
+    pub timer: Arc<dyn Timer>,
+}
+
+impl DispatcherPorts {
+    /// The ports of a store that implements all that a store can.
+    pub fn of_one_store<S>(
+        store: &Arc<S>,
+        courier: Arc<dyn Courier>,
+        signer: Arc<dyn Signer>,
+        text: Arc<dyn EventText>,
+        clock: Arc<dyn Clock>,
+        timer: Arc<dyn Timer>,
+    ) -> Self
+    where
+        S: WebhookReader + DeliveryLog + EventReader + EventFeed + Transactor + 'static,
+    {
+        Self {
+            webhooks: Arc::clone(store) as _,
+            deliveries: Arc::clone(store) as _,
+            events: Arc::clone(store) as _,
+            feed: Arc::clone(store) as _,
+            transactor: Arc::clone(store) as _,
+            courier,
+            signer,
+            text,
+            clock,
+            timer,
+        }
+    }
+}
+
+/// The values of one attempt.
+pub(super) struct Sent {
+    pub(super) webhook: Webhook,
+    pub(super) event: EventId,
+    pub(super) attempt: u32,
+    pub(super) trigger: AttemptTrigger,
+}
+
+impl DispatcherPorts {
+    /// Makes an attempt.
+    pub(super) async fn attempt(&self, deadlines: &CallDeadlines, sent: Sent) -> AttemptEnd {
+        let event = match self.event(deadlines, sent.event).await {
+            Ok(event) => event,
+            Err(end) => return end,
+        };
+        let kind = event.happening.kind();
+        match self.post(&sent.webhook, &event, sent.attempt, sent.trigger, false).await {
+            Some(attempt) => AttemptEnd::Attempted(kind, attempt),
+            None => AttemptEnd::Dropped,
+        }
+    }
+
+    /// Reads an event of the log.
+    async fn event(&self, deadlines: &CallDeadlines, id: EventId) -> Result<Event, AttemptEnd> {
+        let query = EventQuery {
+            epoch: Some(id.epoch),
+            order: PageOrder::Ascending,
+            after: Some(id.position.before()),
+            filter: EventFilter::ALL,
+            events_max: 1,
+            positions_max: 1,
+        };
+        match deadlines.reply(self.events.read(query)).await {
+            Err(_) => Err(AttemptEnd::Dropped),
+            // A store of several nodes may not show the newest events of other nodes yet.
+            Ok(EventRead::Expired(bounds)) if bounds.epoch == id.epoch && bounds.last < id.position => {
+                Err(AttemptEnd::Dropped)
+            }
+            Ok(EventRead::Expired(_)) => Err(AttemptEnd::Missing),
+            Ok(EventRead::Page(page)) => {
+                page.events.into_iter().find(|event| event.id == id).ok_or(AttemptEnd::Missing)
+            }
+        }
+    }
+
+    /// Signs and sends an event; none if there is no master key.
+    pub(crate) async fn post(
+        &self,
+        webhook: &Webhook,
+        event: &Event,
+        number: u32,
+        trigger: AttemptTrigger,
+        is_test: bool,
+    ) -> Option<Attempt> {
+        let at = self.clock.now();
+        let secrets = secrets(&*self.signer, &webhook.secret, at)?;
+        let body = self.text.json(event, is_test);
+        let event_id = event.id.to_string();
+        let signature = self.signer.sign_request(&secrets, &event_id, at, &body);
+        let request = WebhookRequest {
+            url: webhook.url.clone(),
+            webhook: Some(webhook.id),
+            event_id,
+            event_type: event.happening.kind().as_str().to_owned(),
+            attempt: number,
+            sent_at: at,
+            signature,
+            body,
+        };
+        let outcome = self.courier.post(request).await;
+        Some(Attempt { at, number, trigger, outcome })
+    }
+}
+
+/// The secrets with which a request is signed now: the current one, and the one before it while they overlap. None without
+/// the master key from which they are derived.
+fn secrets(signer: &dyn Signer, source: &SecretSource, now: Timestamp) -> Option<Vec<WebhookSecret>> {
+    if signer.master() != Some(source.master) {
+        return None;
+    }
+    let mut secrets = vec![signer.secret(&source.nonce, source.generation)?];
+    if source.previous_until.is_some_and(|until| until > now) {
+        secrets.extend(signer.secret(&source.nonce, source.generation.saturating_sub(1)));
+    }
+    Some(secrets)
+}

@@ -1,0 +1,249 @@
+//! A webhook whose events this dispatcher delivers.
+
+use petstore_domain::{
+    AccountId, Attempt, AttemptResult, AttemptTrigger, DeliveryRules, DeliveryStatus, DeliveryUpdate,
+    DisabledReason, DispatchInput, DispatchOrder, EventFilter, EventId, EventKind, Position, Progress,
+    Timestamp, Webhook, dispatch_step,
+};
+use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
+
+/// The state of a webhook under a lease.
+pub(super) struct Endpoint {
+    pub(super) account: AccountId,
+    pub(super) webhook: Webhook,
+    pub(super) lease: DeliveryLease,
+    pub(super) progress: Progress,
+    pub(super) filter: EventFilter,
+    rules: DeliveryRules,
+    /// Changes of deliveries since the last save.
+    pub(super) updates: Vec<DeliveryUpdate>,
+    /// `true` if the progress has changed since the last save.
+    pub(super) is_dirty: bool,
+    /// `true` while a save is in progress.
+    pub(super) is_saving: bool,
+    /// The time of the last save.
+    pub(super) saved_at: Timestamp,
+    /// `true` if all events up to the head of the reader have been looked at.
+    pub(super) is_caught_up: bool,
+    /// `true` while the log is read for this webhook alone.
+    pub(super) is_reading: bool,
+    /// The reason for which it is to be disabled.
+    pub(super) disable: Option<DisabledReason>,
+    /// `true` while it is being disabled.
+    pub(super) is_disabling: bool,
+}
+
+/// An attempt that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sending {
+    pub(super) position: Position,
+    pub(super) attempt: u32,
+    pub(super) trigger: AttemptTrigger,
+}
+
+impl Endpoint {
+    pub(super) fn new(
+        account: AccountId,
+        webhook: Webhook,
+        claimed: ClaimedWebhook,
+        has_jitter: bool,
+        now: Timestamp,
+    ) -> Self {
+        let start = webhook.run.after.unwrap_or(EventId { epoch: 0, position: Position::START });
+        let fresh = || Progress::new(webhook.run.number, start.epoch, start.position);
+        let progress = claimed.progress.map_or_else(fresh, Progress::resumed);
+        let mut endpoint = Self {
+            account,
+            filter: EventFilter { kinds: webhook.types.kinds(), account: Some(account) },
+            rules: DeliveryRules { webhook: webhook.id, ordering: webhook.ordering, has_jitter },
+            webhook,
+            lease: claimed.lease,
+            progress,
+            updates: Vec::new(),
+            is_dirty: false,
+            is_saving: false,
+            saved_at: now,
+            is_caught_up: false,
+            is_reading: false,
+            disable: None,
+            is_disabling: false,
+        };
+        endpoint.follow(now);
+        endpoint
+    }
+
+    /// Takes the webhook's new settings.
+    pub(super) fn change(&mut self, webhook: Webhook, now: Timestamp) {
+        self.filter.kinds = webhook.types.kinds();
+        self.rules.ordering = webhook.ordering;
+        self.webhook = webhook;
+        if self.is_ending() {
+            self.progress.is_stopped = true;
+            return;
+        }
+        self.follow(now);
+    }
+
+    /// Returns whether it gets no more attempts, and is released once those in flight have ended.
+    pub(super) const fn is_ending(&self) -> bool {
+        !self.webhook.is_enabled()
+    }
+
+    /// Returns whether all events up to the head have been looked at.
+    pub(super) fn is_up_to(&self, head: LogEnd) -> bool {
+        self.progress.epoch == head.epoch && self.progress.scanned >= head.last
+    }
+
+    /// Joins the webhooks at the head if it has reached the head. Returns whether it is one of them.
+    pub(super) fn join(&mut self, head: LogEnd) -> bool {
+        self.is_caught_up |= !self.is_reading && !self.progress.is_stopped && self.is_up_to(head);
+        self.is_caught_up
+    }
+
+    /// Leaves the webhooks at the head. They have looked at all events up to it.
+    pub(super) fn leave_head(&mut self, head: LogEnd) {
+        self.look_up_to(head);
+        self.is_caught_up = false;
+    }
+
+    /// Records how far the log was read for it, if that was done together with others.
+    pub(super) fn look_up_to(&mut self, head: LogEnd) {
+        if self.is_caught_up && self.progress.epoch == head.epoch {
+            self.progress.scanned = self.progress.scanned.max(head.last);
+        }
+    }
+
+    /// Follows a start of deliveries and takes requests for single events.
+    fn follow(&mut self, now: Timestamp) {
+        if self.progress.run < self.webhook.run.number {
+            self.progress.follow(&self.webhook.run);
+            (self.disable, self.is_caught_up, self.is_dirty) = (None, false, true);
+        }
+        let requests = self.webhook.redeliveries.iter();
+        let (taken, epoch) = (self.progress.redelivered, self.progress.epoch);
+        let new: Vec<_> = requests.filter(|request| request.number > taken).copied().collect();
+        for request in new {
+            let position = request.event.position;
+            // A request for an event of an older log is void.
+            if request.event.epoch == epoch {
+                self.step(DispatchInput::Redeliver { position, number: request.number }, now);
+            }
+            self.progress.redelivered = self.progress.redelivered.max(request.number);
+            self.is_dirty = true;
+        }
+    }
+
+    /// Applies an input. Keeps a reason to disable, and returns the other orders.
+    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchOrder> {
+        let mut orders = dispatch_step(&mut self.progress, &self.rules, input, now);
+        orders.retain(|order| match order {
+            DispatchOrder::Disable(reason) => {
+                self.disable = Some(*reason);
+                false
+            }
+            DispatchOrder::Send { .. }
+            | DispatchOrder::Retry { .. }
+            | DispatchOrder::Settle { .. }
+            | DispatchOrder::WakeAt(_) => true,
+        });
+        orders
+    }
+
+    /// Takes events from the log, and returns the time of the next attempt.
+    pub(super) fn read(
+        &mut self,
+        matching: &[Position],
+        scanned: Position,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.is_dirty |= !matching.is_empty();
+        wake_of(&self.step(DispatchInput::Log { matching, scanned }, now))
+    }
+
+    /// Begins an attempt if one is due, and returns it with the time of the next one.
+    pub(super) fn send(&mut self, now: Timestamp) -> (Option<Sending>, Option<Timestamp>) {
+        let orders = self.step(DispatchInput::Tick { attempts_max: 1 }, now);
+        let sending = orders.iter().find_map(|order| match order {
+            DispatchOrder::Send { position, attempt, trigger } => {
+                Some(Sending { position: *position, attempt: *attempt, trigger: *trigger })
+            }
+            _ => None,
+        });
+        (sending, wake_of(&orders))
+    }
+
+    /// The time of the next attempt.
+    pub(super) fn wake(&mut self, now: Timestamp) -> Option<Timestamp> {
+        wake_of(&self.step(DispatchInput::Tick { attempts_max: 0 }, now))
+    }
+
+    /// Applies the result of an attempt, and returns the time of the next one.
+    pub(super) fn attempted(
+        &mut self,
+        position: Position,
+        kind: EventKind,
+        attempt: Attempt,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let result = AttemptResult::from(&attempt.outcome);
+        let orders = self.step(DispatchInput::Outcome { position, result }, now);
+        let event = self.event(position);
+        let mut update = DeliveryUpdate {
+            event,
+            kind,
+            attempt: Some(attempt),
+            status: DeliveryStatus::Pending,
+            next_attempt_at: None,
+            at: now,
+        };
+        for order in &orders {
+            match order {
+                DispatchOrder::Settle { status, .. } => update.status = *status,
+                DispatchOrder::Retry { due, .. } => update.next_attempt_at = Some(*due),
+                DispatchOrder::Send { .. } | DispatchOrder::Disable(_) | DispatchOrder::WakeAt(_) => {}
+            }
+        }
+        self.updates.push(update);
+        self.is_dirty = true;
+        wake_of(&orders)
+    }
+
+    /// Takes back an attempt whose request was not sent.
+    pub(super) fn dropped(&mut self, position: Position, now: Timestamp) {
+        self.step(DispatchInput::Dropped(position), now);
+    }
+
+    /// Ends the delivery of an event that is no longer in the log.
+    pub(super) fn missing(&mut self, position: Position, now: Timestamp) -> Option<Timestamp> {
+        let orders = self.step(DispatchInput::Missing(position), now);
+        self.is_dirty = true;
+        wake_of(&orders)
+    }
+
+    /// Begins at the start of another event log. Deliveries of the old log cannot be completed.
+    pub(super) fn restart(&mut self, epoch: u64, after: Position) {
+        if self.progress.pending.is_empty() {
+            (self.progress.epoch, self.progress.scanned) = (epoch, after);
+            self.is_dirty = true;
+        } else {
+            self.fall_behind();
+        }
+    }
+
+    /// Disables the webhook because events are missing.
+    pub(super) fn fall_behind(&mut self) {
+        self.progress.is_stopped = true;
+        self.disable = Some(DisabledReason::FellBehind);
+    }
+
+    pub(super) fn event(&self, position: Position) -> EventId {
+        EventId { epoch: self.progress.epoch, position }
+    }
+}
+
+fn wake_of(orders: &[DispatchOrder]) -> Option<Timestamp> {
+    orders.iter().find_map(|order| match order {
+        DispatchOrder::WakeAt(time) => Some(*time),
+        _ => None,
+    })
+}

@@ -1,0 +1,349 @@
+//! The loop of the dispatcher: it runs the work that the machine asks for, and tells the machine the results.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, Stream};
+use petstore_domain::{
+    DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
+};
+use petstore_ports::{
+    ClaimedWebhook, DeliveryLease, EventRead, LeaseState, LogEnd, Reply, StoreError, WebhookChanges, run,
+};
+
+use super::attempt::{DispatcherPorts, Sent};
+use super::machine::{AttemptEnd, Machine};
+use super::reading::LogRead;
+use super::stats::DispatchStats;
+use crate::call_deadlines::CallDeadlines;
+use crate::policy::Policy;
+
+/// The time between two rounds. In each round settings are looked at, and progress is saved.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// The time between two renewals of leases, a third of their length.
+const RENEW: Duration = Duration::from_secs(10);
+
+/// The time after which webhooks are claimed again that another node holds.
+const CLAIM_AGAIN: Duration = Duration::from_secs(2);
+
+/// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
+const STOP_MAX: Duration = Duration::from_secs(2);
+
+/// Delivers the events of webhooks until it is stopped.
+pub struct Dispatcher {
+    ports: Arc<DispatcherPorts>,
+    deadlines: CallDeadlines,
+    stats: Arc<DispatchStats>,
+    has_jitter: bool,
+}
+
+/// The result of a piece of work.
+enum Done {
+    Attempt(DeliveryLease, Position, AttemptEnd),
+    Read(LogRead, Option<EventRead>),
+    Changes(Result<WebhookChanges, StoreError>),
+    Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
+    Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
+    Saved(DeliveryLease, Result<LeaseState, Vec<DeliveryUpdate>>),
+    Disabled(WebhookId, bool),
+    Flushed,
+    Released,
+}
+
+type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
+
+/// The state of the loop besides the machine.
+struct Rounds {
+    revision: u64,
+    is_asking: bool,
+    is_claiming: bool,
+    saves: usize,
+    needs_flush: bool,
+    is_flushing: bool,
+    next_round: Duration,
+    next_renewal: Duration,
+    next_claim: Duration,
+}
+
+impl Dispatcher {
+    /// A dispatcher over these ports. With `has_jitter`, retries are spread by up to a fifth of their delay; tests that turn
+    /// the clock leave it out.
+    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool) -> Self {
+        let deadlines =
+            CallDeadlines::new(Arc::clone(&ports.timer), policy.store_timeout, policy.quota_timeout);
+        Self { ports: Arc::new(ports), deadlines, stats: Arc::default(), has_jitter }
+    }
+
+    /// The counts.
+    pub fn stats(&self) -> Arc<DispatchStats> {
+        Arc::clone(&self.stats)
+    }
+
+    /// Delivers until `stopped` completes. Then no attempt begins; those in flight have a few seconds to end, their results
+    /// are saved, and the leases are released.
+    pub async fn run(&self, stopped: impl Future<Output = ()> + Send) {
+        let mut stopped = std::pin::pin!(stopped);
+        let mut machine = Machine::new(self.ports.feed.end(), self.has_jitter);
+        let mut work = Work::new();
+        let mut rounds = Rounds {
+            revision: 0,
+            is_asking: false,
+            is_claiming: false,
+            saves: 0,
+            needs_flush: false,
+            is_flushing: false,
+            next_round: Duration::ZERO,
+            next_renewal: self.deadlines.elapsed() + RENEW,
+            next_claim: Duration::ZERO,
+        };
+        let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
+        loop {
+            let (now, elapsed) = (self.ports.clock.now(), self.deadlines.elapsed());
+            if elapsed >= rounds.next_round {
+                rounds.next_round = elapsed + ROUND;
+                self.begin_round(&mut machine, &mut rounds, &work, now, elapsed);
+            }
+            let end = self.ports.feed.end();
+            for read in machine.reads(end, now) {
+                work.push(self.read(read));
+            }
+            self.send(&mut machine, &work, now);
+            let due = machine.next_due().map_or(ROUND, |due| due.since(now));
+            let pause = rounds.next_round.saturating_sub(elapsed).min(due);
+            let mut sleep = self.ports.timer.sleep(pause);
+            self.wait_for_events(&mut waiter, machine.wanted(), end);
+            let woken = std::future::poll_fn(|context| {
+                if stopped.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Woken::Stopped);
+                }
+                if let Poll::Ready(Some(done)) = Pin::new(&mut work).poll_next(context) {
+                    return Poll::Ready(Woken::Done(done));
+                }
+                if let Some((_, feed)) = &mut waiter
+                    && Pin::new(feed).poll(context).is_ready()
+                {
+                    return Poll::Ready(Woken::Events);
+                }
+                Pin::new(&mut sleep).poll(context).map(|()| Woken::Timer)
+            });
+            match woken.await {
+                Woken::Stopped => break,
+                Woken::Done(done) => self.end(&mut machine, &mut rounds, &work, done),
+                Woken::Events => waiter = None,
+                Woken::Timer => {}
+            }
+        }
+        self.stop(machine, rounds, work).await;
+    }
+
+    /// Waits for the next event that a webhook gets. Without webhooks it waits for none, so that events cost nothing then.
+    fn wait_for_events(
+        &self,
+        waiter: &mut Option<(EventKinds, Reply<LogEnd>)>,
+        wanted: Option<EventKinds>,
+        end: LogEnd,
+    ) {
+        let Some(kinds) = wanted else {
+            *waiter = None;
+            return;
+        };
+        if waiter.as_ref().is_none_or(|(waiting, _)| *waiting != kinds) {
+            let filter = EventFilter { kinds, account: None };
+            *waiter = Some((kinds, self.ports.feed.changed(end, filter)));
+        }
+    }
+
+    /// Begins the attempts that are due.
+    fn send(&self, machine: &mut Machine, work: &Work, now: Timestamp) {
+        while let Some((endpoint, sending)) = machine.send(now) {
+            let sent = Sent {
+                webhook: endpoint.webhook.clone(),
+                event: endpoint.event(sending.position),
+                attempt: sending.attempt,
+                trigger: sending.trigger,
+            };
+            let (lease, position) = (endpoint.lease, sending.position);
+            let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
+            work.push(Box::pin(async move {
+                Done::Attempt(lease, position, ports.attempt(&deadlines, sent).await)
+            }));
+        }
+        self.stats.set_in_flight(machine.in_flight());
+    }
+
+    fn read(&self, read: LogRead) -> Pin<Box<dyn Future<Output = Done> + Send>> {
+        let reply = self.deadlines.reply(self.ports.events.read(read.query));
+        Box::pin(async move { Done::Read(read, reply.await.ok()) })
+    }
+
+    /// Looks for changed settings and webhooks to claim, renews leases, saves progress, and disables webhooks.
+    fn begin_round(
+        &self,
+        machine: &mut Machine,
+        rounds: &mut Rounds,
+        work: &Work,
+        now: Timestamp,
+        elapsed: Duration,
+    ) {
+        let is_settled = machine.is_settled(self.ports.feed.end()) && !rounds.is_unsaved();
+        self.stats.end_round(is_settled);
+        if !rounds.is_asking {
+            rounds.is_asking = true;
+            let reply = self.deadlines.reply(self.ports.webhooks.changed_webhooks(rounds.revision));
+            work.push(Box::pin(async move { Done::Changes(reply.await) }));
+        }
+        self.claim(machine, rounds, work, now);
+        if elapsed >= rounds.next_renewal {
+            rounds.next_renewal = elapsed + RENEW;
+            let leases = machine.leases();
+            let reply = self.deadlines.reply(self.ports.deliveries.renew(leases.clone(), now));
+            work.push(Box::pin(async move { Done::Renewed(leases, reply.await) }));
+        }
+        self.save(machine, rounds, work, now);
+        for (account, id, reason, run_number) in machine.disables() {
+            let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
+            work.push(Box::pin(async move {
+                let operation = DisableWebhook { account, id, reason, run: run_number };
+                let done = std::pin::pin!(run(&*ports.transactor, operation, now));
+                Done::Disabled(id, deadlines.write(done).await.is_ok())
+            }));
+        }
+        self.release(machine, work);
+    }
+
+    /// Claims the webhooks that are not held.
+    fn claim(&self, machine: &Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
+        let unclaimed = machine.unclaimed(self.ports.signer.master());
+        if rounds.is_claiming || unclaimed.is_empty() || self.deadlines.elapsed() < rounds.next_claim {
+            return;
+        }
+        rounds.is_claiming = true;
+        let asked = unclaimed.len();
+        let reply = self.deadlines.reply(self.ports.deliveries.claim(unclaimed, now));
+        work.push(Box::pin(async move { Done::Claimed(asked, reply.await) }));
+    }
+
+    fn save(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
+        for save in machine.saves(now) {
+            rounds.saves += 1;
+            let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
+            work.push(Box::pin(async move {
+                let updates = save.updates.clone();
+                let saved = ports.deliveries.save(save.lease, save.progress, save.updates);
+                Done::Saved(save.lease, deadlines.reply(saved).await.map_err(|_| updates))
+            }));
+        }
+    }
+
+    fn release(&self, machine: &mut Machine, work: &Work) {
+        let released = machine.released();
+        if !released.is_empty() {
+            let reply = self.deadlines.reply(self.ports.deliveries.release(released));
+            work.push(Box::pin(async move {
+                // A lease that could not be released ends by itself.
+                let _ = reply.await;
+                Done::Released
+            }));
+        }
+    }
+
+    /// Tells the machine the result of a piece of work.
+    fn end(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, done: Done) {
+        let now = self.ports.clock.now();
+        match done {
+            Done::Attempt(lease, position, end) => {
+                if let AttemptEnd::Attempted(_, attempt) = &end {
+                    self.stats.count(&attempt.outcome);
+                }
+                machine.attempted(lease, position, end, now);
+            }
+            Done::Read(read, result) => machine.read(&read, result.as_ref(), now),
+            Done::Changes(result) => {
+                rounds.is_asking = false;
+                if let Ok(changes) = result
+                    && (changes.revision != rounds.revision || !changes.accounts.is_empty())
+                {
+                    rounds.revision = changes.revision;
+                    machine.change(changes, now);
+                    self.claim(machine, rounds, work, now);
+                }
+            }
+            Done::Claimed(asked, result) => {
+                rounds.is_claiming = false;
+                let claimed = result.unwrap_or_default();
+                if claimed.len() < asked {
+                    rounds.next_claim = self.deadlines.elapsed() + CLAIM_AGAIN;
+                }
+                machine.claimed(claimed, now);
+            }
+            Done::Renewed(asked, Ok(renewed)) => machine.keep(&renewed, &asked),
+            Done::Renewed(_, Err(_)) | Done::Released => {}
+            Done::Saved(lease, result) => {
+                rounds.saves -= 1;
+                rounds.needs_flush |= result.is_ok();
+                machine.saved(lease, result);
+                self.flush(rounds, work);
+            }
+            Done::Disabled(id, is_done) => machine.disabled(id, is_done),
+            Done::Flushed => {
+                rounds.is_flushing = false;
+                self.flush(rounds, work);
+            }
+        }
+    }
+
+    /// Makes the saves durable once all of them have ended.
+    fn flush(&self, rounds: &mut Rounds, work: &Work) {
+        if rounds.needs_flush && rounds.saves == 0 && !rounds.is_flushing {
+            (rounds.needs_flush, rounds.is_flushing) = (false, true);
+            let reply = self.deadlines.reply(self.ports.deliveries.flush());
+            work.push(Box::pin(async move {
+                // The store keeps what it could not write, and writes it with the next flush.
+                let _ = reply.await;
+                Done::Flushed
+            }));
+        }
+    }
+
+    async fn stop(&self, mut machine: Machine, mut rounds: Rounds, mut work: Work) {
+        let mut sleep = self.ports.timer.sleep(STOP_MAX);
+        loop {
+            if machine.in_flight() == 0 {
+                self.save(&mut machine, &mut rounds, &work, self.ports.clock.now());
+            }
+            if machine.in_flight() == 0 && !rounds.is_unsaved() {
+                break;
+            }
+            let next = std::future::poll_fn(|context| {
+                if let Poll::Ready(Some(done)) = Pin::new(&mut work).poll_next(context) {
+                    return Poll::Ready(Some(done));
+                }
+                Pin::new(&mut sleep).poll(context).map(|()| None)
+            });
+            match next.await {
+                // The store fails, so what could not be saved is delivered again.
+                Some(Done::Saved(_, Err(_))) | None => break,
+                Some(done) => self.end(&mut machine, &mut rounds, &work, done),
+            }
+        }
+        let leases = machine.leases();
+        let _ = self.deadlines.reply(self.ports.deliveries.release(leases)).await;
+    }
+}
+
+impl Rounds {
+    const fn is_unsaved(&self) -> bool {
+        self.saves > 0 || self.needs_flush || self.is_flushing
+    }
+}
+
+/// The reason why the loop goes on.
+enum Woken {
+    Stopped,
+    Done(Done),
+    Events,
+    Timer,
+}
