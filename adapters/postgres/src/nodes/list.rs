@@ -7,8 +7,9 @@ use petstore_ports::StoreError;
 use tokio_postgres::Row;
 
 use super::statements;
+use crate::PostgresStore;
 use crate::background::Background;
-use crate::connection::{Connector, Role, Target};
+use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
 use crate::records::Fields;
 use crate::schema::{self, Program, State};
@@ -57,14 +58,31 @@ pub fn nodes(target: Target) -> Result<Option<Vec<Node>>, OpenError> {
             State::Made(found) if found.version >= SINCE => {}
             State::Absent | State::Empty | State::Made(_) => return Ok(None),
         }
-        let rows = async {
-            let statement = session.prepared(statements::LIST).await?;
-            session.client().query(&statement, &[]).await
-        };
-        let rows = rows.await.map_err(|error| failed("cannot read the nodes", error))?;
-        let listed: Result<Vec<_>, StoreError> = rows.iter().map(parse).collect();
-        Ok(Some(listed?))
+        Ok(Some(listed(&session).await?))
     })
+}
+
+impl PostgresStore {
+    /// Lists the nodes of the shop in the order of their start, as [`nodes`] does. Blocks: it must not be called on a
+    /// runtime's thread.
+    ///
+    /// # Errors
+    /// The database cannot be reached.
+    pub fn nodes(&self) -> Result<Vec<Node>, StoreError> {
+        self.background.handle().block_on(async {
+            let session = self.connector.connect(Role::Reader).await?;
+            listed(&session).await
+        })
+    }
+}
+
+async fn listed(session: &Session) -> Result<Vec<Node>, StoreError> {
+    let rows = async {
+        let statement = session.prepared(statements::LIST).await?;
+        session.client().query(&statement, &[]).await
+    };
+    let rows = rows.await.map_err(|error| failed("cannot read the nodes", error))?;
+    rows.iter().map(parse).collect()
 }
 
 fn parse(row: &Row) -> Result<Node, StoreError> {
