@@ -7,14 +7,15 @@ use petstore_postgres::{Examined, Target};
 
 use crate::failure::Failure;
 use crate::first_key::FirstKey;
+use crate::nodes;
 use crate::serve::Inputs;
-use crate::settings::{Db, Loaded, ServeArgs};
-use crate::store::examine;
+use crate::settings::{Db, Loaded, ServeArgs, shared};
+use crate::store::{examine, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
-/// the first key, the path of the admin socket.
+/// the first key, the path of the admin socket. Warns of settings in which a node would differ from those that run.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
     let Inputs { db, warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
@@ -31,6 +32,12 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         notify(&format!("warning: {warning}"));
     }
     let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
+    if let Db::Postgres(target) = &db {
+        let nodes = nodes_of(target)?.unwrap_or_default();
+        for warning in nodes::warnings(&shared(&loaded.in_force()), &nodes) {
+            notify(&format!("warning: {warning}"));
+        }
+    }
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();

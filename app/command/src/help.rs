@@ -20,6 +20,7 @@ const EXAMPLES: [(&str, &str); 28] = [
     ("accounts list", "petstore accounts list --json"),
     ("accounts show", "petstore accounts show zoo"),
     ("accounts update", "petstore accounts update zoo --minute 5000 --day 1000000"),
+    ("nodes", "petstore nodes --db postgres://petstore@db1.example/petstore"),
     ("events", "petstore events tail --types order.*"),
     (
         "events tail",

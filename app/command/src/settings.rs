@@ -8,6 +8,7 @@ mod db_password;
 pub(crate) mod expected;
 mod file;
 mod reference;
+mod shared;
 mod sources;
 
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
+pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
