@@ -164,7 +164,16 @@ impl Postgres {
     pub fn start_again(&self) {
         let mut server = self.server.lock().unwrap();
         assert!(server.is_none(), "the server runs already");
-        *server = Some(serve(&self.programs, &self.folder, self.port).unwrap_or_else(|log| panic!("{log}")));
+        // After a kill the other processes of the server may still be there for a moment.
+        let mut tries = 20;
+        *server = loop {
+            match serve(&self.programs, &self.folder, self.port) {
+                Ok(server) => break Some(server),
+                Err(log) if tries == 0 || !log.contains("shared memory block") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
     }
 
     /// Replaces the access rules (`pg_hba.conf`), for new connections. Connections on the Unix socket are always trusted.

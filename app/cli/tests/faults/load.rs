@@ -17,12 +17,15 @@ use crate::scene::PETS;
 pub(crate) const ANSWER_MAX: Duration = Duration::from_millis(2_500);
 
 /// The pause of a client after each request.
-const PAUSE: Duration = Duration::from_millis(4);
+pub(crate) const PAUSE: Duration = Duration::from_millis(4);
 
 /// The pause before a client sends its next request after one that was not answered.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// What the threads of a run share.
+/// A time that no run lasts.
+const FOREVER: Duration = Duration::from_hours(1_000);
+
+/// The state that the threads of a run share.
 pub(crate) struct Run {
     pub(crate) ports: Vec<u16>,
     pub(crate) key: String,
@@ -30,8 +33,9 @@ pub(crate) struct Run {
     pub(crate) is_over: AtomicBool,
     /// True once the readers are to stop, because no further change is made.
     pub(crate) is_settled: AtomicBool,
-    /// True if nodes are killed, so that a request may stay without an answer.
-    pub(crate) may_lose: bool,
+    /// The time at which each node was last killed or paused, or ran again after it. It is none for a node that always
+    /// ran, and in the future while a node does not run.
+    disturbed: Vec<Mutex<Option<Instant>>>,
     pub(crate) requests: AtomicU64,
     /// The answers with status 503, and the requests without an answer.
     pub(crate) refused: AtomicU64,
@@ -97,20 +101,32 @@ impl Random {
 }
 
 impl Run {
-    pub(crate) fn new(ports: Vec<u16>, key: &str, may_lose: bool) -> Self {
+    pub(crate) fn new(ports: Vec<u16>, key: &str) -> Self {
         Self {
+            disturbed: ports.iter().map(|_| Mutex::default()).collect(),
             last_write: ports.iter().map(|_| Mutex::default()).collect(),
             ports,
             key: key.to_owned(),
             is_over: AtomicBool::new(false),
             is_settled: AtomicBool::new(false),
-            may_lose,
             requests: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             slowest: Mutex::default(),
             violations: Mutex::default(),
         }
+    }
+
+    /// Kills or pauses a node. Meanwhile its requests may stay without an answer, or be late.
+    pub(crate) fn disturb(&self, node: usize, disturb: impl FnOnce()) {
+        *self.disturbed[node].lock().unwrap() = Some(now() + FOREVER);
+        disturb();
+        *self.disturbed[node].lock().unwrap() = Some(now());
+    }
+
+    /// Returns whether a node was killed or paused after this time.
+    fn was_disturbed(&self, node: usize, since: Instant) -> bool {
+        self.disturbed[node].lock().unwrap().is_some_and(|time| time >= since)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -138,7 +154,8 @@ pub(crate) struct Timed {
 /// Connections to all nodes, opened when they are needed.
 pub(crate) struct Connections<'r> {
     pub(crate) run: &'r Run,
-    open: Vec<Option<Client>>,
+    /// The connection to each node, and the time at which it was opened.
+    open: Vec<Option<(Client, Instant)>>,
 }
 
 impl<'r> Connections<'r> {
@@ -159,29 +176,37 @@ impl<'r> Connections<'r> {
         let run = self.run;
         run.requests.fetch_add(1, Ordering::Relaxed);
         let sent = now();
+        let mut opened = sent;
         let answer = match &mut self.open[node] {
-            Some(open) => open.ask(method, path, headers, body),
+            Some((open, since)) => {
+                opened = *since;
+                open.ask(method, path, headers, body)
+            }
             closed => Client::connect(run.ports[node], &run.key)
-                .and_then(|open| closed.insert(open).ask(method, path, headers, body)),
+                .and_then(|open| closed.insert((open, sent)).0.ask(method, path, headers, body)),
         };
         let answered = now();
         let took = answered - sent;
         let request = format!("{method} {path} {body} on node {node}");
-        let Ok(answer) = answer.inspect_err(|error| {
-            if !run.may_lose || took > Duration::from_secs(5) {
-                run.violation(format!("no answer in {took:?} to {request}: {error}"));
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                if !run.was_disturbed(node, opened) {
+                    run.violation(format!("no answer in {took:?} to {request}: {error}"));
+                }
+                self.open[node] = None;
+                run.lost.fetch_add(1, Ordering::Relaxed);
+                sleep(RETRY);
+                return None;
             }
-        }) else {
-            self.open[node] = None;
-            run.lost.fetch_add(1, Ordering::Relaxed);
-            sleep(RETRY);
-            return None;
         };
-        let mut slowest = run.slowest.lock().unwrap();
-        *slowest = took.max(*slowest);
-        drop(slowest);
-        if took > ANSWER_MAX && !path.contains("wait=") {
+        if run.was_disturbed(node, sent) {
+            // The time of its answer says nothing.
+        } else if took > ANSWER_MAX && !path.contains("wait=") {
             run.violation(format!("{} after {took:?} to {request}", answer.status));
+        } else {
+            let mut slowest = run.slowest.lock().unwrap();
+            *slowest = took.max(*slowest);
         }
         if answer.status == 503 {
             run.refused.fetch_add(1, Ordering::Relaxed);
@@ -203,15 +228,18 @@ pub(crate) struct Trader<'r> {
     connections: Connections<'r>,
     random: Random,
     number: u64,
+    pause: Duration,
     records: Records,
 }
 
 impl<'r> Trader<'r> {
-    pub(crate) fn new(run: &'r Run, number: u64) -> Self {
+    /// A client that makes this pause after each request.
+    pub(crate) fn new(run: &'r Run, number: u64, pause: Duration) -> Self {
         Self {
             connections: Connections::new(run),
             random: Random(number),
             number,
+            pause,
             records: Records::default(),
         }
     }
@@ -220,7 +248,7 @@ impl<'r> Trader<'r> {
     pub(crate) fn trade(mut self) -> Records {
         while !self.connections.run.is_over() {
             self.step();
-            sleep(PAUSE);
+            sleep(self.pause);
         }
         self.records
     }

@@ -4,9 +4,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod conflicts;
+mod cuts;
 mod load;
 mod outage;
 mod outages;
+mod replication;
 mod scene;
 mod soak;
 mod tail;

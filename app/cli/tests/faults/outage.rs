@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::load::{Run, Trader};
+use crate::load::{PAUSE, Run, Trader};
 use crate::now;
 use crate::scene::Scene;
 use crate::{tail, verdict};
@@ -57,12 +57,12 @@ pub(crate) fn run(
     end: impl FnOnce(&Scene),
 ) -> Report {
     let before = scene.process_ids();
-    let run = Run::new(scene.ports(), &scene.key, false);
+    let run = Run::new(scene.ports(), &scene.key);
     let began = now();
     let (records, tails, unknown, report) = thread::scope(|scope| {
         let run = &run;
         let traders: Vec<_> =
-            (0..CLIENTS).map(|number| scope.spawn(move || Trader::new(run, number).trade())).collect();
+            (0..CLIENTS).map(|number| scope.spawn(move || Trader::new(run, number, PAUSE).trade())).collect();
         let tails: Vec<_> =
             (0..run.ports.len()).map(|node| scope.spawn(move || tail::follow(run, node))).collect();
         sleep(HEALTHY);
