@@ -124,6 +124,11 @@ impl FaultProxy {
         self.shared.plan.lock().unwrap().take().is_some()
     }
 
+    /// Returns whether a cut is planned that was not made yet.
+    pub fn is_planned(&self) -> bool {
+        self.shared.plan.lock().unwrap().is_some()
+    }
+
     /// The times of all attempts to connect so far.
     pub fn connects(&self) -> Vec<Instant> {
         self.shared.connects.lock().unwrap().clone()

@@ -82,7 +82,7 @@ pub(crate) struct StockRead {
 }
 
 /// The records of a client.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Records {
     pub(crate) orders: Vec<Order>,
     pub(crate) stock_reads: Vec<StockRead>,

@@ -9,9 +9,12 @@ mod cuts;
 mod load;
 mod outage;
 mod outages;
+mod planted;
 mod replication;
 mod scene;
+mod snapshot;
 mod soak;
+mod starts;
 mod tail;
 mod verdict;
 

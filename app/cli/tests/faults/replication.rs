@@ -64,6 +64,26 @@ fn a_synchronous_standby_that_stops() {
 }
 
 #[test]
+fn a_failover_while_commits_wait_for_the_standby() {
+    let Some((primary, standby)) = with_synchronous_standby() else { return };
+    let other = standby.port();
+    let hosts = |proxy: u16| format!("127.0.0.1:{proxy},127.0.0.1:{other}");
+    let mut scene = Scene::with_hosts(primary, "held-failover", node_count(), "petstore", "petstore", hosts);
+    // The commits that wait are on the disk of the primary alone, and die with it.
+    let report = run(
+        &mut scene,
+        fault_time(2),
+        |_| standby.pause(),
+        |scene| {
+            scene.server.kill();
+            standby.resume();
+            standby.promote();
+        },
+    );
+    assert!(report.refused > 0);
+}
+
+#[test]
 fn a_commit_that_is_held_while_other_nodes_write() {
     let Some(server) = Postgres::start() else { return };
     let mut scene = Scene::on(server, "held", node_count());

@@ -20,16 +20,19 @@ const START_MAX: Duration = Duration::from_mins(2);
 pub(crate) struct Node {
     pub(crate) site: Site,
     url: String,
+    /// How often the node had begun to serve before its last start.
+    before: usize,
 }
 
 impl Node {
     /// Creates a node that is not started yet.
     pub(crate) fn new(name: &str, url: &str) -> Self {
-        Self { site: Site::new(name), url: url.to_owned() }
+        Self { site: Site::new(name), url: url.to_owned(), before: 0 }
     }
 
     /// Starts the process, and does not wait for it.
     pub(crate) fn spawn(&mut self) {
+        self.before = self.starts();
         // The address limit is that of requests without a valid key, which the load does not send. The demo fills only
         // an empty shop.
         let demo = PETS.to_string();
@@ -45,18 +48,22 @@ impl Node {
 
     /// Starts the process, and waits until it serves.
     pub(crate) fn start(&mut self) {
-        let before = self.starts();
         self.spawn();
         let steps = START_MAX.as_millis() / 10;
         let serves = (0..steps).any(|_| {
             sleep(Duration::from_millis(10));
-            self.starts() > before || self.has_ended()
+            self.serves() || self.has_ended()
         });
-        assert!(serves && !self.has_ended(), "a node does not start:\n{}", self.log());
+        assert!(serves && self.serves(), "a node does not start:\n{}", self.log());
+    }
+
+    /// Returns whether the node has begun to serve since its last start, and still runs.
+    pub(crate) fn serves(&mut self) -> bool {
+        self.starts() > self.before && !self.has_ended()
     }
 
     /// Returns how often the node has begun to serve.
-    pub(crate) fn starts(&self) -> usize {
+    fn starts(&self) -> usize {
         self.log().matches("serving http").count()
     }
 
