@@ -3,11 +3,14 @@
 //! A server ends when its handle is dropped. If the process of the test ends first, even because it is killed, the
 //! server ends with it.
 
+mod folders;
 mod postgres;
 mod programs;
 mod reaper;
+mod redis;
 /// Skipped tests.
 #[path = "../../skips.rs"]
 pub mod skips;
 
 pub use postgres::{Postgres, PostgresBuilder, Stop};
+pub use redis::{Redis, RedisBuilder};
