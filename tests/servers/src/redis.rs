@@ -191,6 +191,13 @@ impl Redis {
         *server = Some(launch(&self.folder, self.port, &self.builder));
     }
 
+    /// Returns whether the server is loading its data, or does not answer yet.
+    pub fn is_loading(&self) -> bool {
+        !self
+            .try_command(&["INFO", "persistence"])
+            .is_ok_and(|told| told.lines().any(|line| line == "loading:0"))
+    }
+
     /// The lines that the server has logged.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
