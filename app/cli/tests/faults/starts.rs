@@ -69,9 +69,11 @@ fn start_and_kill(server: &Postgres, schema: &str, cut: Option<Cut>, random: &mu
     }
     // A node whose connection has become silent waits for it, and then it is killed, too.
     if !all_serve(&mut nodes, Duration::from_secs(6)) {
-        for node in nodes.iter_mut().filter(|node| !node.serves()) {
-            node.kill();
-            node.spawn();
+        for node in &mut nodes {
+            if !node.serves() {
+                node.kill();
+                node.spawn();
+            }
         }
     }
     let serves = all_serve(&mut nodes, Duration::from_mins(1));
