@@ -27,14 +27,17 @@ pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
                 while !send(&mut connections, node, order) {
                     if now() > until {
                         run.violation(format!("it is never known what became of {order:?}"));
-                        break;
+                        return false;
                     }
                     node = (node + 1) % run.ports.len();
                 }
+                true
             };
             let sends = [place, complete, cancel];
             for (send, _) in sends.into_iter().zip(unknown).filter(|(_, is_unknown)| *is_unknown) {
-                repeat(send);
+                if !repeat(send) {
+                    return count;
+                }
             }
         }
     }
