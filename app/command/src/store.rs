@@ -25,7 +25,7 @@ use petstore_sqlite::{
 
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
-pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
+pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, open_readable};
 pub(crate) use self::postgres::{check_made, examine, nodes_of};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
