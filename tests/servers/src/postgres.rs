@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
+use crate::folders::{free_port, new_folder};
 use crate::programs::Programs;
 use crate::reaper::Reaper;
 use crate::skips;
@@ -251,9 +251,10 @@ impl PostgresBuilder {
 
     fn start_if_installed(self) -> Option<Postgres> {
         let programs = Programs::find()?;
-        let folder = new_folder(&programs);
+        let folder = new_folder("pg");
+        programs.give(&folder);
         // The reaper removes the folder at the end, even after a panic from here on.
-        let reaper = Reaper::of(&folder);
+        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
         let data = folder.join("data");
         let mut initdb = programs.command("initdb");
         initdb.args([
@@ -277,8 +278,9 @@ impl PostgresBuilder {
     /// Copies a cluster, and starts the copy as its standby.
     pub(crate) fn copy_of(primary: &Postgres, name: &str) -> Postgres {
         let programs = primary.programs.clone();
-        let folder = new_folder(&programs);
-        let reaper = Reaper::of(&folder);
+        let folder = new_folder("pg");
+        programs.give(&folder);
+        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
         let mut copy = programs.command("pg_basebackup");
         copy.arg("-h").arg(&primary.folder).args(["-p", &primary.port.to_string(), "-U", NAME, "-c", "fast"]);
         run(copy.arg("-D").arg(folder.join("data"))).unwrap_or_else(|error| panic!("{error}"));
@@ -319,16 +321,6 @@ fn reported<T>(cluster: Option<T>) -> Option<T> {
     cluster
 }
 
-fn new_folder(programs: &Programs) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // The name is short, because the path of a Unix socket has at most 107 bytes.
-    let folder = std::env::temp_dir().join(format!("petstore-pg-{}-{number}", std::process::id()));
-    fs::create_dir(&folder).expect("a temporary folder can be made");
-    programs.give(&folder);
-    folder
-}
-
 fn write_access(programs: &Programs, folder: &Path, tcp: Option<&str>) {
     let tcp = tcp.unwrap_or("host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust");
     let rules = format!("local all all trust\nlocal replication all trust\n{tcp}\n");
@@ -358,11 +350,6 @@ fn serve(programs: &Programs, folder: &Path, port: u16) -> Result<Child, String>
     let _ = server.kill();
     let _ = server.wait();
     Err(format!("PostgreSQL does not start:\n{}", fs::read_to_string(folder.join("log")).unwrap_or_default()))
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 /// Runs a program. The error is its messages.
