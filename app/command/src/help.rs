@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The example of each command, by the command's path without `petstore`.
-const EXAMPLES: [(&str, &str); 30] = [
+const EXAMPLES: [(&str, &str); 32] = [
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
     ("keys", "petstore keys create --account zoo --plan pro"),
@@ -14,11 +14,13 @@ const EXAMPLES: [(&str, &str); 30] = [
     ("keys rotate", "petstore keys rotate 3 --overlap 2h"),
     ("keys revoke", "petstore keys revoke 3"),
     ("keys unban", "petstore keys unban 3"),
+    ("keys copy", "petstore keys copy petstore.db --db postgres://petstore@db1.example/petstore"),
     ("keys generate", "petstore keys generate >first-key"),
     ("accounts", "petstore accounts list"),
     ("accounts list", "petstore accounts list --json"),
     ("accounts show", "petstore accounts show zoo"),
     ("accounts update", "petstore accounts update zoo --minute 5000 --day 1000000"),
+    ("nodes", "petstore nodes --db postgres://petstore@db1.example/petstore"),
     ("events", "petstore events tail --types order.*"),
     (
         "events tail",

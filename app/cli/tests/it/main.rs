@@ -15,6 +15,7 @@ mod listen;
 mod messages;
 mod metrics;
 mod postgres;
+mod redis;
 mod reload;
 mod sandbox;
 mod secrets;
