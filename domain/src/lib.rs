@@ -54,8 +54,9 @@ mod version;
 mod visible;
 
 pub use account::{
-    Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
-    RevokeKey, RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountName, BanKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKey, CreateKeyRejection,
+    CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey, RotateKeyRejection, UnknownKey,
+    UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyPrefix};
 pub use ban::{Ban, BanPolicy, Strikes};
