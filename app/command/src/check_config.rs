@@ -35,13 +35,13 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         notify(&format!("warning: {warning}"));
     }
     let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
-    let redis = redis.map(|target| redis_server(&target, args)).transpose()?;
     if let Db::Postgres(target) = &db {
         let nodes = nodes_of(target)?.unwrap_or_default();
         for warning in nodes::warnings(&shared(&loaded.in_force()), &nodes) {
             notify(&format!("warning: {warning}"));
         }
     }
+    let redis = redis.map(|target| redis_server(&target, args)).transpose()?;
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();

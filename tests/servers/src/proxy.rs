@@ -11,8 +11,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use messages::Side;
 use plan::Plan;
-pub use plan::{Cut, How, Side};
+pub use plan::{Cut, How};
 
 /// The treatment of all bytes and of new connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

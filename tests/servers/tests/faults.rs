@@ -51,8 +51,8 @@ fn a_proxy_passes_refuses_delays_and_counts() {
     proxy.set_mode(Mode::Pass);
     let before = proxy.connects().len();
     proxy.limit_connects(Some(2));
-    let served = (0..6).filter(|_| through(server, &proxy, "select 1").is_ok()).count();
-    assert!((1..6).contains(&served), "{served} of 6 connections are served");
+    let count = (0..6).filter(|_| through(server, &proxy, "select 1").is_ok()).count();
+    assert!((1..6).contains(&count), "{count} of 6 connections are served");
     assert_eq!(proxy.connects().len(), before + 6);
     assert!(proxy.most_connects_in_a_second(began) >= 3);
 }

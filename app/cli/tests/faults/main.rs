@@ -11,11 +11,13 @@ mod outage;
 mod outages;
 mod planted;
 mod replication;
+mod requests;
 mod scene;
 mod snapshot;
 mod soak;
 mod starts;
 mod tail;
+mod trader;
 mod verdict;
 
 use std::time::Instant;

@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::load::{PAUSE, Run, Trader};
+use crate::load::Run;
 use crate::now;
 use crate::scene::Scene;
+use crate::trader::{PAUSE, Trader};
 use crate::{tail, verdict};
 
 /// The number of clients.
-const CLIENTS: u64 = 6;
+const CLIENTS: usize = 6;
 
 /// The time with load before the fault, and after its end.
 const HEALTHY: Duration = Duration::from_secs(1);
@@ -57,12 +58,13 @@ pub(crate) fn run(
     end: impl FnOnce(&Scene),
 ) -> Report {
     let before = scene.process_ids();
-    let run = Run::new(scene.ports(), &scene.key);
-    let began = now();
+    let run = Run::new(scene.ports(), std::slice::from_ref(&scene.key));
+    let since = now();
     let (records, tails, unknown, report) = thread::scope(|scope| {
         let run = &run;
-        let traders: Vec<_> =
-            (0..CLIENTS).map(|number| scope.spawn(move || Trader::new(run, number, PAUSE).trade())).collect();
+        let traders: Vec<_> = (0..CLIENTS)
+            .map(|number| scope.spawn(move || Trader::new(run, number, 0, PAUSE).trade()))
+            .collect();
         let tails: Vec<_> =
             (0..run.ports.len()).map(|node| scope.spawn(move || tail::follow(run, node))).collect();
         sleep(HEALTHY);
@@ -82,7 +84,7 @@ pub(crate) fn run(
         (records, tails, unknown, Report { recovered, refused })
     });
     verdict::check(&run, &records, &tails);
-    let connects = scene.proxy.most_connects_in_a_second(began);
+    let connects = scene.proxy.most_connects_in_a_second(since);
     if connects > CONNECTS_MAX * scene.nodes.len() {
         run.violation(format!("{connects} attempts to connect in a second"));
     }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use petstore_test_servers::Postgres;
 
-use crate::load::{Known, PAUSE, Records, Run, Trader};
+use crate::load::{Known, Records, Run};
 use crate::scene::Scene;
 use crate::tail::{self, Seen};
+use crate::trader::{PAUSE, Trader};
 use crate::verdict;
 
 /// The records of a run.
@@ -16,10 +17,10 @@ type Told = (Vec<Records>, Vec<Vec<Seen>>);
 
 /// Lets clients trade for a short time.
 fn trade(scene: &Scene) -> Told {
-    let run = Run::new(scene.ports(), &scene.key);
+    let run = Run::new(scene.ports(), std::slice::from_ref(&scene.key));
     let told = thread::scope(|scope| {
         let run = &run;
-        let trader = |number| scope.spawn(move || Trader::new(run, number, PAUSE).trade());
+        let trader = |number| scope.spawn(move || Trader::new(run, number, 0, PAUSE).trade());
         let traders: Vec<_> = (0..4).map(trader).collect();
         let tail = scope.spawn(move || tail::follow(run, 0));
         sleep(Duration::from_millis(1_500));
@@ -34,7 +35,7 @@ fn trade(scene: &Scene) -> Told {
 
 /// Returns the violations that a check of these records finds.
 fn violations(scene: &Scene, (records, tails): &Told) -> Vec<String> {
-    let run = Run::new(scene.ports(), &scene.key);
+    let run = Run::new(scene.ports(), std::slice::from_ref(&scene.key));
     verdict::check(&run, records, tails);
     run.violations.into_inner().unwrap()
 }

@@ -119,15 +119,15 @@ impl Scene {
         nodes.iter_mut().for_each(Node::start);
         let url = format!("postgres://petstore@127.0.0.1:{}/{database}", server.port());
         let mut scene = Self { nodes, proxy, server, key: String::new(), url };
-        scene.key = scene.new_key();
+        scene.key = scene.new_key("trade");
         scene.stock();
         scene
     }
 
-    /// Creates a key without a quota.
-    fn new_key(&self) -> String {
+    /// Creates an account with a key without a quota.
+    pub(crate) fn new_key(&self, account: &str) -> String {
         let max = i32::MAX.to_string();
-        let plan = ["--plan", "enterprise", "--minute", &max, "--day", &max];
+        let plan = ["--account", account, "--plan", "enterprise", "--minute", &max, "--day", &max];
         let args = [&["keys", "create", "--quiet", "--db", &self.url][..], &plan].concat();
         let output = self.nodes[0].site.run(&args);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -65,18 +65,18 @@ fn orders_and_events_go_on_beside_a_foreign_snapshot() {
     let hold = format!(
         "begin isolation level repeatable read; select count(*) from petstore.pets; select pg_sleep({holds}); commit"
     );
-    let held =
+    let sleeping =
         "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and backend_xmin is not null";
     let (with, slowest_with) = thread::scope(|scope| {
         scope.spawn(|| {
             // The transaction is ended by force.
             let _ = scene.server.psql(&scene.url, &hold);
         });
-        while scene.server.sql(held) == "0" {
+        while scene.server.sql(sleeping) == "0" {
             sleep(Duration::from_millis(10));
         }
         let measured = orders(&scene, lasts);
-        assert_eq!(scene.server.sql(held), "1", "the snapshot was held all the time");
+        assert_eq!(scene.server.sql(sleeping), "1", "the snapshot was held all the time");
         let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'";
         scene.server.sql(end);
         measured

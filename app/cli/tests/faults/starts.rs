@@ -7,10 +7,10 @@ use std::time::Duration;
 use petstore_test_servers::{Cut, FaultProxy, How, Mode, Postgres, Side};
 
 use crate::common::Client;
-use crate::load::Random;
 use crate::now;
 use crate::outage::number;
 use crate::scene::{Node, PETS};
+use crate::trader::Random;
 
 const NODES: usize = 5;
 
@@ -69,14 +69,16 @@ fn start_and_kill(server: &Postgres, schema: &str, cut: Option<Cut>, random: &mu
     }
     // A node whose connection has become silent waits for it, and then it is killed, too.
     if !all_serve(&mut nodes, Duration::from_secs(6)) {
-        for node in nodes.iter_mut().filter(|node| !node.serves()) {
-            node.kill();
-            node.spawn();
+        for node in &mut nodes {
+            if !node.serves() {
+                node.kill();
+                node.spawn();
+            }
         }
     }
-    let serves = all_serve(&mut nodes, Duration::from_mins(1));
+    let all_do = all_serve(&mut nodes, Duration::from_mins(1));
     let logs: Vec<_> = nodes.iter().map(Node::log).collect();
-    assert!(serves, "{cut:?}: {}", logs.join("\n--- next node\n"));
+    assert!(all_do, "{cut:?}: {}", logs.join("\n--- next node\n"));
     let admin = server.url_of(schema);
     let output = nodes[0].site.run(&["keys", "create", "--quiet", "--plan", "business", "--db", &admin]);
     let key = String::from_utf8(output.stdout).unwrap();

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use crate::load::{Connections, Run};
+use crate::load::Run;
+use crate::requests::Connections;
 
 /// An event as a reader saw it: its number in the log, and a hash of all its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Seen {
 
 /// Follows the events until no further change is made and no further event comes. After a failure it goes on at the next node.
 pub(crate) fn follow(run: &Run, first_node: usize) -> Vec<Seen> {
-    let mut connections = Connections::new(run);
+    let mut connections = Connections::new(run, 0);
     let (mut node, mut seen, mut last) = (first_node, Vec::new(), None::<String>);
     loop {
         let path = match &last {

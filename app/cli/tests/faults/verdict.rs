@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::load::{Connections, Known, Order, Records, Run, StockRead, cancel, complete, place};
+use crate::load::{Known, Order, Records, Run, StockRead};
 use crate::now;
+use crate::requests::{Connections, cancel, complete, place};
 use crate::scene::{PETS, STOCK};
 use crate::tail::Seen;
 
@@ -15,24 +16,29 @@ const SETTLE_MAX: Duration = Duration::from_mins(1);
 
 /// Sends each request whose outcome is unknown again, until it is known. Returns their number.
 pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
-    let mut connections = Connections::new(run);
     let (until, mut count, mut node) = (now() + SETTLE_MAX, 0, 0);
-    for order in records.iter_mut().flat_map(|records| &mut records.orders) {
-        let is_unknown = |known: Known| matches!(known, Known::Sent(_));
-        let unknown = [order.placed, order.completed, order.cancelled].map(is_unknown);
-        count += unknown.iter().filter(|is_unknown| **is_unknown).count();
-        let mut repeat = |send: fn(&mut Connections<'_>, usize, &mut Order) -> bool| {
-            while !send(&mut connections, node, order) {
-                if now() > until {
-                    run.violation(format!("it is never known what became of {order:?}"));
-                    break;
+    for (client, records) in records.iter_mut().enumerate() {
+        let mut connections = Connections::new(run, client);
+        for order in &mut records.orders {
+            let is_unknown = |known: Known| matches!(known, Known::Sent(_));
+            let unknown = [order.placed, order.completed, order.cancelled].map(is_unknown);
+            count += unknown.iter().filter(|is_unknown| **is_unknown).count();
+            let mut repeat = |send: fn(&mut Connections<'_>, usize, &mut Order) -> bool| {
+                while !send(&mut connections, node, order) {
+                    if now() > until {
+                        run.violation(format!("it is never known what became of {order:?}"));
+                        return false;
+                    }
+                    node = (node + 1) % run.ports.len();
                 }
-                node = (node + 1) % run.ports.len();
+                true
+            };
+            let sends = [place, complete, cancel];
+            for (send, _) in sends.into_iter().zip(unknown).filter(|(_, is_unknown)| *is_unknown) {
+                if !repeat(send) {
+                    return count;
+                }
             }
-        };
-        let sends = [place, complete, cancel];
-        for (send, _) in sends.into_iter().zip(unknown).filter(|(_, is_unknown)| *is_unknown) {
-            repeat(send);
         }
     }
     count
@@ -41,7 +47,7 @@ pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
 /// Checks the shop and its events against the records of all clients, and what the readers have seen of the events.
 pub(crate) fn check(run: &Run, records: &[Records], tails: &[Vec<Seen>]) {
     let orders: Vec<&Order> = records.iter().flat_map(|records| &records.orders).collect();
-    let mut connections = Connections::new(run);
+    let mut connections = Connections::new(run, 0);
     for node in 0..run.ports.len() {
         check_orders(run, &orders, &list(&mut connections, node, "/v1/store/orders?limit=100"));
         check_stock(run, &orders, &list(&mut connections, node, "/v1/inventory?limit=100"));

@@ -1,6 +1,13 @@
 //! The messages of PostgreSQL's protocol in a stream of bytes.
 
-use super::plan::Side;
+/// The sender of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The node.
+    Node,
+    /// The PostgreSQL server.
+    Server,
+}
 
 /// Splits a stream into messages. A connection that becomes encrypted has none.
 pub(super) struct Messages {

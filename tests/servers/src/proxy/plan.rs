@@ -1,15 +1,6 @@
 //! A planned cut of a connection.
 
-use super::messages::begins_transaction;
-
-/// The sender of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The node.
-    Node,
-    /// The PostgreSQL server.
-    Server,
-}
+use super::messages::{Side, begins_transaction};
 
 /// A cut of a connection at a message of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::messages::Messages;
-use super::plan::{How, Side};
+use super::messages::{Messages, Side};
+use super::plan::How;
 use super::{Mode, Shared};
 
 /// One direction of a connection.
