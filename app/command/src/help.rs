@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The example of each command, by the command's path without `petstore`.
-const EXAMPLES: [(&str, &str); 32] = [
+const EXAMPLES: &[(&str, &str)] = &[
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
     ("keys", "petstore keys create --account zoo --plan pro"),

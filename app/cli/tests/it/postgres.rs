@@ -1,6 +1,7 @@
 //! The binary on a PostgreSQL database: nodes that start together, commands without a node, sandboxes, and unfit
 //! databases.
 
+mod copied_keys;
 mod encryption;
 mod nodes;
 pub(crate) mod passwords;
