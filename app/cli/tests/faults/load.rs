@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// Returns whether a node was killed or paused after this time.
-    fn was_disturbed(&self, node: usize, since: Instant) -> bool {
+    pub(crate) fn was_disturbed(&self, node: usize, since: Instant) -> bool {
         self.disturbed[node].lock().unwrap().is_some_and(|time| time >= since)
     }
 
