@@ -17,7 +17,8 @@ const ENCODED: &str = "s3cr3t%20of%40the%2Fuser%3F";
 /// A server whose user `pets` may do what a node does under the prefix `pets`.
 fn guarded() -> Option<Redis> {
     let redis = Redis::builder().setting("requirepass", "of the administrator").start()?;
-    let rules = "on ~pets:* -@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+    let rules =
+        "on ~pets:* -@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
     let mut words = vec!["ACL", "SETUSER", "pets"];
     let password = format!(">{PASSWORD}");
     words.push(&password);
