@@ -98,12 +98,11 @@ impl Connector {
             timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
         }
         let opened = self.open(role).await;
-        match &opened {
-            Ok(_) => self.backoff.succeeded(),
-            Err(_) => {
-                self.backoff.failed(Instant::now());
-                self.counts.failed();
-            }
+        if opened.is_ok() {
+            self.backoff.succeeded();
+        } else {
+            self.backoff.failed(Instant::now());
+            self.counts.failed();
         }
         *self.failure.lock() = opened.as_ref().err().cloned();
         drop(turn);

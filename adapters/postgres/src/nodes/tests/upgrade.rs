@@ -112,9 +112,9 @@ fn a_new_kind_of_event_is_written_only_after_the_last_older_node_has_gone() {
     assert_eq!((shop.form(), new.event_form()), ("1".to_owned(), 1));
 
     // Both releases serve. The newer one makes its changes, but their events are held back.
-    let served = |least| move |load: &Load| load.created.load(Ordering::SeqCst) >= least;
+    let has_served = |least| move |load: &Load| load.created.load(Ordering::SeqCst) >= least;
     under_load(&[(&old, 0, false), (&new, 10, true)], &load, || {
-        wait_until(|| served(100)(&load) && load.renamed.load(Ordering::SeqCst) >= 30);
+        wait_until(|| has_served(100)(&load) && load.renamed.load(Ordering::SeqCst) >= 30);
         assert_eq!(shop.renew(&mut new_row, &new, 20), 2);
     });
     let held_back = load.renamed.load(Ordering::SeqCst);
