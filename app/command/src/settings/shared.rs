@@ -32,9 +32,6 @@ const SHARED: &[&str] = &[
     "require-if-match",
     "enforce-sunset",
     "body-max",
-    "redis-url",
-    "redis-prefix",
-    "quota-fallback",
 ];
 
 /// Returns the settings that should be the same on all nodes, each as `name=value`.
