@@ -56,8 +56,9 @@ mod visible;
 mod webhook;
 
 pub use account::{
-    Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
-    RevokeKey, RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountName, BanKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKey, CreateKeyRejection,
+    CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey, RotateKeyRejection, UnknownKey,
+    UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyPrefix};
 pub use ban::{Ban, BanPolicy, Strikes};

@@ -104,6 +104,7 @@ macro_rules! store_conformance {
             directory {
                 keys_are_created_changed_and_revoked
                 a_rotated_key_stays_valid_beside_the_new_one
+                a_copied_key_is_like_the_other_one
                 accounts_are_renamed_and_found_by_name
                 an_account_without_a_name_gets_a_free_one
                 accounts_and_keys_are_listed_by_id
@@ -215,6 +216,41 @@ macro_rules! store_conformance {
                 only_requests_in_flight_exceed_the_limit
                 pruning_drops_expired_records_only
             }
+            addresses {
+                an_address_has_a_limit
+                the_limit_of_an_address_holds_under_concurrency
+                an_address_has_a_new_count_each_minute
+                a_free_request_counts_nothing_for_an_address
+                a_network_of_ipv6_is_one_address
+                an_ipv4_mapped_address_is_the_ipv4_address
+                a_flood_of_addresses_grants_no_extra_requests
+            }
+        }
+
+        $crate::quota_conformance!($subject);
+    };
+}
+
+/// Defines one test for each case about quotas and bans. [`store_conformance!`] includes them.
+///
+/// The expression makes a fresh, empty [`Subject`](crate::Subject), as for [`store_conformance!`]. Its quotas may be in
+/// another store than the rest.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ReferenceStore, Subject};
+/// petstore_tests::quota_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! quota_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn quota_conformance_subject() -> Option<$crate::Subject> {
+            ($subject).into()
+        }
+
+        $crate::store_conformance_cases! {
+            (quota_conformance_subject().await.as_ref());
             quotas {
                 verdicts_match_the_model_under_any_clock
                 exactly_the_limit_is_admitted
@@ -239,15 +275,6 @@ macro_rules! store_conformance {
                 strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
-            }
-            addresses {
-                an_address_has_a_limit
-                the_limit_of_an_address_holds_under_concurrency
-                an_address_has_a_new_count_each_minute
-                a_free_request_counts_nothing_for_an_address
-                a_network_of_ipv6_is_one_address
-                an_ipv4_mapped_address_is_the_ipv4_address
-                a_flood_of_addresses_grants_no_extra_requests
             }
         }
     };
@@ -392,8 +419,8 @@ macro_rules! webhook_conformance {
     };
 }
 
-/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`],
-/// [`reset_conformance!`], [`import_conformance!`] and [`webhook_conformance!`].
+/// Defines tests for the named cases. Part of [`store_conformance!`], [`quota_conformance!`],
+/// [`durable_conformance!`], [`reset_conformance!`], [`import_conformance!`] and [`webhook_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {

@@ -56,7 +56,7 @@ impl DeliveryLog for PostgresStore {
         webhooks: Vec<WebhookId>,
         _now: Timestamp,
     ) -> Reply<Result<Vec<ClaimedWebhook>, StoreError>> {
-        Reply::later(leases::claim(self.chores.clone(), self.node, webhooks))
+        Reply::later(leases::claim(self.chores.clone(), self.lease_holder, webhooks))
     }
 
     fn renew(
@@ -64,11 +64,11 @@ impl DeliveryLog for PostgresStore {
         held: Vec<DeliveryLease>,
         _now: Timestamp,
     ) -> Reply<Result<Vec<DeliveryLease>, StoreError>> {
-        Reply::later(leases::renew(self.chores.clone(), self.node, held))
+        Reply::later(leases::renew(self.chores.clone(), self.lease_holder, held))
     }
 
     fn release(&self, held: Vec<DeliveryLease>) -> Reply<Result<(), StoreError>> {
-        Reply::later(leases::release(self.chores.clone(), self.node, held))
+        Reply::later(leases::release(self.chores.clone(), self.lease_holder, held))
     }
 
     fn save(
@@ -77,7 +77,7 @@ impl DeliveryLog for PostgresStore {
         progress: Progress,
         updates: Vec<DeliveryUpdate>,
     ) -> Reply<Result<LeaseState, StoreError>> {
-        Reply::later(deliveries::save(self.chores.clone(), self.node, lease, progress, updates))
+        Reply::later(deliveries::save(self.chores.clone(), self.lease_holder, lease, progress, updates))
     }
 
     /// A save is durable at once.

@@ -223,7 +223,7 @@ fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
     for (edit, expected) in [
         (
             "PRAGMA user_version = 99",
-            "has schema version 99, and this program reads version 6: open it with the version that wrote it, or a newer one",
+            "has schema version 99, and this program reads version 7: open it with the version that wrote it, or a newer one",
         ),
         ("PRAGMA application_id = 1", "is not the data file of a petstore"),
         ("PRAGMA user_version = 0", "is not the data file of a petstore"),
@@ -315,7 +315,7 @@ fn a_backup_is_an_independent_journal() {
         let header = Header { last_batch: BatchNumber(1), last_ids: IDS, epoch, events };
         for epoch_if_new in [epoch, 3] {
             let mut journal = SqliteJournal::open(&restored, epoch_if_new).unwrap();
-            assert_eq!(load(&mut journal).unwrap(), (header, everything()));
+            assert_eq!(load(&mut journal).unwrap(), (header, everything_at(7)));
         }
     }
 
@@ -335,7 +335,7 @@ fn a_file_of_an_older_schema_is_backed_up_unchanged_and_readable_after_its_migra
     let before = std::fs::read(room.database()).unwrap();
     let refused = snapshot(&room.database()).unwrap_err().to_string();
     let said =
-        "has schema version 1, and this program reads version 6: a server that starts on it migrates it";
+        "has schema version 1, and this program reads version 7: a server that starts on it migrates it";
     assert!(refused.contains(said), "{refused}");
     let copy = room.path("copy.db");
     backup(&room.database(), &copy).unwrap();

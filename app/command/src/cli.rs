@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
 use crate::listen::ListenArgs;
+use crate::nodes::NodesArgs;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
 use crate::transfer::{ImportArgs, TransferArgs};
@@ -55,6 +56,8 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// List the nodes that share a PostgreSQL database, and the settings in which they differ
+    Nodes(NodesArgs),
     /// Read the event log of a server
     Events {
         #[command(subcommand)]
@@ -184,6 +187,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Nodes(args) => args.run(),
         Command::Events { command } => command.run(),
         Command::Listen(args) => args.run(),
         Command::Webhooks { command } => command.run(),

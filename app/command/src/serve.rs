@@ -1,6 +1,7 @@
 //! `petstore serve`: wires the parts together and runs them until a signal arrives.
 
 mod bans;
+mod fault_log;
 mod housekeeping;
 mod listeners;
 mod start;
@@ -18,7 +19,7 @@ use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{blocking, fill, hand_out, open_socket, open_store};
+use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -79,14 +80,15 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
     let idle = IdleTime::default();
-    let Some(backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
+    let Some(mut backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
         return Ok(());
     };
+    count_in_redis(args, redis.as_ref(), &mut backend, &machine, log).await?;
     let backend = Arc::new(backend);
     forget_future_usage(&backend, &args.db, machine.now(), log);
     if args.sandbox {
@@ -138,11 +140,17 @@ async fn run(
         let (db, backend) = (args.db.clone(), Arc::clone(&backend));
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
+    join_nodes(&backend, &servers[0], loaded, log).await?;
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
-    let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
+    let live = Live {
+        service: Arc::clone(&service),
+        http: http.clone(),
+        backend: Arc::clone(&backend),
+        certificate,
+    };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let handler = AdminHandler {
@@ -155,13 +163,10 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&clock)));
-    let webhook_clock = Arc::clone(&clock);
-    tokio::spawn(watch_store(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
-    tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
+    spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &webhook_clock, listeners, log)?;
+    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -180,10 +185,18 @@ async fn run(
         ended = stop(servers, record_last, backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
+    log.count_failures_left_out();
     if ended.is_ok() {
         log.info("stopped");
     }
     ended
+}
+
+/// Starts the tasks that run beside the requests.
+fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+    tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
+    tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
+    tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));
 }
 
 fn reload(reloader: &Reloader, log: &Log) {

@@ -1,6 +1,7 @@
 //! The courier against receivers over sockets.
 
 mod hostile;
+mod libraries;
 mod names;
 mod receiver;
 mod requests;
