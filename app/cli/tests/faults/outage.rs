@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::load::{ANSWER_MAX, Run};
 use crate::now;
-use crate::scene::Scene;
+use crate::scene::{Node, Scene};
 use crate::trader::{PAUSE, Trader};
 use crate::{machine, tail, verdict};
 
@@ -107,7 +107,7 @@ pub(crate) fn run(
         report.recovered,
     );
     let violations = run.violations.lock().unwrap();
-    let logs = || scene.nodes.iter().map(|node| node.log()).collect::<Vec<_>>().join("\n--- next node\n");
+    let logs = || scene.nodes.iter().map(Node::log).collect::<Vec<_>>().join("\n--- next node\n");
     assert!(violations.is_empty(), "{} violations:\n{}\n{}", violations.len(), violations.join("\n"), logs());
     report
 }
