@@ -104,7 +104,7 @@ pub(super) async fn watch_store(
         }
         match quota_warnings.note(backend.redis_warning()) {
             Some(FaultChange::Began(error)) => {
-                log.error(&format!("this node is not ready: {}", error.reason()))
+                log.error(&format!("this node is not ready: {}", error.reason()));
             }
             Some(FaultChange::Ended) => log.info("the fault of Redis or of its clock is over"),
             None => {}
