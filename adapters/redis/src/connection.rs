@@ -3,6 +3,7 @@
 mod backoff;
 mod examine;
 mod failure;
+mod forget;
 mod links;
 mod monitor;
 mod owner;

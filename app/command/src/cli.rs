@@ -70,8 +70,11 @@ enum Command {
     CheckConfig(Box<ServeArgs>),
     /// List all settings
     Settings(SettingsArgs),
-    /// Print the contract (OpenAPI 3.0.3)
+    /// Print the contract (OpenAPI 3.0.3, or the same in 3.1)
     Openapi {
+        /// OpenAPI version
+        #[arg(long, default_value = "3.0", value_parser = ["3.0", "3.1"], value_name = "3.0|3.1")]
+        spec_version: String,
         /// Base path of the contract
         #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
         base_path: String,
@@ -175,8 +178,10 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Events { command } => command.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
-        Command::Openapi { base_path } => {
-            print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml))
+        Command::Openapi { spec_version, base_path } => {
+            let documents = openapi::documents(&base_path);
+            let document = if spec_version == "3.1" { documents.yaml_31 } else { documents.yaml };
+            print(&String::from_utf8_lossy(&document))
         }
         Command::Import(args) => args.import(),
         Command::Export(args) => args.export(),

@@ -4,6 +4,7 @@
 mod commits;
 mod file;
 mod postgres;
+mod redis;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
 };
 use petstore_postgres::{PostgresStore, StartLock};
+use petstore_redis::RedisStats;
 use petstore_service::Ports;
 use petstore_sqlite::{
     CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
@@ -26,6 +28,7 @@ use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
 pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
 pub(crate) use self::postgres::{check_made, examine};
+pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::migration_report;
@@ -68,6 +71,8 @@ pub(crate) struct Backend {
     pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
+    /// The quotas in Redis; none if this process counts for itself.
+    redis: Option<RedisStore>,
 }
 
 impl Backend {
@@ -111,6 +116,7 @@ impl Backend {
             checkpoints: None,
             dropped: None,
             mended: RepairedValues::default(),
+            redis: None,
         }
     }
 
@@ -133,8 +139,34 @@ impl Backend {
         let timer = Arc::new(TokioTimer::new());
         match &self.kind {
             Kind::Local(store) => Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
-            Kind::Shared { store, meters } => postgres::ports(store, meters, clock, entropy, timer),
+            Kind::Shared { store, meters } => {
+                let ports = postgres::ports(store, meters, clock, entropy, timer);
+                match &self.redis {
+                    Some(redis) => redis.count_for(ports),
+                    None => ports,
+                }
+            }
         }
+    }
+
+    /// Counts quotas in Redis from now on, for the ports that are made afterwards.
+    pub(crate) fn set_redis(&mut self, redis: RedisStore) {
+        self.redis = Some(redis);
+    }
+
+    /// The reason why Redis is not used; none while it is, or without Redis.
+    pub(crate) fn redis_fault(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::fault)
+    }
+
+    /// The reason why this node should not be used although Redis works; none if there is no such reason.
+    pub(crate) fn redis_warning(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::warning)
+    }
+
+    /// The statistics of the connections to Redis; none without Redis.
+    pub(crate) fn redis_stats(&self) -> Option<RedisStats> {
+        self.redis.as_ref().map(RedisStore::stats)
     }
 
     /// The port for import and export.
@@ -165,7 +197,13 @@ impl Backend {
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
-            Kind::Shared { store, meters } => postgres::resettable(store, meters),
+            Kind::Shared { store, meters } => {
+                let shared = postgres::resettable(store, meters);
+                match &self.redis {
+                    Some(redis) => redis.reset_with(shared),
+                    None => shared,
+                }
+            }
         }
     }
 

@@ -168,9 +168,9 @@ impl RedisConnections {
         let deviation = self.deviation().filter(|deviation| deviation.abs() > DEVIATION_MAX)?;
         let direction = if deviation > 0 { "ahead of" } else { "behind" };
         Some(StoreError::unavailable(format!(
-            "the clock of this node is {}.{:03} s {direction} that of Redis: synchronise the clocks",
-            deviation.abs() / 1_000,
-            deviation.abs() % 1_000
+            "the clock of this node is {} s {direction} that of Redis: synchronise the clocks",
+            // In whole seconds, so that the text is the same at each look.
+            (deviation.abs() + 500) / 1_000
         )))
     }
 }

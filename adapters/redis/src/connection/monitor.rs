@@ -186,7 +186,8 @@ fn late() -> Visit {
     StoreError::unavailable("Redis does not answer in time").into()
 }
 
-fn refused(error: redis::RedisError) -> Visit {
+/// A refused command of an examination.
+pub(super) fn refused(error: redis::RedisError) -> Visit {
     match failure::of_command(error).0 {
         LinkError::Failed(error) => error.into(),
         LinkError::NoScript => StoreError::unavailable("Redis refuses a command").into(),

@@ -105,7 +105,7 @@ impl fmt::Debug for RedisTarget {
     }
 }
 
-/// Compares the URLs with their passwords. The certificates are read anew for each start.
+/// Compares the URLs with their passwords. A start reads the certificates again.
 impl PartialEq for RedisTarget {
     fn eq(&self, other: &Self) -> bool {
         let files = [self, other].map(RedisTarget::needs_roots);

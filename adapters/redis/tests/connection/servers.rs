@@ -15,9 +15,9 @@ pub const PASSWORD: &str = "s3cr3t";
 #[repr(u8)]
 pub enum ProxyMode {
     Pass,
-    /// What a client sends is lost; connections stay open.
+    /// Bytes of a client are lost; connections stay open.
     LoseCommands,
-    /// What the server sends is lost; connections stay open.
+    /// Bytes of the server are lost; connections stay open.
     LoseReplies,
     /// Connections are closed at once.
     Refuse,

@@ -111,6 +111,7 @@ pub(super) fn ports(
         addresses: Arc::clone(meters) as _,
         on_quota_outage: OnQuotaOutage::Refuse,
         health: Arc::clone(store) as _,
+        quota_health: None,
         clock,
         entropy,
         timer,
