@@ -8,15 +8,16 @@ use petstore_redis::RedisTarget;
 
 use crate::failure::Failure;
 use crate::first_key::FirstKey;
+use crate::nodes;
 use crate::runtime::single_threaded;
 use crate::serve::Inputs;
-use crate::settings::{Db, Loaded, ServeArgs};
-use crate::store::{check_server, examine};
+use crate::settings::{Db, Loaded, ServeArgs, shared};
+use crate::store::{check_server, examine, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
-/// the first key, the path of the admin socket.
+/// the first key, the path of the admin socket. Warns of settings in which a node would differ from those that run.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
     let Inputs { db, redis, warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
@@ -34,6 +35,12 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         notify(&format!("warning: {warning}"));
     }
     let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
+    if let Db::Postgres(target) = &db {
+        let nodes = nodes_of(target)?.unwrap_or_default();
+        for warning in nodes::warnings(&shared(&loaded.in_force()), &nodes) {
+            notify(&format!("warning: {warning}"));
+        }
+    }
     let redis = redis.map(|target| redis_server(&target, args)).transpose()?;
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {

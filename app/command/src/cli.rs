@@ -12,9 +12,12 @@ use crate::events::EventsCommand;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
+use crate::listen::ListenArgs;
+use crate::nodes::NodesArgs;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
 use crate::transfer::{ImportArgs, TransferArgs};
+use crate::webhooks::WebhooksCommand;
 use crate::{check_config, completions, help, openapi, serve, settings, version};
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -53,10 +56,19 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// List the nodes that share a PostgreSQL database, and the settings in which they differ
+    Nodes(NodesArgs),
     /// Read the event log of a server
     Events {
         #[command(subcommand)]
         command: EventsCommand,
+    },
+    /// Post the events of a server to a local program, signed as webhooks are
+    Listen(Box<ListenArgs>),
+    /// Check the signatures of webhooks
+    Webhooks {
+        #[command(subcommand)]
+        command: WebhooksCommand,
     },
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
@@ -175,7 +187,10 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Nodes(args) => args.run(),
         Command::Events { command } => command.run(),
+        Command::Listen(args) => args.run(),
+        Command::Webhooks { command } => command.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
         Command::Openapi { spec_version, base_path } => {

@@ -14,10 +14,12 @@ mod first_key;
 mod healthcheck;
 mod help;
 mod keys;
+mod listen;
 mod log;
 mod metrics;
 mod migration_report;
 mod ndjson;
+mod nodes;
 mod offline_admin;
 mod openapi;
 mod plural;
@@ -35,6 +37,7 @@ mod text_file;
 mod tls;
 mod transfer;
 mod version;
+mod webhooks;
 
 #[cfg(test)]
 #[path = "../../../tests/fuzz/woven.rs"]

@@ -3,6 +3,7 @@
 //! This module counts nothing: each part keeps its own counts, which are read on request. Labels are routes, methods,
 //! statuses, plans and fixed words, never values of clients.
 
+mod postgres;
 mod process;
 
 use std::fmt;
@@ -21,7 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use self::process::Process;
 use crate::log::Log;
-use crate::store::{Backend, CommitStats};
+use crate::store::{Backend, CommitStats, DatabaseStats};
 use crate::version;
 
 /// The parts of the server whose counts are read.
@@ -45,6 +46,7 @@ impl Exposition for Metrics {
             quota_is_up: self.backend.redis_fault().or_else(|| self.service.quota_fault()).is_none(),
             redis: self.backend.redis_stats(),
             commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
+            database: self.backend.database_stats(),
             log_pages: self.backend.log_pages(),
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
@@ -70,6 +72,8 @@ struct Snapshot {
     /// None unless quotas are counted in Redis.
     redis: Option<RedisStats>,
     commits: Option<CommitStats>,
+    /// None without a PostgreSQL database.
+    database: Option<DatabaseStats>,
     /// None without a data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,
@@ -84,6 +88,9 @@ impl Collector for Snapshot {
         self.store(&mut families)?;
         self.quota_store(&mut families)?;
         self.events(&mut families)?;
+        if let Some(database) = &self.database {
+            postgres::encode(database, &mut families)?;
+        }
         let help = "Log lines that were lost: the queue was full, or the output could not be written";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];

@@ -18,7 +18,7 @@ use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{blocking, count_in_redis, fill, hand_out, open_socket, open_store};
+use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -139,11 +139,17 @@ async fn run(
         let (db, backend) = (args.db.clone(), Arc::clone(&backend));
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
+    join_nodes(&backend, &servers[0], loaded, log).await?;
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
-    let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
+    let live = Live {
+        service: Arc::clone(&service),
+        http: http.clone(),
+        backend: Arc::clone(&backend),
+        certificate,
+    };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let handler = AdminHandler {

@@ -10,6 +10,7 @@ mod file;
 mod password;
 mod redis;
 mod reference;
+mod shared;
 mod sources;
 
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
+pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
@@ -245,7 +247,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for the store to answer a request; after that the answer is 503
+    /// Time for one call of the store (a request looks up its key, then runs); after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 

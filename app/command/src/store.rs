@@ -17,6 +17,7 @@ use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
 };
+pub(crate) use petstore_postgres::{DatabaseStats, Node};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_redis::RedisStats;
 use petstore_service::Ports;
@@ -26,8 +27,8 @@ use petstore_sqlite::{
 
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
-pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
-pub(crate) use self::postgres::{check_made, examine};
+pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, open_readable};
+pub(crate) use self::postgres::{check_made, examine, nodes_of};
 pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
@@ -61,7 +62,7 @@ pub(crate) struct Backend {
     kind: Kind,
     /// The epoch in entity tags and cursors.
     pub(crate) epoch: u64,
-    /// Counters of commits to the file; none without a file.
+    /// Counters of commits to the file or to the database; none in memory.
     pub(crate) commits: Option<Arc<CommitCounters>>,
     /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
@@ -270,6 +271,30 @@ impl Backend {
         }
     }
 
+    /// Registers the server as a node of the database, with the address at which it serves and the settings that should be
+    /// the same on all nodes. Returns the nodes that were registered before. Blocks.
+    pub(crate) fn join(&self, address: String, settings: Vec<String>) -> Result<Vec<Node>, Failure> {
+        match &self.kind {
+            Kind::Local(_) => Ok(Vec::new()),
+            Kind::Shared { store, .. } => postgres::join(store, address, settings),
+        }
+    }
+
+    /// Replaces the settings with which the server is registered as a node.
+    pub(crate) fn set_node_settings(&self, settings: Vec<String>) {
+        if let Kind::Shared { store, .. } = &self.kind {
+            store.set_node_settings(settings);
+        }
+    }
+
+    /// Statistics of the database and its connections; none if no other node shares the store.
+    pub(crate) fn database_stats(&self) -> Option<DatabaseStats> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => Some(store.database_stats()),
+        }
+    }
+
     /// Returns whether other nodes may share the store.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.kind, Kind::Shared { .. })
@@ -279,8 +304,8 @@ impl Backend {
     pub(crate) fn close(&self) {
         match &self.kind {
             Kind::Local(store) => store.close(),
-            // After the last answer a node has no queued writes, and it stores no usage, so there is nothing to do.
-            Kind::Shared { .. } => {}
+            // After the last answer a node has no queued writes, and it stores no usage. It only removes its row.
+            Kind::Shared { store, .. } => store.leave(),
         }
     }
 

@@ -68,6 +68,11 @@ impl Postgres {
         PostgresBuilder::default()
     }
 
+    /// The programs of the cluster.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     /// The TCP port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
@@ -159,7 +164,16 @@ impl Postgres {
     pub fn start_again(&self) {
         let mut server = self.server.lock().unwrap();
         assert!(server.is_none(), "the server runs already");
-        *server = Some(serve(&self.programs, &self.folder, self.port).unwrap_or_else(|log| panic!("{log}")));
+        // After a kill the other processes of the server may still be there for a moment.
+        let mut tries = 20;
+        *server = loop {
+            match serve(&self.programs, &self.folder, self.port) {
+                Ok(server) => break Some(server),
+                Err(log) if tries == 0 || !log.contains("shared memory block") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
     }
 
     /// Replaces the access rules (`pg_hba.conf`), for new connections. Connections on the Unix socket are always trusted.
@@ -168,10 +182,34 @@ impl Postgres {
         self.sql("select pg_reload_conf()");
     }
 
+    fn stopped(programs: Programs, folder: PathBuf, reaper: Reaper) -> Self {
+        let server = Mutex::default();
+        Self { programs, folder, port: 0, server, schemas: AtomicU32::new(0), _reaper: reaper }
+    }
+
+    /// Starts the server for the first time, and chooses its port.
+    fn started(mut self) -> Self {
+        // Another process may take the port between its choice and the start of the server.
+        let mut tries = 5;
+        loop {
+            self.port = free_port();
+            match serve(&self.programs, &self.folder, self.port) {
+                Ok(server) => {
+                    self.server = Mutex::new(Some(server));
+                    return self;
+                }
+                Err(log) if tries == 0 || !log.contains("Address already in use") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+        }
+    }
+
     fn end_by(&self, signal: &str) {
         if let Some(mut server) = self.server.lock().unwrap().take() {
             let sent = Command::new("kill").args([signal, &server.id().to_string()]).status();
             assert!(sent.is_ok_and(|status| status.success()), "the server takes {signal}");
+            // A server that is paused takes the signal only when it goes on.
+            let _ = Command::new("kill").args(["-CONT", &server.id().to_string()]).output();
             server.wait().expect("a child can be awaited");
         }
     }
@@ -232,21 +270,23 @@ impl PostgresBuilder {
         ]);
         run(initdb.arg("-D").arg(&data)).unwrap_or_else(|error| panic!("{error}"));
         self.configure(&programs, &folder);
-        // Another process may take the port between its choice and the start of the server.
-        let mut tries = 5;
-        let (port, server) = loop {
-            let port = free_port();
-            match serve(&programs, &folder, port) {
-                Ok(server) => break (port, server),
-                Err(log) if tries == 0 || !log.contains("Address already in use") => panic!("{log}"),
-                Err(_) => tries -= 1,
-            }
-        };
-        let server = Mutex::new(Some(server));
-        let cluster =
-            Postgres { programs, folder, port, server, schemas: AtomicU32::new(0), _reaper: reaper };
+        let cluster = Postgres::stopped(programs, folder, reaper).started();
         cluster.sql_in("postgres", &format!("create database {NAME}"));
         Some(cluster)
+    }
+
+    /// Copies a cluster, and starts the copy as its standby.
+    pub(crate) fn copy_of(primary: &Postgres, name: &str) -> Postgres {
+        let programs = primary.programs.clone();
+        let folder = new_folder("pg");
+        programs.give(&folder);
+        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
+        let mut copy = programs.command("pg_basebackup");
+        copy.arg("-h").arg(&primary.folder).args(["-p", &primary.port.to_string(), "-U", NAME, "-c", "fast"]);
+        run(copy.arg("-D").arg(folder.join("data"))).unwrap_or_else(|error| panic!("{error}"));
+        let standby = Postgres::stopped(programs, folder, reaper);
+        standby.make_standby_of(primary, name);
+        standby.started()
     }
 
     fn configure(&self, programs: &Programs, folder: &Path) {

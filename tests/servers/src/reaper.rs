@@ -17,8 +17,10 @@ while read -r _; do :; done
 server=$(head -n 1 "$1/$2" 2>/dev/null)
 if [ -n "$server" ]; then
   kill "-$3" "$server" 2>/dev/null
+  kill -CONT "$server" 2>/dev/null
   for _ in $(seq 500); do kill -0 "$server" 2>/dev/null || break; sleep 0.02; done
 fi
+umount "$1/small" 2>/dev/null
 rm -rf "$1"
 "#;
 

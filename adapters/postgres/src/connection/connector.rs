@@ -1,5 +1,6 @@
 //! Opening a connection.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -9,6 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_postgres::{Config, NoTls};
 
 use super::backoff::Backoff;
+use super::counts::ConnectionCounts;
 use super::hosts::Hosts;
 use super::server_check::Server;
 use super::session::Session;
@@ -45,6 +47,7 @@ pub(crate) struct Connector {
     backoff: Backoff,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
+    counts: Arc<ConnectionCounts>,
 }
 
 impl Connector {
@@ -55,7 +58,13 @@ impl Connector {
             turns: Semaphore::new(1),
             backoff: Backoff::new(seed),
             failure: Mutex::default(),
+            counts: Arc::default(),
         }
+    }
+
+    /// The counts of the connections that were opened here.
+    pub(crate) fn counts(&self) -> &ConnectionCounts {
+        &self.counts
     }
 
     /// The schema of the tables.
@@ -89,9 +98,11 @@ impl Connector {
             timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
         }
         let opened = self.open(role).await;
-        match &opened {
-            Ok(_) => self.backoff.succeeded(),
-            Err(_) => self.backoff.failed(Instant::now()),
+        if opened.is_ok() {
+            self.backoff.succeeded();
+        } else {
+            self.backoff.failed(Instant::now());
+            self.counts.failed();
         }
         *self.failure.lock() = opened.as_ref().err().cloned();
         drop(turn);
@@ -145,7 +156,7 @@ impl Connector {
         let server =
             set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
         server.check()?;
-        Ok((Session::new(client), server))
+        Ok((Session::new(client, self.counts.count()), server))
     }
 
     /// The statements that set what all other statements rely on: plans that use indexes whatever the statistics say,

@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tokio_postgres::{Client, Error, Statement};
 
+use super::counts::Counted;
+
 /// An open connection with its prepared statements. It is discarded after any failure that its server did not report.
 pub(crate) struct Session {
     client: Client,
     statements: Mutex<HashMap<String, Statement>>,
+    _counted: Counted,
 }
 
 impl Session {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, statements: Mutex::default() }
+    pub(super) fn new(client: Client, counted: Counted) -> Self {
+        Self { client, statements: Mutex::default(), _counted: counted }
     }
 
     /// The driver's client, for statements that were prepared here.

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::privileges;
 use super::state::{State, probe};
-use super::{NewShop, Step, first_rows, version_of};
+use super::{NewShop, Program, first_rows};
 use crate::connection::{Connector, Role, Session};
 use crate::error::{Fate, OpenError, failed, fate};
 
@@ -21,21 +21,20 @@ const MIGRATION_TIME: Duration = Duration::from_mins(1);
 /// The wait between two attempts to take the lock, each of which waits for 2 s itself.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Prepares the schema for a program with these steps: creates it, migrates it, or leaves it as it is. Returns a connection
-/// to it.
+/// Prepares the schema for a program: creates it, migrates it, or leaves it as it is. Returns a connection to it.
 pub(crate) async fn prepare(
     connector: &Connector,
-    steps: &[Step],
+    program: Program<'_>,
     new: NewShop,
 ) -> Result<Session, OpenError> {
-    let (schema, known) = (connector.schema(), version_of(steps));
+    let (schema, known) = (connector.schema(), program.version());
     let since = Instant::now();
     loop {
         let session = connector.connect_at_start(Role::Writer).await?;
         match probe(&session, schema).await? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {
-                found.check(schema, known)?;
+                found.check(schema, known, program.forms)?;
                 if found.version >= known {
                     privileges::check(&session, schema).await?;
                     return Ok(session);
@@ -43,7 +42,7 @@ pub(crate) async fn prepare(
             }
             State::Absent | State::Empty => {}
         }
-        match migrate(&session, schema, steps, new).await {
+        match migrate(&session, schema, program, new).await {
             Ok(()) => {}
             // Another node holds the lock, or has just made the schema.
             Err(error) if matches!(fate(&error), Fate::Conflict | Fate::Duplicate) => {
@@ -62,7 +61,7 @@ pub(crate) async fn prepare(
 async fn migrate(
     session: &Session,
     schema: &str,
-    steps: &[Step],
+    Program { steps, forms }: Program<'_>,
     new: NewShop,
 ) -> Result<(), tokio_postgres::Error> {
     let lock = format!(
@@ -87,7 +86,7 @@ async fn migrate(
     for (number, step) in (1_i32..).zip(steps).skip(done) {
         sql.push_str(step.sql);
         if number == 1 {
-            sql.push_str(&first_rows(new));
+            sql.push_str(&first_rows(new, forms));
         }
         let oldest = step.oldest_reader;
         let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest};");

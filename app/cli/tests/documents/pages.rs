@@ -16,7 +16,9 @@ fn run(name: &str, programs: &[(PathBuf, &str)]) {
 
 #[test]
 fn each_page_with_commands_is_run() {
-    let this = include_str!("pages.rs").to_owned() + include_str!("../contract/imports.rs");
+    let this = include_str!("pages.rs").to_owned()
+        + include_str!("nodes_pages.rs")
+        + include_str!("../contract/imports.rs");
     for name in fs::read_dir(page::root().join("docs")).unwrap() {
         let path = name.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "md") {
@@ -141,6 +143,20 @@ fn the_page_about_testing_works_as_printed() {
         "testing.md",
         &[curl(), (pytest, "--version"), ("node".into(), "--version"), ("rustc".into(), "--version")],
     );
+}
+
+#[test]
+fn the_page_about_webhooks_works_as_printed() {
+    let of_languages = [
+        ("openssl", "version"),
+        ("python3", "--version"),
+        ("node", "--version"),
+        ("go", "version"),
+        ("php", "--version"),
+        ("ruby", "--version"),
+    ];
+    let of_languages = of_languages.map(|(program, version)| (program.into(), version));
+    run("webhooks.md", &[&[curl()][..], &of_languages].concat());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use petstore_http::IdleTime;
+use petstore_http::{IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_redis::RedisTarget;
 use petstore_service::Service;
@@ -13,11 +13,11 @@ use crate::environment::SystemClock;
 use crate::failure::Failure;
 use crate::first_key::{FirstKey, show};
 use crate::log::Log;
-use crate::settings::{Db, Loaded, Reading, ServeArgs};
+use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
 use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
-use crate::{demo, migration_report, sandbox};
+use crate::{demo, migration_report, nodes, sandbox};
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
@@ -119,6 +119,23 @@ pub(super) async fn hand_out(
     let shown = first_key.hand_out(service, log).await?;
     drop(lock);
     shown.map_or(Ok(()), |key| show(&key))
+}
+
+/// Registers the server as a node of its database, before it answers any request. Warns of settings in which it differs from
+/// the nodes that run.
+pub(super) async fn join_nodes(
+    backend: &Arc<Backend>,
+    server: &Server,
+    loaded: &Loaded,
+    log: &Log,
+) -> Result<(), Failure> {
+    let own = shared(&loaded.in_force());
+    let (address, settings, backend) = (server.local_addr().to_string(), own.clone(), Arc::clone(backend));
+    let others = blocking(move || backend.join(address, settings)).await?;
+    for warning in nodes::warnings(&own, &others) {
+        log.warn(&warning);
+    }
+    Ok(())
 }
 
 /// Runs a part of the start that blocks.
