@@ -3,7 +3,7 @@
 use super::InForce;
 
 /// The settings. All others concern one machine, or the connection of its clients.
-const SHARED: [&str; 24] = [
+const SHARED: [&str; 27] = [
     "base-path",
     "public-url",
     "hosts",
@@ -28,6 +28,9 @@ const SHARED: [&str; 24] = [
     "require-if-match",
     "enforce-sunset",
     "body-max",
+    "redis-url",
+    "redis-prefix",
+    "quota-fallback",
 ];
 
 /// Returns the settings that should be the same on all nodes, each as `name=value`.
