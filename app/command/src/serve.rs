@@ -178,6 +178,7 @@ async fn run(
         ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
+    log.count_failures_left_out();
     if ended.is_ok() {
         log.info("stopped");
     }

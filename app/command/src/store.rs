@@ -143,7 +143,10 @@ impl Backend {
             Kind::Shared { store, meters } => {
                 let ports = postgres::ports(store, meters, clock, entropy, timer);
                 match &self.redis {
-                    Some(redis) => redis.count_for(ports),
+                    Some(redis) => {
+                        let store = Arc::clone(store);
+                        redis.count_for(ports, Box::new(move || store.live_nodes()))
+                    }
                     None => ports,
                 }
             }

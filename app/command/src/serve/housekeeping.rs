@@ -81,6 +81,7 @@ pub(super) async fn watch_store(
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
+        log.count_failures_left_out();
         // The result is not needed. The store keeps an error of the journal, and the health check reports a call that
         // does not return.
         let _ = backend.housekeeping().watch(clock.now()).await;

@@ -14,15 +14,18 @@ const PASSWORD: &str = "s3cr3t of@the/user?";
 /// The password as it stands in a URL.
 const ENCODED: &str = "s3cr3t%20of%40the%2Fuser%3F";
 
+/// The permissions that a node needs, as documented.
+const PERMISSIONS: &str = "-@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+
 /// A server whose user `pets` may do what a node does under the prefix `pets`.
 fn guarded() -> Option<Redis> {
     let redis = Redis::builder().setting("requirepass", "of the administrator").start()?;
-    let rules =
-        "on ~pets:* -@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+    let rules = format!("on ~pets:* {PERMISSIONS}");
     let mut words = vec!["ACL", "SETUSER", "pets"];
     let password = format!(">{PASSWORD}");
     words.push(&password);
     words.extend(rules.split(' '));
+    assert!(include_str!("../../../../../docs/nodes.md").contains(PERMISSIONS), "the documented permissions");
     redis.command(&words);
     Some(redis)
 }
@@ -105,17 +108,21 @@ fn the_certificate_must_be_valid_for_the_host() {
     let site = Site::new("redis-tls");
     for name in ["server", "other"] {
         let made = Command::new("openssl")
-            .args(
-                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
-                    .split(' '),
-            )
+            .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2".split(' '))
             .args([
                 "-addext",
                 "subjectAltName=DNS:localhost",
                 "-addext",
                 "basicConstraints=critical,CA:FALSE",
             ])
-            .args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")])
+            .args([
+                "-subj",
+                &format!("/CN={name}"),
+                "-keyout",
+                &format!("{name}.key"),
+                "-out",
+                &format!("{name}.pem"),
+            ])
             .current_dir(&site.folder)
             .output()
             .unwrap();
