@@ -22,7 +22,7 @@ pub(crate) fn longest_stall(run: &Run, folder: &std::path::Path) -> Duration {
         sleep(PAUSE);
         let mut file = File::create(&path).expect("the folder of a node takes a file");
         file.write_all(&[0; 4_096]).and_then(|()| file.sync_data()).expect("the file can be written");
-        longest = longest.max(began.elapsed() - PAUSE);
+        longest = longest.max(began.elapsed().saturating_sub(PAUSE));
     }
     longest
 }
