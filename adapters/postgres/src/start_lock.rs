@@ -30,8 +30,9 @@ async fn take(connector: &Connector) -> Result<StartLock, StoreError> {
     let session = connector.connect_at_start(Role::Writer).await?;
     // The holder may work for longer than a transaction of the write lane may be idle.
     let sql = format!(
-        "begin; set local lock_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s';
+        "{}; set local lock_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s';
          select pg_advisory_xact_lock({LOCK}, hashtext('{}'))",
+        session.begin(),
         connector.schema()
     );
     let taken = session.batch(&sql).await;

@@ -159,8 +159,9 @@ impl AfterCommit for Hooks {
 /// Creates or migrates the schema. Returns the connection, the epoch of the shop, and whether a sandbox may reset it.
 async fn prepare(connector: &Connector, new: NewShop) -> Result<(Session, u64, bool), OpenError> {
     let session = schema::prepare(connector, schema::STEPS, new).await?;
-    let row = session.client().query_one("select epoch, is_sandbox from shop", &[]).await;
-    let row = row.map_err(|error| failed("read the epoch", error))?;
+    let rows = session.rows_alone("select epoch, is_sandbox from shop", &[]).await;
+    let rows = rows.map_err(|error| failed("read the epoch", error))?;
+    let row = rows.first().ok_or_else(|| StoreError::corrupt("shop: the row is missing"))?;
     let epoch = u64::from_str_radix(row.get(0), 16);
     let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
     let is_sandbox = row.get(1);

@@ -3,6 +3,7 @@
 //! A server ends when its handle is dropped. If the process of the test ends first, even because it is killed, the
 //! server ends with it.
 
+mod pgbouncer;
 mod postgres;
 mod programs;
 mod reaper;
@@ -10,4 +11,5 @@ mod reaper;
 #[path = "../../skips.rs"]
 pub mod skips;
 
+pub use pgbouncer::PgBouncer;
 pub use postgres::{Postgres, PostgresBuilder, Stop};

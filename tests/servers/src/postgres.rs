@@ -19,7 +19,7 @@ const NAME: &str = "petstore";
 /// A PostgreSQL cluster: a server on a free loopback port and on a Unix socket, with a database `petstore` in UTF-8 that its
 /// superuser `petstore` may use without a password. Dropping it stops the server and removes the data.
 pub struct Postgres {
-    programs: Programs,
+    pub(crate) programs: Programs,
     folder: PathBuf,
     port: u16,
     server: Mutex<Option<Child>>,
@@ -321,7 +321,7 @@ fn serve(programs: &Programs, folder: &Path, port: u16) -> Result<Child, String>
     Err(format!("PostgreSQL does not start:\n{}", fs::read_to_string(folder.join("log")).unwrap_or_default()))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
     listener.local_addr().expect("a bound socket has an address").port()
 }

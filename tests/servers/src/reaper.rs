@@ -14,7 +14,7 @@ pub(crate) struct Reaper {
 /// Stops the server whose id is in the file, and waits for its end.
 const SCRIPT: &str = r#"
 while read -r _; do :; done
-server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null || head -n 1 "$1/pgbouncer.pid" 2>/dev/null)
 if [ -n "$server" ]; then
   kill -QUIT "$server" 2>/dev/null
   for _ in $(seq 500); do kill -0 "$server" 2>/dev/null || break; sleep 0.02; done

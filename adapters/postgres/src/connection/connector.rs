@@ -1,17 +1,21 @@
 //! Opening a connection.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls};
 
 use super::backoff::Backoff;
 use super::hosts::Hosts;
+use super::pace::Pace;
 use super::server_check::Server;
-use super::session::Session;
+use super::session::{Session, Settings, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
 use crate::error::Driver;
@@ -43,6 +47,10 @@ pub(crate) struct Connector {
     hosts: Hosts,
     turns: Semaphore,
     backoff: Backoff,
+    pace: Pace,
+    /// The number of times that the whole server has failed or was replaced. A connection that was opened before the last
+    /// time is not used again.
+    server_failures: Arc<AtomicU64>,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
 }
@@ -54,6 +62,8 @@ impl Connector {
             target,
             turns: Semaphore::new(1),
             backoff: Backoff::new(seed),
+            pace: Pace::new(Instant::now()),
+            server_failures: Arc::default(),
             failure: Mutex::default(),
         }
     }
@@ -85,9 +95,12 @@ impl Connector {
         let until = Instant::now() + TURN_TIME;
         // The semaphore is never closed.
         let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| self.busy())?;
-        if let Some(next) = self.backoff.next() {
-            timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
+        let next = self.pace.next().max(self.backoff.next().unwrap_or_else(Instant::now));
+        if next > until {
+            return Err(self.busy());
         }
+        sleep_until(next).await;
+        self.pace.begun(Instant::now());
         let opened = self.open(role).await;
         match &opened {
             Ok(_) => self.backoff.succeeded(),
@@ -111,9 +124,12 @@ impl Connector {
         let mut failure = StoreError::unavailable("the URL names no host");
         for (place, host) in self.hosts.in_turn() {
             match timeout(ATTEMPT_TIME / self.hosts.count(), self.open_at(host, role)).await {
-                Ok(Ok(opened)) => {
-                    self.hosts.connected(place);
-                    return Ok(opened);
+                Ok(Ok((client, server))) => {
+                    if self.hosts.connected(place) {
+                        // The other connections lead to a host that accepts no writes any more, or does not answer.
+                        self.server_failures.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return Ok((self.session(client, role), server));
                 }
                 Ok(Err(error)) => failure = error,
                 Err(_) => failure = StoreError::unavailable(LATE),
@@ -122,7 +138,7 @@ impl Connector {
         Err(failure)
     }
 
-    async fn open_at(&self, host: &Config, role: Role) -> Result<(Session, Server), StoreError> {
+    async fn open_at(&self, host: &Config, role: Role) -> Result<(Client, Server), StoreError> {
         let Target { encryption, tls, .. } = &self.target;
         // The task of a connection is not awaited: the calls of the client return its errors.
         let connected = match (encryption, tls) {
@@ -139,39 +155,69 @@ impl Connector {
         let client = connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
         let set_up = async {
             let server = Server::of(&client).await?;
-            client.batch_execute(&self.settings(role)).await?;
+            if self.target.prepares {
+                client.batch_execute(&self.settings(role, "set")).await?;
+            }
             Ok(server)
         };
         let server =
             set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
         server.check()?;
-        Ok((Session::new(client), server))
+        Ok((client, server))
     }
 
-    /// The statements that set what all other statements rely on: plans that use indexes whatever the statistics say,
-    /// and for writers a durable commit. A commit is answered after it is on the server's disk, and on those of its
-    /// synchronous standbys.
-    fn settings(&self, role: Role) -> String {
-        let common = format!(
-            "set search_path = \"{}\"; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
-            self.schema()
-        );
-        match role {
-            // The right plan of a read always walks an index in the order of the rows, even while the statistics are
-            // those of an empty table. So all other plans are disabled.
-            Role::Reader => format!(
-                "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
-                 set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
-            ),
-            Role::Writer => format!(
-                "{common}; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; \
-                 set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'; \
-                 select set_config('synchronous_commit', \
-                 case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"
-            ),
+    fn session(&self, client: Client, role: Role) -> Session {
+        if self.target.prepares {
+            Session::prepared_once(client, &self.server_failures)
+        } else {
+            Session::pooled(client, self.settings(role, "set local"), &self.server_failures)
         }
     }
+
+    /// The statements that set what all other statements rely on. `set`: `set` for a connection, or `set local` for a
+    /// transaction.
+    fn settings(&self, role: Role, set: &str) -> String {
+        let is_local = set != "set";
+        let mut sql = format!("{set} search_path = \"{}\"; {}", self.schema(), assignments(set, COMMON));
+        match role {
+            Role::Reader => sql.push_str(&assignments(set, READER)),
+            Role::Writer => {
+                sql.push_str(&assignments(set, WRITER));
+                // A commit is answered after it is on the server's disk, and on those of its synchronous standbys.
+                let _: Result<(), _> = write!(
+                    sql,
+                    "select set_config('synchronous_commit', case current_setting('synchronous_commit') \
+                     when 'remote_apply' then 'remote_apply' else 'on' end, {is_local}); "
+                );
+            }
+        }
+        sql
+    }
 }
+
+/// The settings of all connections.
+const COMMON: Settings =
+    &[("jit", "off"), ("plan_cache_mode", "force_generic_plan"), ("client_encoding", "'UTF8'")];
+
+/// The settings of a reader. The right plan of a read always walks an index in the order of the rows, even while the
+/// statistics are those of an empty table. So all other plans are disabled.
+const READER: Settings = &[
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_sort", "off"),
+    ("enable_incremental_sort", "off"),
+];
+
+/// The settings of a writer.
+const WRITER: Settings = &[
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("idle_in_transaction_session_timeout", "'5s'"),
+    ("lock_timeout", "'1500ms'"),
+];
 
 /// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many
 /// connections, has not answered in time, or was not tried. Returns `false` after any other failure.

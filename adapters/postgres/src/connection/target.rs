@@ -36,6 +36,8 @@ pub struct Target {
     pub(super) encryption: Encryption,
     pub(super) sslrootcert: Option<PathBuf>,
     pub(super) tls: Option<Tls>,
+    /// True if statements are prepared. False behind a pooler that gives each transaction another connection.
+    pub(super) prepares: bool,
 }
 
 /// The TLS client of a target. Two clients are equal if they are the same object.
@@ -79,6 +81,12 @@ impl Target {
     /// Sets the password.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
+    }
+
+    /// Sets whether statements are prepared. They must not be behind a pooler that gives each transaction another
+    /// connection and does not itself keep prepared statements.
+    pub fn set_prepares(&mut self, prepares: bool) {
+        self.prepares = prepares;
     }
 
     /// The certificates that [`Target::set_tls`] needs.
@@ -167,7 +175,7 @@ impl Target {
 impl From<Config> for Target {
     fn from(config: Config) -> Self {
         let schema = DEFAULT_SCHEMA.to_owned();
-        Self { config, schema, encryption: Encryption::Never, sslrootcert: None, tls: None }
+        Self { config, schema, encryption: Encryption::Never, sslrootcert: None, tls: None, prepares: true }
             .with_fixed_settings()
     }
 }

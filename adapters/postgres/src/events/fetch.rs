@@ -14,7 +14,7 @@ use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
-use crate::error::failed;
+use crate::error::{Fate, failed, fate};
 
 /// The maximum number of fetches that wait for a statement.
 pub(super) const JOBS_MAX: usize = 4_096;
@@ -171,7 +171,9 @@ async fn fetch(
 
 async fn statement(connection: &Connection, wanted: Wanted) -> Result<Fetched, StoreError> {
     let rows = query(connection, wanted).await.map_err(|error| {
-        connection.discard();
+        if fate(&error) != Fate::Exhausted {
+            connection.discard();
+        }
         failed("read the event log", error)
     })?;
     Fetched::parse(&rows)
@@ -182,11 +184,10 @@ async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, toki
         PageOrder::Ascending => &*statements::ASCENDING,
         PageOrder::Descending => &*statements::DESCENDING,
     };
-    let statement = connection.session.prepared(sql).await?;
     let after = wanted.after.map(|position| i64::try_from(position.get()).unwrap_or(i64::MAX));
     let positions = i64::from(wanted.positions);
     let epoch = wanted.epoch.map(|epoch| format!("{epoch:016x}"));
-    connection.session.client().query(&statement, &[&after, &positions, &wanted.is_current, &epoch]).await
+    connection.session.rows_alone(sql, &[&after, &positions, &wanted.is_current, &epoch]).await
 }
 
 #[cfg(test)]

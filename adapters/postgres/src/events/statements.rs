@@ -2,9 +2,11 @@
 
 use std::sync::LazyLock;
 
+use crate::connection::Settings;
+
 /// Settings of the sequencer's connection, in addition to those of a writer. The only good plan of its statements uses
 /// the indexes, even while the statistics are those of an empty table.
-pub(super) const SEQUENCER_SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off";
+pub(super) const SEQUENCER_SETTINGS: Settings = &[("enable_seqscan", "off"), ("enable_bitmapscan", "off")];
 
 /// Locks the log, and returns the number of the transaction.
 pub(super) const LOCK: &str = "select pg_current_xact_id()::text::bigint from event_log where one for update";

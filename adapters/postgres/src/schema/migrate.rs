@@ -66,7 +66,8 @@ async fn migrate(
     new: NewShop,
 ) -> Result<(), tokio_postgres::Error> {
     let lock = format!(
-        "begin; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))"
+        "{}; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))",
+        session.begin()
     );
     session.batch(&lock).await?;
     let done = match probe(session, schema).await {
@@ -79,8 +80,8 @@ async fn migrate(
     if done == 0 {
         // `create schema if not exists` needs the privilege even if the schema exists.
         let sql_exists = "select to_regnamespace(quote_ident($1)) is not null";
-        let row = session.client().query_one(sql_exists, &[&schema]).await?;
-        if !row.get::<_, bool>(0) {
+        let rows = session.rows(sql_exists, &[&schema]).await?;
+        if !rows.first().is_some_and(|row| row.get(0)) {
             sql = format!("create schema \"{schema}\";");
         }
     }
@@ -104,10 +105,10 @@ async fn locked(connector: &Connector, error: tokio_postgres::Error) -> OpenErro
         where locktype = 'advisory' and granted and classid = $1::int4::oid and objid = hashtext($2)::oid and objsubid = 2";
     let session = connector.connect(Role::Reader).await;
     let holder = match &session {
-        Ok(session) => session.client().query_opt(sql, &[&LOCK, &schema]).await.ok().flatten(),
-        Err(_) => None,
+        Ok(session) => session.rows(sql, &[&LOCK, &schema]).await.unwrap_or_default(),
+        Err(_) => Vec::new(),
     };
-    match holder {
+    match holder.first() {
         Some(row) => OpenError::Locked { schema, holder: row.get(0) },
         None => OpenError::Store(failed("cannot take the lock for a migration", error)),
     }
