@@ -1,10 +1,10 @@
 //! The suite on PostgreSQL. Each case has its own schema, and further handles of the schema represent other nodes. Each
 //! node counts quotas in memory.
 //!
-//! The suite runs a second time behind a pooler, without prepared statements.
+//! With `PETSTORE_TEST_STORE=pooler` the nodes use a pooler that gives each transaction another connection, without prepared
+//! statements (`bash tests/deep pooler`).
 
 mod planted;
-mod pooled;
 mod shop;
 
 use petstore_tests::{reset_conformance, store_conformance};

@@ -25,19 +25,17 @@ const POOLED_CONNECTIONS: u32 = 12;
 static POOLER: OnceLock<Option<PgBouncer>> = OnceLock::new();
 
 impl Shop {
-    /// A new shop. None without PostgreSQL, after the case was reported as skipped.
+    /// A new shop. None without PostgreSQL or a pooler that was chosen, after the case was reported as skipped.
     #[track_caller]
     pub(crate) fn new() -> Option<Arc<Self>> {
         let server = Postgres::shared()?;
-        Some(Arc::new(Self { server, pooler: None, schema: server.new_schema() }))
-    }
-
-    /// A new shop behind a pooler. None without PostgreSQL or the pooler, after the case was reported as skipped.
-    #[track_caller]
-    pub(crate) fn pooled() -> Option<Arc<Self>> {
-        let server = Postgres::shared()?;
-        let pooler = POOLER.get_or_init(|| PgBouncer::start(server, POOLED_CONNECTIONS)).as_ref()?;
-        Some(Arc::new(Self { server, pooler: Some(pooler), schema: server.new_schema() }))
+        let pooler = match std::env::var("PETSTORE_TEST_STORE").as_deref() {
+            Ok("pooler") => {
+                Some(POOLER.get_or_init(|| PgBouncer::start(server, POOLED_CONNECTIONS)).as_ref()?)
+            }
+            _ => None,
+        };
+        Some(Arc::new(Self { server, pooler, schema: server.new_schema() }))
     }
 
     /// Runs SQL in the schema, as a superuser.

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 
 use futures_util::future::join3;
 use parking_lot::Mutex;
@@ -24,6 +27,8 @@ pub(crate) type Settings = &'static [(&'static str, &'static str)];
 pub(crate) struct Session {
     client: Client,
     state: State,
+    /// Held while the statements of a transaction are sent, so that none of another caller comes between them.
+    sending: Mutex<()>,
     /// The number of failures of the whole server when the connection was opened, and now.
     opened_at: u64,
     now: Arc<AtomicU64>,
@@ -55,7 +60,8 @@ impl Session {
     }
 
     fn new(client: Client, state: State, now: &Arc<AtomicU64>) -> Self {
-        Self { client, state, opened_at: now.load(Ordering::Relaxed), now: Arc::clone(now) }
+        let sending = Mutex::default();
+        Self { client, state, sending, opened_at: now.load(Ordering::Relaxed), now: Arc::clone(now) }
     }
 
     /// Adds settings to those of the connection's role.
@@ -144,15 +150,21 @@ impl Session {
         if self.prepares() {
             return self.rows(sql, parameters).await;
         }
-        let begin = self.begin();
-        // All three are sent at the first poll, so that no statement of another caller comes between them, and that no
-        // transaction stays open if the future is dropped.
-        let (begun, rows, ended) = join3(
+        let (begin, parameters) = (self.begin(), typed(parameters));
+        let mut transaction = pin!(join3(
             self.client.batch_execute(&begin),
-            self.client.query_typed(sql, &typed(parameters)),
+            self.client.query_typed(sql, &parameters),
             self.client.batch_execute("commit"),
-        )
-        .await;
+        ));
+        // All three are sent at the first poll, so no transaction stays open if the future is dropped.
+        let sent = poll_fn(|context| {
+            let _turn = self.sending.lock();
+            Poll::Ready(transaction.as_mut().poll(context))
+        });
+        let (begun, rows, ended) = match sent.await {
+            Poll::Ready(answers) => answers,
+            Poll::Pending => transaction.await,
+        };
         self.noted(begun)?;
         let rows = self.noted(rows)?;
         self.noted(ended)?;
