@@ -15,6 +15,7 @@
 mod background;
 mod bulk;
 mod connection;
+mod continuity;
 mod directory;
 mod error;
 mod events;
@@ -31,6 +32,7 @@ mod schema;
 mod start_lock;
 mod stats;
 mod store;
+mod watch;
 mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};

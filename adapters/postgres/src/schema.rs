@@ -27,7 +27,10 @@ pub(crate) struct Step {
 }
 
 /// The steps from an empty schema. A released step never changes.
-pub(crate) const STEPS: &[Step] = &[Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 }];
+pub(crate) const STEPS: &[Step] = &[
+    Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 },
+    Step { sql: include_str!("schema/shop_identity.sql"), oldest_reader: 1 },
+];
 
 /// The version that this program writes.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "there are few steps")]

@@ -9,15 +9,17 @@ use tokio::time::Instant;
 
 use crate::background::Background;
 use crate::connection::{Connector, Role, Session, Target};
+use crate::continuity::{Continuity, Reason, identity};
 use crate::error::{OpenError, failed};
 use crate::events::EventLog;
 use crate::health::Pulse;
-use crate::keys::{KeyCache, poll};
-use crate::queries::{Link, Pool};
+use crate::keys::KeyCache;
+use crate::queries::Pool;
 use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop};
 use crate::stats::Stats;
+use crate::watch::Watch;
 use crate::writes::{AfterCommit, Reconnecting, Writes};
 
 /// The number of connections for pages.
@@ -47,7 +49,6 @@ pub struct PostgresStore {
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
     pub(crate) writes: Writes,
-    epoch: AtomicU64,
     is_sandbox: bool,
     // The last field, because its tasks use the other fields.
     pub(crate) background: Background,
@@ -73,9 +74,11 @@ impl PostgresStore {
     fn open_as(target: Target, options: Options, as_sandbox: bool) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let Options { schema, seed } = options;
+        let requires_sync = target.requires_sync;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
         let (session, epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
             return Err(OpenError::NotASandbox { schema });
         }
@@ -83,9 +86,19 @@ impl PostgresStore {
         let events = EventLog::start(handle, &connector);
         handle.block_on(events.bounds())?;
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
-        let link = Link::new(Arc::clone(&connector), Role::Reader);
-        handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
-        let after = Arc::new(Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys) });
+        let watch = Watch {
+            connector: Arc::clone(&connector),
+            keys: Arc::clone(&keys),
+            pulse: Arc::clone(&pulse),
+            events: Arc::clone(&events),
+            requires_sync,
+        };
+        handle.spawn(watch.run());
+        let after = Arc::new(Hooks {
+            events: Arc::clone(&events),
+            keys: Arc::clone(&keys),
+            continuity: Arc::clone(connector.continuity()),
+        });
         let random = Random::of_handle(seed);
         // The lane of writes takes over the connection that prepared the schema.
         let connection = Reconnecting::with(Arc::clone(&connector), session);
@@ -100,7 +113,6 @@ impl PostgresStore {
             slot: slot(seed),
             events,
             writes,
-            epoch: AtomicU64::new(epoch),
             is_sandbox,
             connector,
             background,
@@ -109,12 +121,28 @@ impl PostgresStore {
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Relaxed)
+        self.live_epoch().load(Ordering::Relaxed)
     }
 
-    /// Takes note of the epoch that began with a reset.
-    pub(crate) fn set_epoch(&self, epoch: u64) {
-        self.epoch.store(epoch, Ordering::Relaxed);
+    /// The epoch of the shop, which changes while the store is open: with a reset by any node, and when the database was
+    /// replaced by one that lacks acknowledged changes.
+    pub fn live_epoch(&self) -> &Arc<AtomicU64> {
+        self.connector.continuity().epoch()
+    }
+
+    /// Begins a new epoch of the shop and of its event log. Entity tags, cursors and ids of events from before are not
+    /// accepted any more, on all nodes. The records and the events stay. Blocks.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or its answer was lost. A further call begins another epoch.
+    pub fn begin_epoch(&self) -> Result<u64, StoreError> {
+        self.background.handle().block_on(self.connector.begin_epoch(Reason::Asked))?;
+        Ok(self.epoch())
+    }
+
+    /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.connector.continuity().take_notices()
     }
 
     /// Returns `true` if only sandboxes had used the schema when the store was opened. The mark may have been removed
@@ -126,6 +154,11 @@ impl PostgresStore {
     /// The reason why the database cannot be used now, if it cannot.
     pub fn fault(&self) -> Option<StoreError> {
         self.pulse.check(Instant::now()).err()
+    }
+
+    /// The reason why the database, which answers, does not suit.
+    pub fn unfit(&self) -> Option<&'static str> {
+        self.pulse.unfit()
     }
 
     /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
@@ -144,6 +177,7 @@ impl PostgresStore {
 struct Hooks {
     events: Arc<EventLog>,
     keys: Arc<KeyCache>,
+    continuity: Arc<Continuity>,
 }
 
 impl AfterCommit for Hooks {
@@ -154,11 +188,16 @@ impl AfterCommit for Hooks {
     fn keys_changed(&self) {
         self.keys.forget();
     }
+
+    fn committed(&self, token: [u8; 16]) {
+        self.continuity.committed(token);
+    }
 }
 
 /// Creates or migrates the schema. Returns the connection, the epoch of the shop, and whether a sandbox may reset it.
 async fn prepare(connector: &Connector, new: NewShop) -> Result<(Session, u64, bool), OpenError> {
     let session = schema::prepare(connector, schema::STEPS, new).await?;
+    identity::settle(connector.continuity(), &session).await?;
     let rows = session.rows_alone("select epoch, is_sandbox from shop", &[]).await;
     let rows = rows.map_err(|error| failed("read the epoch", error))?;
     let row = rows.first().ok_or_else(|| StoreError::corrupt("shop: the row is missing"))?;

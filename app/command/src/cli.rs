@@ -12,6 +12,7 @@ use crate::events::EventsCommand;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
+use crate::new_epoch::NewEpochArgs;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
 use crate::transfer::{ImportArgs, TransferArgs};
@@ -64,6 +65,8 @@ enum Command {
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
+    /// Begin a new epoch of a shop in PostgreSQL, after its database was restored from a copy
+    NewEpoch(NewEpochArgs),
     /// Apply changed plans, CORS and certificates to a running server
     Reload(ReloadArgs),
     /// Show which settings would be in force, and where each comes from
@@ -173,6 +176,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
         Command::Events { command } => command.run(),
+        Command::NewEpoch(args) => args.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
         Command::Openapi { base_path } => {

@@ -18,6 +18,7 @@ mod log;
 mod metrics;
 mod migration_report;
 mod ndjson;
+mod new_epoch;
 mod offline_admin;
 mod openapi;
 mod plural;

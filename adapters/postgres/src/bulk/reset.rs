@@ -36,9 +36,9 @@ pub(super) fn reset(
     let done =
         store.background.run(async move { replace(&connector, staged, epoch, begun, is_sandbox).await });
     let restarted = done.and_then(|done| done)?;
-    store.set_epoch(epoch);
     store.keys.forget();
     store.events.restarted(restarted.epoch_number, restarted.end);
+    store.connector.continuity().set_epoch(epoch);
     Ok(())
 }
 

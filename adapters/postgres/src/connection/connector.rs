@@ -18,7 +18,9 @@ use super::server_check::Server;
 use super::session::{Session, Settings, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
+use crate::continuity::{Continuity, Reason, renew};
 use crate::error::Driver;
+use crate::random::Random;
 
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
@@ -28,6 +30,9 @@ const START_TIME: Duration = Duration::from_secs(15);
 
 /// The failure of an attempt that a server did not answer.
 const LATE: &str = "PostgreSQL does not answer in time";
+
+/// The time limit for looking for what was seen before, and for the transaction that begins a new epoch.
+const CHECK_TIME: Duration = Duration::from_millis(1_500);
 
 /// The failure of an attempt that was not made, because earlier ones failed.
 const BUSY: &str = "PostgreSQL cannot be reached; the next attempt to connect waits";
@@ -51,6 +56,8 @@ pub(crate) struct Connector {
     /// The number of times that the whole server has failed or was replaced. A connection that was opened before the last
     /// time is not used again.
     server_failures: Arc<AtomicU64>,
+    /// What was seen of the database. A connection is used only if the database still has it.
+    continuity: Arc<Continuity>,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
 }
@@ -64,6 +71,7 @@ impl Connector {
             backoff: Backoff::new(seed),
             pace: Pace::new(Instant::now()),
             server_failures: Arc::default(),
+            continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
             failure: Mutex::default(),
         }
     }
@@ -71,6 +79,16 @@ impl Connector {
     /// The schema of the tables.
     pub(crate) fn schema(&self) -> &str {
         self.target.schema()
+    }
+
+    /// What this handle has seen of the database.
+    pub(crate) fn continuity(&self) -> &Arc<Continuity> {
+        &self.continuity
+    }
+
+    /// Gives up all connections, because the whole server is of no further use.
+    pub(crate) fn give_up_all(&self) {
+        self.server_failures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within 2 s.
@@ -101,7 +119,10 @@ impl Connector {
         }
         sleep_until(next).await;
         self.pace.begun(Instant::now());
-        let opened = self.open(role).await;
+        let opened = match self.open(role).await {
+            Ok((session, server)) => self.checked(session, role).await.map(|session| (session, server)),
+            Err(error) => Err(error),
+        };
         match &opened {
             Ok(_) => self.backoff.succeeded(),
             Err(_) => self.backoff.failed(Instant::now()),
@@ -118,6 +139,37 @@ impl Connector {
             Some(failure) => busy.with_source(failure),
             None => busy,
         }
+    }
+
+    /// Returns the session if the database has what this handle has seen. Otherwise it begins a new epoch first.
+    async fn checked(&self, session: Session, role: Role) -> Result<Session, StoreError> {
+        if !self.continuity.has_seen_any() {
+            return Ok(session);
+        }
+        let check = timeout(CHECK_TIME, self.continuity.check(&session)).await;
+        let (_, loss) = check.map_err(|_| StoreError::unavailable(LATE))??;
+        if let Some(loss) = loss {
+            if role == Role::Writer {
+                self.renew(&session, Reason::Lost(loss)).await?;
+            } else {
+                let (writer, _) = self.open(Role::Writer).await?;
+                self.renew(&writer, Reason::Lost(loss)).await?;
+            }
+        }
+        Ok(session)
+    }
+
+    /// Begins a new epoch on the connection of a writer.
+    async fn renew(&self, writer: &Session, reason: Reason<'_>) -> Result<(), StoreError> {
+        let renewed = timeout(CHECK_TIME, renew(&self.continuity, writer, reason)).await;
+        renewed.map_err(|_| StoreError::unavailable(LATE))?.map(drop)
+    }
+
+    /// Begins a new epoch, because a check on an open connection has found a loss, or for another reason.
+    pub(crate) async fn begin_epoch(&self, reason: Reason<'_>) -> Result<(), StoreError> {
+        // If something is lost, opening a connection begins the epoch.
+        let writer = self.connect(Role::Writer).await?;
+        self.renew(&writer, reason).await
     }
 
     async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {

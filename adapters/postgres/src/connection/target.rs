@@ -38,6 +38,8 @@ pub struct Target {
     pub(super) tls: Option<Tls>,
     /// True if statements are prepared. False behind a pooler that gives each transaction another connection.
     pub(super) prepares: bool,
+    /// True if a store is not healthy while no commit waits for a standby.
+    pub(crate) requires_sync: bool,
 }
 
 /// The TLS client of a target. Two clients are equal if they are the same object.
@@ -87,6 +89,11 @@ impl Target {
     /// connection and does not itself keep prepared statements.
     pub fn set_prepares(&mut self, prepares: bool) {
         self.prepares = prepares;
+    }
+
+    /// Sets whether a store is healthy only while the server waits for a standby before it acknowledges a commit.
+    pub fn set_requires_sync(&mut self, requires_sync: bool) {
+        self.requires_sync = requires_sync;
     }
 
     /// The certificates that [`Target::set_tls`] needs.
@@ -175,8 +182,16 @@ impl Target {
 impl From<Config> for Target {
     fn from(config: Config) -> Self {
         let schema = DEFAULT_SCHEMA.to_owned();
-        Self { config, schema, encryption: Encryption::Never, sslrootcert: None, tls: None, prepares: true }
-            .with_fixed_settings()
+        Self {
+            config,
+            schema,
+            encryption: Encryption::Never,
+            sslrootcert: None,
+            tls: None,
+            prepares: true,
+            requires_sync: false,
+        }
+        .with_fixed_settings()
     }
 }
 

@@ -14,6 +14,7 @@ use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
+use crate::continuity::Continuity;
 use crate::error::{Fate, failed, fate};
 
 /// The maximum number of fetches that wait for a statement.
@@ -87,6 +88,7 @@ pub(super) struct Shared {
     pub(super) fetcher: Fetcher,
     pub(super) sequencer: Sequencer,
     pub(super) ends: Arc<Ends>,
+    pub(super) continuity: Arc<Continuity>,
 }
 
 /// Serves jobs, all on one connection, until the store is closed.
@@ -165,7 +167,9 @@ async fn fetch(
         fetched = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
     let EventBounds { epoch, last, .. } = fetched.bounds;
-    shared.ends.learn(fetched.epoch_number, LogEnd { epoch, last });
+    let end = LogEnd { epoch, last };
+    shared.continuity.read(fetched.epoch_number, end, fetched.newest);
+    shared.ends.learn(fetched.epoch_number, end);
     Ok(Arc::new(fetched))
 }
 

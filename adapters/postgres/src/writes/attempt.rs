@@ -37,6 +37,8 @@ pub(super) struct Done {
     pub(super) has_events: bool,
     /// True if accounts or keys were changed.
     pub(super) changes_keys: bool,
+    /// True if anything was written. Then the token of the commit is in the database.
+    pub(super) is_written: bool,
     verdicts: Vec<Verdict>,
     /// The absent records that have appeared.
     appeared: Vec<Identity>,
@@ -89,6 +91,7 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
     let mut done = Done {
         has_events: decisions.events.events() > 0,
         changes_keys: decisions.changes_keys,
+        is_written: !net.is_empty() || decisions.events.events() > 0,
         verdicts: Vec::new(),
         appeared: Vec::new(),
     };
@@ -102,7 +105,7 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
         }
     }
     let rest = (!is_read_first && !absent.is_empty()).then_some(&absent);
-    let answer = if net.is_empty() && !done.has_events {
+    let answer = if !done.is_written {
         second_flight::release(open, rest).await?
     } else {
         let statement = open.texts.statement(&net, &decisions, commit.token, commit.slot);

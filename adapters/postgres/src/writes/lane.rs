@@ -40,6 +40,9 @@ pub(crate) trait AfterCommit: Send + Sync {
 
     /// Accounts or keys were changed.
     fn keys_changed(&self);
+
+    /// A commit with this token is in the database.
+    fn committed(&self, token: [u8; 16]);
 }
 
 /// Runs transitions in batches.
@@ -201,6 +204,9 @@ impl Lane {
                 Err(error) => return Err(Failure::Unsettled(error)),
             },
         };
+        if done.is_written {
+            self.after.committed(token);
+        }
         self.conclude(done, std::mem::take(batch));
         Ok(())
     }

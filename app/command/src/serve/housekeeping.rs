@@ -75,7 +75,7 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused, mut quota_fault) = (None, None, None);
+    let (mut fault, mut refused, mut quota_fault, mut unfit) = (None, None, None, None);
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
@@ -90,6 +90,17 @@ pub(super) async fn watch_store(
                 None => log.info("changes are accepted again"),
             }
             refused = why;
+        }
+        for notice in backend.take_notices() {
+            log.error(&notice);
+        }
+        let now_unfit = backend.unfit();
+        if now_unfit != unfit {
+            match now_unfit {
+                Some(why) => log.error(&format!("not ready: {why}")),
+                None => log.info("ready again"),
+            }
+            unfit = now_unfit;
         }
         let outage = service.quota_fault();
         if outage != quota_fault {

@@ -37,6 +37,7 @@ impl<'a> Inputs<'a> {
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
+        let db = db.with_connection(args.pg_prepare, args.pg_require_sync);
         Ok(Self { db, certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
     }
 }

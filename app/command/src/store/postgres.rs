@@ -28,8 +28,8 @@ pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backe
         PostgresStore::open(target, options)
     };
     let store = opened.map_err(|error| unusable(&name, &error))?;
-    let epoch = store.epoch();
-    let meters = Arc::new(MemoryStore::with_epoch(epoch));
+    let epoch = Arc::clone(store.live_epoch());
+    let meters = Arc::new(MemoryStore::with_epoch(store.epoch()));
     Ok(Backend::of(Kind::Shared { store: Arc::new(store), meters }, epoch))
 }
 
