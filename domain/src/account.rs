@@ -1,7 +1,9 @@
 //! Accounts: the owners of keys, each with a plan.
 
+mod copy_key;
 mod operations;
 
+pub use copy_key::{CopiedKey, CopyKey, CopyKeyRejection};
 pub use operations::{
     BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey,
     RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,

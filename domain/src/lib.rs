@@ -29,6 +29,7 @@
 mod account;
 mod api_key;
 mod ban;
+mod base62;
 mod category;
 mod derived_events;
 mod event;
@@ -52,10 +53,12 @@ mod text;
 mod time;
 mod version;
 mod visible;
+mod webhook;
 
 pub use account::{
-    Account, AccountName, BanKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyPatch, LiftBan,
-    RevokeKey, RotateKey, RotateKeyRejection, UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountName, BanKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKey, CreateKeyRejection,
+    CreatedKey, KeyHolder, KeyPatch, LiftBan, RevokeKey, RotateKey, RotateKeyRejection, UnknownKey,
+    UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyPrefix};
 pub use ban::{Ban, BanPolicy, Strikes};
@@ -99,6 +102,13 @@ pub use stored::{Stored, stored_name, stored_time};
 pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};
 pub use version::{Precondition, PreconditionError, Version, Versioned};
+pub use webhook::{
+    AccountWebhooks, AddressClass, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, Delivery,
+    DeliveryOrder, DeliveryRun, DeliveryStatus, DisabledReason, EventPatterns, EventPatternsError,
+    MasterKeyId, ReceiverAnswer, Redelivery, SecretSource, Target, TargetError, TargetException,
+    TargetExceptionError, TargetHost, TargetNetwork, TargetPolicy, TargetRefusal, Webhook, WebhookId,
+    WebhookIdError, WebhookUrl, WebhookUrlError,
+};
 
 /// The Rust examples of the README are tested like the examples of this crate.
 #[cfg(doctest)]

@@ -29,6 +29,23 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The share of one node of several that count separately: an equal part of each limit, at least one request.
+    ///
+    /// ```
+    /// use petstore_domain::{Limit, Limits};
+    ///
+    /// let limits = Limits { minute: Limit::new(60).unwrap(), day: Limit::new(1_000).unwrap() };
+    /// let share = limits.share_of(7);
+    /// assert_eq!((share.minute.get(), share.day.get()), (8, 142));
+    /// assert_eq!(limits.share_of(100).minute.get(), 1);
+    /// assert_eq!(limits.share_of(0), limits, "a node that does not know the others is one");
+    /// ```
+    #[must_use]
+    pub fn share_of(self, nodes: u32) -> Self {
+        let part = |limit: Limit| Limit((limit.0 / nodes.max(1)).max(1));
+        Self { minute: part(self.minute), day: part(self.day) }
+    }
+
     /// Packs the limits into one word: the minute's limit in the upper half, the day's in the lower half. Neither half
     /// is 0.
     pub const fn to_word(self) -> u64 {

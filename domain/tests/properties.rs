@@ -72,7 +72,8 @@ impl Ledger {
             | Act::LiftBan(_)
             | Act::BanKey(_)
             | Act::UpdateKey(_)
-            | Act::UpdateAccount(_) => {}
+            | Act::UpdateAccount(_)
+            | Act::CopyKey(_) => {}
         }
     }
 

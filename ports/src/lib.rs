@@ -3,7 +3,7 @@
 //! [`api`] holds the driving ports, which a transport calls. All other traits are driven ports, which an adapter implements.
 //! They are object-safe and used as `Arc<dyn Port>`, and a [`Journal`] as `Box<dyn Journal>`. Their contracts are in their
 //! documentation. The suite of `petstore-tests` tests an adapter against its contract. Only [`Clock`], [`Timer`],
-//! [`Entropy`] and [`StoreHealth`] have no such test.
+//! [`Entropy`], [`StoreHealth`], [`Courier`] and [`Signer`] have no such test.
 //!
 //! Most methods are ordinary async methods. Those of the hot path return a [`Reply`]: a store in memory replies at once,
 //! without a future on the heap. The caller bounds the time of each call, so an adapter needs no deadline of its own.
@@ -11,6 +11,7 @@
 pub mod api;
 mod bulk;
 mod clock;
+mod courier;
 mod entropy;
 mod error;
 mod event_journal;
@@ -22,6 +23,7 @@ mod quotas;
 mod read;
 mod reply;
 mod reset;
+mod signer;
 mod stats;
 mod store;
 mod timer;
@@ -29,6 +31,7 @@ mod transact;
 
 pub use bulk::{Bulk, BulkImport, ImportError};
 pub use clock::Clock;
+pub use courier::{Courier, WebhookRequest};
 pub use entropy::Entropy;
 pub use error::{StoreError, StoreErrorKind};
 pub use event_journal::{EventBatch, EventBatchReader, EventLimits, EventRange, EventsPruned};
@@ -43,6 +46,7 @@ pub use read::{
 };
 pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;
+pub use signer::{BodyChange, SignatureVerdict, SignedRequest, Signer, WebhookSecret};
 pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth};
 pub use timer::Timer;
@@ -50,9 +54,9 @@ pub use transact::{Transactor, Transition, run};
 
 #[cfg(feature = "mock")]
 pub use {
-    clock::MockClock, entropy::MockEntropy, events::MockEventFeed, events::MockEventReader,
-    idempotency::MockIdempotencyRecords, keys::MockAccountDirectory, keys::MockKeyReader,
-    quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader, read::MockOrderReader,
-    read::MockPetReader, reset::MockResettable, store::MockHousekeeping, store::MockStoreHealth,
-    timer::MockTimer, transact::MockTransactor,
+    clock::MockClock, courier::MockCourier, entropy::MockEntropy, events::MockEventFeed,
+    events::MockEventReader, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
+    keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
+    read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
+    store::MockStoreHealth, timer::MockTimer, transact::MockTransactor,
 };

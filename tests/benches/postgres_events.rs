@@ -90,7 +90,7 @@ async fn fill(store: &Arc<PostgresStore>) {
     fills.join_all().await;
 }
 
-/// Places orders for the time of a half. Returns the number of orders a second.
+/// Places orders for half of a round. Returns the number of orders a second.
 async fn rate(store: &Arc<PostgresStore>, with_events: bool) -> f64 {
     let begun = Instant::now();
     let mut callers = JoinSet::new();

@@ -208,7 +208,7 @@ impl Bench {
         let label = KeyLabel::parse("").expect("no label");
         let new = NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::ALL, expires_at: None };
         let key = answered(service.create_key(new)).expect("a key").secret.reveal().to_owned();
-        let documents = Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) };
+        let documents = Documents::default();
         let http =
             Http::new(Arc::clone(&service) as Arc<dyn Petstore>, HttpSettings::new(1, documents), false);
         Self { store, service, http, key, now, drawn: drawn() }

@@ -215,6 +215,41 @@ macro_rules! store_conformance {
                 only_requests_in_flight_exceed_the_limit
                 pruning_drops_expired_records_only
             }
+            addresses {
+                an_address_has_a_limit
+                the_limit_of_an_address_holds_under_concurrency
+                an_address_has_a_new_count_each_minute
+                a_free_request_counts_nothing_for_an_address
+                a_network_of_ipv6_is_one_address
+                an_ipv4_mapped_address_is_the_ipv4_address
+                a_flood_of_addresses_grants_no_extra_requests
+            }
+        }
+
+        $crate::quota_conformance!($subject);
+    };
+}
+
+/// Defines one test for each case about quotas and bans. [`store_conformance!`] includes them.
+///
+/// The expression makes a fresh, empty [`Subject`](crate::Subject), as for [`store_conformance!`]. Its quotas may be in
+/// another store than the rest.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use petstore_tests::{ReferenceStore, Subject};
+/// petstore_tests::quota_conformance!(Subject::of(&Arc::new(ReferenceStore::new())));
+/// ```
+#[macro_export]
+macro_rules! quota_conformance {
+    ($subject:expr) => {
+        #[cfg(test)]
+        async fn quota_conformance_subject() -> Option<$crate::Subject> {
+            ($subject).into()
+        }
+
+        $crate::store_conformance_cases! {
+            (quota_conformance_subject().await.as_ref());
             quotas {
                 verdicts_match_the_model_under_any_clock
                 exactly_the_limit_is_admitted
@@ -239,15 +274,6 @@ macro_rules! store_conformance {
                 strikes_go_with_a_lifted_ban
                 a_rotated_key_keeps_the_ban
                 a_ban_survives_changes_of_its_key
-            }
-            addresses {
-                an_address_has_a_limit
-                the_limit_of_an_address_holds_under_concurrency
-                an_address_has_a_new_count_each_minute
-                a_free_request_counts_nothing_for_an_address
-                a_network_of_ipv6_is_one_address
-                an_ipv4_mapped_address_is_the_ipv4_address
-                a_flood_of_addresses_grants_no_extra_requests
             }
         }
     };
@@ -357,8 +383,8 @@ macro_rules! import_conformance {
     };
 }
 
-/// Defines tests for the named cases. Part of [`store_conformance!`], [`durable_conformance!`],
-/// [`reset_conformance!`] and [`import_conformance!`].
+/// Defines tests for the named cases. Part of [`store_conformance!`], [`quota_conformance!`],
+/// [`durable_conformance!`], [`reset_conformance!`] and [`import_conformance!`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_conformance_cases {

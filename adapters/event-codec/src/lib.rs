@@ -26,10 +26,12 @@
 //! ```
 
 mod body;
+mod kinds;
 mod read;
 mod wire;
 
 pub use body::Body;
+pub use kinds::version_of;
 pub use read::{Visit, read};
 
 /// The format byte of the bodies that this version writes.
@@ -37,7 +39,7 @@ pub const FORMAT: u8 = 1;
 
 /// The version of the compact form. It rises with each new format and with each new kind of event. A store saves the
 /// version with its events, so that a program that does not know the format or the kind refuses the store at its
-/// start.
+/// start. [`version_of`] has the version of each kind.
 pub const VERSION: u32 = 1;
 
 /// A reason why a body cannot be read.

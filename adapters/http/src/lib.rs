@@ -13,7 +13,7 @@
 //! /// store that ends with the process uses a random number.
 //! fn serve(petstore: Arc<dyn Petstore>, epoch: u64) -> std::io::Result<()> {
 //!     // The contract is served, and no reference page.
-//!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), page: Arc::new([]) };
+//!     let documents = Documents { yaml: "openapi: 3.0.3".into(), json: "{}".into(), ..Documents::default() };
 //!     let http = Http::new(petstore, HttpSettings::new(epoch, documents), false);
 //!     let address = SocketAddr::from(([127, 0, 0, 1], 8080));
 //!     let server = http.listen(address, NonZeroUsize::MIN)?;

@@ -3,6 +3,7 @@
 mod backoff;
 mod channel_binding;
 mod connector;
+mod counts;
 mod hosts;
 mod pace;
 mod parameter;

@@ -41,6 +41,7 @@ use crate::continuity::Continuity;
 use feed::{Compared, Ends};
 use fetch::{Fetcher, Shared};
 use reconnecting::{Reconnecting, Use};
+pub(crate) use sequencer::RunCounts;
 use sequencer::Sequencer;
 
 pub use retention::EventRetention;
@@ -63,8 +64,9 @@ impl EventLog {
         let ends = Arc::new(Ends::new());
         let (runs, requests) = mpsc::channel(sequencer::REQUESTS_MAX);
         let connections = Reconnecting::new(Arc::clone(connector), Use::Sequencer);
-        runtime.spawn(sequencer::serve(connections, requests, Arc::clone(&ends)));
         let sequencer = Sequencer::new(runs);
+        let counts = Arc::clone(sequencer.counts());
+        runtime.spawn(sequencer::serve(connections, requests, Arc::clone(&ends), counts));
 
         let (sender, jobs) = mpsc::channel(fetch::JOBS_MAX);
         let fetcher = Fetcher::new(sender);
@@ -86,6 +88,11 @@ impl EventLog {
             continuity,
             retention: Mutex::new(EventRetention::DEFAULT),
         })
+    }
+
+    /// The counts of the sequencer's runs.
+    pub(crate) fn runs(&self) -> &RunCounts {
+        self.sequencer.counts()
     }
 
     /// Tells the log that this handle has committed events, so that readers that wait here get them soon.

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::background::Background;
 use crate::connection::{Connector, Role, Server, Target};
 use crate::error::OpenError;
-use crate::schema::{self, STEPS, State};
+use crate::schema::{self, Program, State};
 
 /// The result of examining a database that suits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn examine(target: Target) -> Result<Examined, OpenError> {
     let connector = Connector::new(target, 0);
     background.handle().block_on(async {
         let (session, server) = connector.connect_to_server(Role::Writer).await?;
-        let schema = match schema::check(&session, connector.schema(), STEPS).await? {
+        let schema = match schema::check(&session, connector.schema(), Program::THIS).await? {
             State::Absent | State::Empty => SchemaState::New,
             State::Foreign => return Err(OpenError::Foreign { schema: connector.schema().to_owned() }),
             State::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },

@@ -7,7 +7,7 @@ use petstore_ports::{Housekeeping, StoreError};
 use crate::PostgresStore;
 use crate::records::stored;
 
-/// The statement that drops one slice of expired records and of old tokens. Rows that another node is dropping are
+/// The statement that drops one slice of expired records and of old tokens, and the rows of nodes that are gone. Rows that another node is dropping are
 /// skipped. The dropped records are subtracted from the counts in the slot of this handle, account by account in the
 /// order in which writers lock the counts.
 const DROP_EXPIRED: &str = "
@@ -28,6 +28,10 @@ const DROP_EXPIRED: &str = "
         order by at limit 1000 for update skip locked
     ), forgotten as (
         delete from commits using old where commits.token = old.token
+    ), gone as materialized (
+        select id from nodes where seen_at < clock_timestamp() - interval '10 minutes' for update skip locked
+    ), removed as (
+        delete from nodes using gone where nodes.id = gone.id
     )
     select count(*) from dropped";
 

@@ -11,6 +11,7 @@
 //! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
 //!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
 //! - Writes (`writes`): transitions in batches that share a commit.
+//! - Nodes (`nodes`): the table of nodes, and the form of events that all of them know (`event_forms`).
 
 mod background;
 mod bulk;
@@ -18,12 +19,14 @@ mod connection;
 mod continuity;
 mod directory;
 mod error;
+mod event_forms;
 mod events;
 mod examine;
 mod health;
 mod housekeeping;
 mod idempotency_counts;
 mod keys;
+mod nodes;
 mod queries;
 mod random;
 mod reads;
@@ -39,5 +42,7 @@ pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;
 pub use examine::{Examined, SchemaState, examine};
+pub use nodes::{NewNode, Node, nodes};
 pub use start_lock::StartLock;
-pub use store::{Options, PostgresStore};
+pub use stats::{DatabaseStats, ServerStats};
+pub use store::{CommitObserver, Options, PostgresStore};

@@ -9,6 +9,7 @@ use petstore_domain::FOLDING;
 
 use crate::connection::Session;
 use crate::error::OpenError;
+use crate::event_forms::KnownForms;
 
 pub(crate) use migrate::prepare;
 pub(crate) use sandbox::{disclaim, no_sandbox};
@@ -29,12 +30,37 @@ pub(crate) struct Step {
 /// The steps from an empty schema. A released step never changes.
 pub(crate) const STEPS: &[Step] = &[
     Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 },
-    Step { sql: include_str!("schema/shop_identity.sql"), oldest_reader: 1 },
+    // The table of nodes, and the identity of the database.
+    Step {
+        sql: concat!(include_str!("schema/2.sql"), include_str!("schema/shop_identity.sql")),
+        oldest_reader: 1,
+    },
 ];
 
 /// The version that this program writes.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "there are few steps")]
 pub(crate) const VERSION: i32 = STEPS.len() as i32;
+
+/// The properties of a program that decide which schemas it can use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Program<'s> {
+    /// The steps that it knows.
+    pub(crate) steps: &'s [Step],
+    /// The forms of events that it knows.
+    pub(crate) forms: KnownForms,
+}
+
+impl Program<'static> {
+    /// This program.
+    pub(crate) const THIS: Self = Self { steps: STEPS, forms: KnownForms::THIS };
+}
+
+impl Program<'_> {
+    /// The version that it writes.
+    fn version(&self) -> i32 {
+        i32::try_from(self.steps.len()).expect("there are few steps")
+    }
+}
 
 /// The properties of a new shop.
 #[derive(Debug, Clone, Copy)]
@@ -45,28 +71,23 @@ pub(crate) struct NewShop {
     pub(crate) is_sandbox: bool,
 }
 
-/// The version that a program with these steps writes.
-fn version_of(steps: &[Step]) -> i32 {
-    i32::try_from(steps.len()).expect("there are few steps")
-}
-
 /// The statements that make the first rows.
-fn first_rows(shop: NewShop) -> String {
+fn first_rows(shop: NewShop, forms: KnownForms) -> String {
     let NewShop { epoch, is_sandbox } = shop;
     format!(
         "insert into shop (epoch, is_sandbox) values ('{epoch:016x}', {is_sandbox});
          insert into event_log (epoch) values ('{epoch:016x}');
          insert into key_changes (number) values (0);
          insert into schema_version (version, oldest_reader, folding, event_form) values (1, 1, {FOLDING}, {});",
-        petstore_event_codec::VERSION
+        forms.newest
     )
 }
 
 /// Checks a connected schema without changing it: that this program can use it, and that the role has its privileges.
-pub(crate) async fn check(session: &Session, schema: &str, steps: &[Step]) -> Result<State, OpenError> {
+pub(crate) async fn check(session: &Session, schema: &str, program: Program<'_>) -> Result<State, OpenError> {
     let state = probe(session, schema).await?;
     if let State::Made(found) = &state {
-        found.check(schema, version_of(steps))?;
+        found.check(schema, program.version(), program.forms)?;
         privileges::check(session, schema).await?;
     }
     Ok(state)

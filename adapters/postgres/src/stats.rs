@@ -16,6 +16,50 @@ const COUNTS_AGE_MAX: Duration = Duration::from_secs(10);
 /// The highest number of records that is counted row by row. For a larger table the number is PostgreSQL's estimate.
 const COUNTED_MAX: u32 = 10_000;
 
+/// Statistics of a handle and of its database, for monitoring. Counts are those since the store was opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DatabaseStats {
+    /// The number of open connections.
+    pub connections: u64,
+    /// The number of connections that were opened.
+    pub connects: u64,
+    /// The number of attempts to connect that failed.
+    pub connect_failures: u64,
+    /// The number of statements for pages and counts that execute or wait for a connection.
+    pub statements: u64,
+    /// The number of failed attempts to run a batch of writes, by cause.
+    pub batch_failures: Vec<(&'static str, u64)>,
+    /// The number of commits whose answer was lost, by the outcome that was found out.
+    pub commits_unknown: Vec<(&'static str, u64)>,
+    /// The number of events that were left out because an older node did not know their kind.
+    pub events_held_back: u64,
+    /// The number of times that positions were given to events.
+    pub sequencer_runs: u64,
+    /// The number of times that positions could not be given.
+    pub sequencer_failures: u64,
+    /// The number of live nodes; 0 if this handle has not joined them.
+    pub nodes: u32,
+    /// The statistics of the server, as of the last count; none if the role may not read them.
+    pub server: Option<ServerStats>,
+}
+
+/// Statistics of the database server that need the role `pg_read_all_stats`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerStats {
+    /// The number of standbys that commits wait for.
+    pub synchronous_standbys: u64,
+    /// The number of other standbys.
+    pub other_standbys: u64,
+    /// The time by which the last standby is behind, as the server measures it.
+    pub standby_lag: Duration,
+    /// The bytes of the log that the last standby has not replayed.
+    pub standby_lag_bytes: u64,
+    /// The age of the oldest transaction.
+    pub oldest_transaction: Duration,
+    /// The number of transactions since the oldest snapshot. Row versions that are newer cannot be removed.
+    pub oldest_snapshot: u64,
+}
+
 /// The last counts.
 #[derive(Default)]
 pub(crate) struct Stats(Mutex<State>);
@@ -23,6 +67,7 @@ pub(crate) struct Stats(Mutex<State>);
 #[derive(Default)]
 struct State {
     counts: StoreCounts,
+    server: Option<ServerStats>,
     /// The time at which the last count began.
     began: Option<Instant>,
 }
@@ -47,6 +92,25 @@ impl StoreStats for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Statistics of this handle and of its database.
+    pub fn database_stats(&self) -> DatabaseStats {
+        let (connections, writes, runs) =
+            (self.connector.counts(), self.writes.counters(), self.events.runs());
+        DatabaseStats {
+            connections: connections.open(),
+            connects: connections.opened(),
+            connect_failures: connections.failures(),
+            statements: self.pages.statements() as u64,
+            batch_failures: writes.failures().collect(),
+            commits_unknown: writes.unknown().collect(),
+            events_held_back: writes.held_back(),
+            sequencer_runs: runs.runs(),
+            sequencer_failures: runs.failures(),
+            nodes: self.live_nodes(),
+            server: self.stats.0.lock().server,
+        }
+    }
+
     /// Reads the counts, if they are due.
     pub(crate) async fn refresh_counts(&self) -> Result<(), StoreError> {
         if self.stats.begin(Instant::now()) {
@@ -54,9 +118,41 @@ impl PostgresStore {
             let row = rows.first().ok_or_else(|| StoreError::corrupt("the counts are missing"))?;
             let counts = parse(row)?;
             self.stats.0.lock().counts = counts;
+            // A server that refuses this statement, such as one that is read-only now, has no statistics.
+            let server = self.pages.rows(SERVER.to_owned(), Vec::new()).await;
+            let server = server.ok().and_then(|rows| rows.first().and_then(parse_server));
+            self.stats.0.lock().server = server;
         }
         Ok(())
     }
+}
+
+/// Reads the statistics of the server. No row if the role may not read those of other roles.
+const SERVER: &str = "\
+select (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')),
+    (select count(*) from pg_stat_replication where sync_state not in ('sync', 'quorum')),
+    (select coalesce(max(extract(epoch from replay_lag)), 0)::float8 from pg_stat_replication),
+    (select coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint from pg_stat_replication),
+    (select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8 from pg_stat_activity),
+    greatest(
+        (select coalesce(max(age(backend_xmin)), 0) from pg_stat_activity),
+        (select coalesce(max(greatest(age(xmin), age(catalog_xmin))), 0) from pg_replication_slots),
+        (select coalesce(max(age(transaction)), 0) from pg_prepared_xacts)
+    )::bigint
+where pg_has_role('pg_read_all_stats', 'usage')";
+
+fn parse_server(row: &Row) -> Option<ServerStats> {
+    let number = |column: usize| u64::try_from(row.try_get::<_, i64>(column).ok()?.max(0)).ok();
+    let seconds =
+        |column: usize| Duration::try_from_secs_f64(row.try_get::<_, f64>(column).ok()?.max(0.0)).ok();
+    Some(ServerStats {
+        synchronous_standbys: number(0)?,
+        other_standbys: number(1)?,
+        standby_lag: seconds(2)?,
+        standby_lag_bytes: number(3)?,
+        oldest_transaction: seconds(4)?,
+        oldest_snapshot: number(5)?,
+    })
 }
 
 fn text() -> String {

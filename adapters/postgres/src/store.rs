@@ -1,23 +1,26 @@
 //! The store, and its parts.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use petstore_ports::StoreError;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
 use crate::connection::{Connector, Role, Session, Target};
 use crate::continuity::{Continuity, Reason, identity};
 use crate::error::{OpenError, failed};
+use crate::event_forms::EventForms;
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;
+use crate::nodes::OwnNode;
 use crate::queries::Pool;
 use crate::random::Random;
 use crate::reads::Loaders;
-use crate::schema::{self, NewShop};
+use crate::schema::{self, NewShop, Program};
 use crate::stats::Stats;
 use crate::watch::Watch;
 use crate::writes::{AfterCommit, Reconnecting, Writes};
@@ -48,7 +51,12 @@ pub struct PostgresStore {
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) forms: Arc<EventForms>,
     pub(crate) writes: Writes,
+    /// The id of this handle as a node.
+    pub(crate) node_number: u64,
+    pub(crate) node: OwnNode,
+    observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
     is_sandbox: bool,
     // The last field, because its tasks use the other fields.
     pub(crate) background: Background,
@@ -60,7 +68,7 @@ impl PostgresStore {
     /// # Errors
     /// The database cannot be reached, or does not suit.
     pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), options, false)
+        Self::open_as(target.into(), options, false, Program::THIS)
     }
 
     /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
@@ -68,16 +76,23 @@ impl PostgresStore {
     /// # Errors
     /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
     pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), options, true)
+        Self::open_as(target.into(), options, true, Program::THIS)
     }
 
-    fn open_as(target: Target, options: Options, as_sandbox: bool) -> Result<Self, OpenError> {
+    /// Opens the store as a program with these properties would.
+    pub(crate) fn open_as(
+        target: Target,
+        options: Options,
+        as_sandbox: bool,
+        program: Program<'_>,
+    ) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let Options { schema, seed } = options;
         let requires_sync = target.requires_sync;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
-        let (session, epoch, is_sandbox) = background.handle().block_on(prepare(&connector, new))?;
+        let Prepared { session, epoch, is_sandbox, forms } =
+            background.handle().block_on(prepare(&connector, program, new))?;
         connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
             return Err(OpenError::NotASandbox { schema });
@@ -94,15 +109,19 @@ impl PostgresStore {
             requires_sync,
         };
         handle.spawn(watch.run());
-        let after = Arc::new(Hooks {
+        let observer = Arc::<OnceLock<_>>::default();
+        let after = Hooks {
             events: Arc::clone(&events),
             keys: Arc::clone(&keys),
             continuity: Arc::clone(connector.continuity()),
-        });
-        let random = Random::of_handle(seed);
+            observer: Arc::clone(&observer),
+        };
+        let mut random = Random::of_handle(seed);
+        let node_number = random.next();
         // The lane of writes takes over the connection that prepared the schema.
         let connection = Reconnecting::with(Arc::clone(&connector), session);
-        let writes = Writes::start(handle, connection, random, slot(seed), after);
+        let writes =
+            Writes::start(handle, connection, random, slot(seed), Arc::clone(&forms), Arc::new(after));
         Ok(Self {
             loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
             pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
@@ -112,7 +131,11 @@ impl PostgresStore {
             stats: Stats::default(),
             slot: slot(seed),
             events,
+            forms,
             writes,
+            node_number,
+            node: OwnNode::default(),
+            observer,
             is_sandbox,
             connector,
             background,
@@ -153,7 +176,12 @@ impl PostgresStore {
 
     /// The reason why the database cannot be used now, if it cannot.
     pub fn fault(&self) -> Option<StoreError> {
-        self.pulse.check(Instant::now()).err()
+        self.pulse.check(Instant::now()).and_then(|()| self.node.check()).err()
+    }
+
+    /// Sets the observer of this handle's commits. Further calls change nothing.
+    pub fn observe_commits(&self, observer: Arc<dyn CommitObserver>) {
+        let _: Result<(), _> = self.observer.set(observer);
     }
 
     /// The reason why the database, which answers, does not suit.
@@ -173,11 +201,21 @@ impl PostgresStore {
     }
 }
 
+/// Observes the commits of a handle, for monitoring. The lane of writes calls it, so it must return soon.
+pub trait CommitObserver: Send + Sync {
+    /// A batch of this many operations was committed. `took` is the time from the start of the batch.
+    fn committed(&self, operations: usize, took: Duration);
+
+    /// An attempt to run a batch failed because of the connection or of the database.
+    fn failed(&self);
+}
+
 /// The parts of a handle that hear of its commits.
 struct Hooks {
     events: Arc<EventLog>,
     keys: Arc<KeyCache>,
     continuity: Arc<Continuity>,
+    observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
 }
 
 impl AfterCommit for Hooks {
@@ -192,19 +230,55 @@ impl AfterCommit for Hooks {
     fn committed(&self, token: [u8; 16]) {
         self.continuity.committed(token);
     }
+
+    fn batch_committed(&self, operations: usize, took: Duration) {
+        if let Some(observer) = self.observer.get() {
+            observer.committed(operations, took);
+        }
+    }
+
+    fn batch_failed(&self) {
+        if let Some(observer) = self.observer.get() {
+            observer.failed();
+        }
+    }
 }
 
-/// Creates or migrates the schema. Returns the connection, the epoch of the shop, and whether a sandbox may reset it.
-async fn prepare(connector: &Connector, new: NewShop) -> Result<(Session, u64, bool), OpenError> {
-    let session = schema::prepare(connector, schema::STEPS, new).await?;
-    identity::settle(connector.continuity(), &session).await?;
-    let rows = session.rows_alone("select epoch, is_sandbox from shop", &[]).await;
+/// A schema that a handle can use.
+struct Prepared {
+    /// A connection to it.
+    session: Session,
+    /// The epoch of the shop.
+    epoch: u64,
+    /// `true` if a sandbox may reset it.
+    is_sandbox: bool,
+    forms: Arc<EventForms>,
+}
+
+/// Creates or migrates the schema.
+async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
+    let session = schema::prepare(connector, program, new).await?;
+    // A test may open the store as an older program, without this column.
+    if program.steps.len() >= identity::SINCE {
+        timed(identity::settle(connector.continuity(), &session)).await??;
+    }
+    let sql = "select epoch, is_sandbox, (select event_form from schema_version where one) from shop";
+    let rows = timed(session.rows_alone(sql, &[])).await?;
     let rows = rows.map_err(|error| failed("read the epoch", error))?;
     let row = rows.first().ok_or_else(|| StoreError::corrupt("shop: the row is missing"))?;
     let epoch = u64::from_str_radix(row.get(0), 16);
     let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
-    let is_sandbox = row.get(1);
-    Ok((session, epoch, is_sandbox))
+    let form = u32::try_from(row.get::<_, i32>(2));
+    let form = form.map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))?;
+    Ok(Prepared { session, epoch, is_sandbox: row.get(1), forms: EventForms::new(program.forms, form) })
+}
+
+/// The time limit for the answer to a statement of a start.
+const START_TIME: Duration = Duration::from_secs(10);
+
+async fn timed<T>(answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    let late = |_| StoreError::unavailable("PostgreSQL has not answered a statement of the start in time");
+    timeout(START_TIME, answer).await.map_err(late)
 }
 
 /// The number of slots in the counts of idempotency records.

@@ -10,13 +10,14 @@
 //! - [`decide`], [`absence`]: the decisions, and the absent records that they rest on.
 //! - [`net_changes`], [`statement`]: the change of each row, and the statement that writes all.
 //! - [`prior_reads`], [`first_flight`], [`second_flight`], [`attempt`]: the conversation with the server.
-//! - [`failure`], [`settle`], [`reconnect`], [`lane`]: attempts until a batch is answered.
+//! - [`failure`], [`settle`], [`reconnect`], [`counters`], [`lane`]: attempts until a batch is answered.
 
 mod absence;
 mod any_record;
 mod attempt;
 mod batch;
 mod begin;
+mod counters;
 mod decide;
 mod failure;
 mod first_flight;
@@ -49,8 +50,10 @@ use tokio::sync::oneshot;
 use self::batch::Pending;
 use self::lane::Lane;
 use crate::PostgresStore;
+use crate::event_forms::EventForms;
 use crate::random::Random;
 
+pub(crate) use self::counters::WriteCounters;
 pub(crate) use self::lane::AfterCommit;
 pub(crate) use self::reconnect::Reconnecting;
 
@@ -61,6 +64,7 @@ const WAITING_MAX: usize = 4_096;
 /// The queue of a handle's transitions.
 pub(crate) struct Writes {
     queue: mpsc::Sender<Pending>,
+    counters: Arc<WriteCounters>,
 }
 
 impl Writes {
@@ -70,11 +74,19 @@ impl Writes {
         connection: Reconnecting,
         random: Random,
         slot: i16,
+        forms: Arc<EventForms>,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
-        runtime.spawn(Lane::new(waiting, connection, random, slot, after).run());
-        Self { queue }
+        let counters = Arc::<WriteCounters>::default();
+        let counted = Arc::clone(&counters);
+        runtime.spawn(Lane::new(waiting, connection, random, slot, forms, counted, after).run());
+        Self { queue, counters }
+    }
+
+    /// Counts since the store was opened.
+    pub(crate) fn counters(&self) -> &WriteCounters {
+        &self.counters
     }
 
     /// The number of transitions that wait for a batch.

@@ -11,7 +11,7 @@ use crate::event_reader::read_page;
 use crate::{connection, crash_recovery, snapshot};
 
 /// Reads the events of a data file, even if a server uses the file. The reader changes nothing in the file. It has no
-/// transaction open between two pages, so the server can restart the file's log then.
+/// transaction open between two pages, so that the server can restart the write-ahead log in the meantime.
 #[derive(Debug)]
 pub struct EventFile(Connection);
 

@@ -28,4 +28,4 @@ pub(crate) const LINE_TIME: std::time::Duration = std::time::Duration::from_secs
 pub(crate) const NOT_UNDERSTOOD: &str = "the request cannot be parsed: the client may be of another version";
 
 /// The number of records on a page of a listing.
-const PAGE: usize = 500;
+pub(crate) const PAGE: usize = 500;

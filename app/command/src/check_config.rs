@@ -4,19 +4,22 @@ use std::path::Path;
 use std::{fs, io};
 
 use petstore_postgres::{Examined, Target};
+use petstore_redis::RedisTarget;
 
 use crate::failure::Failure;
 use crate::first_key::FirstKey;
+use crate::nodes;
+use crate::runtime::single_threaded;
 use crate::serve::Inputs;
-use crate::settings::{Db, Loaded, ServeArgs};
-use crate::store::examine;
+use crate::settings::{Db, Loaded, ServeArgs, shared};
+use crate::store::{check_server, examine, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
-/// the first key, the path of the admin socket.
+/// the first key, the path of the admin socket. Warns of settings in which a node would differ from those that run.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
-    let Inputs { db, warning, first_key, .. } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
         && !has_folder(file)
     {
@@ -27,17 +30,46 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
     }
-    for warning in warning.as_deref().into_iter().chain(db.warning()) {
+    let of_redis = redis.as_ref().and_then(|target| target.encryption_words().1);
+    for warning in warning.as_deref().into_iter().chain(db.warning()).chain(of_redis) {
         notify(&format!("warning: {warning}"));
     }
     let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
+    if let Db::Postgres(target) = &db {
+        let nodes = nodes_of(target)?.unwrap_or_default();
+        for warning in nodes::warnings(&shared(&loaded.in_force()), &nodes) {
+            notify(&format!("warning: {warning}"));
+        }
+    }
+    let redis = redis.map(|target| redis_server(&target, args)).transpose()?;
     let mut table = Table::new(["SETTING", "VALUE", "FROM"]);
     for setting in loaded.in_force() {
         let value = setting.shown().to_owned();
         table.row([setting.key, value, setting.origin]);
     }
     show(&table)?;
-    database.map_or(Ok(()), |database| show(&database))
+    [database, redis].into_iter().flatten().try_for_each(|found| show(&found))
+}
+
+/// Connects to the Redis server in the same way as a start, without changing it. Returns the facts that a start relies on.
+fn redis_server(target: &RedisTarget, args: &ServeArgs) -> Result<Table<2>, Failure> {
+    let checked = single_threaded()?.block_on(check_server(target, args.redis_allow_eviction));
+    let server = checked?;
+    let mut table = Table::new(["REDIS", "FOUND"]);
+    let rows = [
+        ("server", format!("{} {}", server.program, server.version)),
+        ("encryption", target.encryption_words().0.to_owned()),
+        ("maxmemory-policy", server.eviction),
+        (
+            "appendonly",
+            if server.is_durable { "yes" } else { "no: a restart forgets all counts and strikes" }.to_owned(),
+        ),
+        ("replicas", server.replicas),
+    ];
+    for (name, found) in rows {
+        table.row([name.to_owned(), found]);
+    }
+    Ok(table)
 }
 
 /// Connects to a database in the same way as a start, without changing the database. Returns the facts that a start

@@ -12,10 +12,13 @@ use crate::events::EventsCommand;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
+use crate::listen::ListenArgs;
 use crate::new_epoch::NewEpochArgs;
+use crate::nodes::NodesArgs;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
 use crate::transfer::{ImportArgs, TransferArgs};
+use crate::webhooks::WebhooksCommand;
 use crate::{check_config, completions, help, openapi, serve, settings, version};
 
 /// A petstore to point API tools at: stateful, strict, with real keys, limits and deprecations
@@ -54,10 +57,19 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
+    /// List the nodes that share a PostgreSQL database, and the settings in which they differ
+    Nodes(NodesArgs),
     /// Read the event log of a server
     Events {
         #[command(subcommand)]
         command: EventsCommand,
+    },
+    /// Post the events of a server to a local program, signed as webhooks are
+    Listen(Box<ListenArgs>),
+    /// Check the signatures of webhooks
+    Webhooks {
+        #[command(subcommand)]
+        command: WebhooksCommand,
     },
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
@@ -73,8 +85,11 @@ enum Command {
     CheckConfig(Box<ServeArgs>),
     /// List all settings
     Settings(SettingsArgs),
-    /// Print the contract (OpenAPI 3.0.3)
+    /// Print the contract (OpenAPI 3.0.3, or the same in 3.1)
     Openapi {
+        /// OpenAPI version
+        #[arg(long, default_value = "3.0", value_parser = ["3.0", "3.1"], value_name = "3.0|3.1")]
+        spec_version: String,
         /// Base path of the contract
         #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
         base_path: String,
@@ -175,12 +190,17 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
+        Command::Nodes(args) => args.run(),
         Command::Events { command } => command.run(),
         Command::NewEpoch(args) => args.run(),
+        Command::Listen(args) => args.run(),
+        Command::Webhooks { command } => command.run(),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
-        Command::Openapi { base_path } => {
-            print(&String::from_utf8_lossy(&openapi::documents(&base_path).yaml))
+        Command::Openapi { spec_version, base_path } => {
+            let documents = openapi::documents(&base_path);
+            let document = if spec_version == "3.1" { documents.yaml_31 } else { documents.yaml };
+            print(&String::from_utf8_lossy(&document))
         }
         Command::Import(args) => args.import(),
         Command::Export(args) => args.export(),

@@ -1,4 +1,4 @@
-//! The only module that reads the machine's clock and randomness.
+//! The only module that reads the machine's clock and randomness. It also reads the machine's name.
 
 use std::time::Duration;
 
@@ -16,6 +16,12 @@ impl Clock for SystemClock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::EPOCH.plus(since)
     }
+}
+
+/// The name of the machine; empty if it cannot be read.
+pub(crate) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim_end().to_owned()
 }
 
 /// Measures how long something takes.

@@ -8,6 +8,7 @@ mod file_tail;
 mod line;
 mod output;
 mod page;
+mod pages;
 mod tail;
 
 use std::path::{Path, PathBuf};
@@ -15,13 +16,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use petstore_domain::EventId;
 
+use self::api_client::ApiClient;
+pub(crate) use self::backoff::Backoff;
 use self::base_url::BaseUrl;
 use self::output::Output;
-use self::tail::Tail;
+pub(crate) use self::page::{EventFields, ReceivedEvent};
+pub(crate) use self::pages::{LogEnded, LogPages, PAGE_MAX};
 use crate::failure::Failure;
 use crate::runtime::single_threaded;
-use crate::settings::{Db, PgArgs};
 use crate::settings::expected::number;
+use crate::settings::{Db, PgArgs};
 use crate::text_file;
 
 /// The variable with the base URL of a server.
@@ -70,12 +74,8 @@ pub(crate) struct TailArgs {
     /// Stop after this many events
     #[arg(long, value_parser = number::<u64>(1..=u64::MAX), value_name = "N")]
     limit: Option<u64>,
-    /// Base URL of the server; default: the one in PETSTORE_URL, else http://127.0.0.1:8080/v1
-    #[arg(long, value_parser = BaseUrl::parse, value_name = "URL")]
-    server: Option<BaseUrl>,
-    /// File with the API key; default: the key in PETSTORE_KEY
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    #[command(flatten)]
+    server: LogServer,
     /// Read this data file or database instead, also while servers use it; no key is needed, and events of all keys are
     /// shown
     #[arg(long, value_parser = Db::parse, value_name = "FILE|URL", conflicts_with = "key_file")]
@@ -102,12 +102,30 @@ impl TailArgs {
                 single_threaded()?.block_on(file_tail::follow(&file, self.after, &self.types, output))
             }
             None => {
-                let server = self.server.map_or_else(default_server, Ok)?;
-                let key = key(self.key_file.as_deref())?;
-                let tail = Tail { after: self.after.map(|id| id.to_string()), types: self.types };
-                single_threaded()?.block_on(tail.follow(server, &key, output))
+                let log = self.server.log(self.after, self.types)?;
+                single_threaded()?.block_on(tail::follow(log, output))
             }
         }
+    }
+}
+
+/// The server whose log is read, and its key.
+#[derive(Debug, Args)]
+pub(crate) struct LogServer {
+    /// Base URL of the server; default: the one in PETSTORE_URL, else http://127.0.0.1:8080/v1
+    #[arg(long, value_parser = BaseUrl::parse, value_name = "URL")]
+    server: Option<BaseUrl>,
+    /// File with the API key; default: the key in PETSTORE_KEY
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+}
+
+impl LogServer {
+    /// Returns the log of the server, from after an event or from now on.
+    pub(crate) fn log(self, after: Option<EventId>, types: Vec<String>) -> Result<LogPages, Failure> {
+        let server = self.server.map_or_else(default_server, Ok)?;
+        let client = ApiClient::new(server, &key(self.key_file.as_deref())?)?;
+        Ok(LogPages::new(client, after.map(|id| id.to_string()), types))
     }
 }
 
@@ -137,13 +155,13 @@ fn key(file: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-fn event_id(text: &str) -> Result<EventId, String> {
+pub(crate) fn event_id(text: &str) -> Result<EventId, String> {
     EventId::parse(text).map_err(|error| error.to_string())
 }
 
 /// Parses a type. Any word in the form of a type is accepted, because the server may know types that this version does
 /// not.
-fn event_type(text: &str) -> Result<String, String> {
+pub(crate) fn event_type(text: &str) -> Result<String, String> {
     let is_type = |c: char| c.is_ascii_lowercase() || "_.*".contains(c);
     if !text.is_empty() && text.chars().all(is_type) {
         return Ok(text.to_owned());

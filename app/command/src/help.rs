@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The example of each command, by the command's path without `petstore`.
-const EXAMPLES: [(&str, &str); 27] = [
+const EXAMPLES: [(&str, &str); 33] = [
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
     ("keys", "petstore keys create --account zoo --plan pro"),
@@ -14,19 +14,25 @@ const EXAMPLES: [(&str, &str); 27] = [
     ("keys rotate", "petstore keys rotate 3 --overlap 2h"),
     ("keys revoke", "petstore keys revoke 3"),
     ("keys unban", "petstore keys unban 3"),
+    ("keys copy", "petstore keys copy petstore.db --db postgres://petstore@db1.example/petstore"),
     ("keys generate", "petstore keys generate >first-key"),
     ("accounts", "petstore accounts list"),
     ("accounts list", "petstore accounts list --json"),
     ("accounts show", "petstore accounts show zoo"),
     ("accounts update", "petstore accounts update zoo --minute 5000 --day 1000000"),
+    ("nodes", "petstore nodes --db postgres://petstore@db1.example/petstore"),
     ("events", "petstore events tail --types order.*"),
     (
         "events tail",
         "petstore events tail --types order.*,pet.created --json --server https://petstore.example/v1",
     ),
+    ("listen", "petstore listen --types order.* --to http://localhost:3000/hook"),
+    ("webhooks", "petstore webhooks verify --secret-file secret <request"),
+    ("webhooks verify", "petstore webhooks verify --secret-file secret <request"),
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),
+    ("new-epoch", "petstore new-epoch postgres://petstore@db1.example/petstore"),
     ("reload", "petstore reload --db /var/lib/petstore/petstore.db"),
     ("check-config", "petstore check-config --config petstore.toml"),
     ("settings", "petstore settings --sample >petstore.toml"),

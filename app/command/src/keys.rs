@@ -1,9 +1,11 @@
 //! `petstore keys`, `petstore accounts` and `petstore reload`: administration through the server's admin socket.
 
 mod accounts;
+mod copy;
 mod tables;
 mod via_server;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -120,6 +122,11 @@ pub(crate) enum KeysCommand {
         #[arg(value_parser = key_ref)]
         key: String,
     },
+    /// Copy all accounts and keys of a data file into a database, with their secrets; can be repeated
+    Copy {
+        /// The data file, which a server may be using
+        file: PathBuf,
+    },
     /// Print a well-formed key and store nothing
     Generate,
 }
@@ -153,6 +160,7 @@ impl KeysCommand {
             }
             Self::Revoke { key } => target.key(AdminRequest::RevokeKey { key: KeyRef(key) }),
             Self::Unban { key } => target.key(AdminRequest::LiftBan { key: KeyRef(key) }),
+            Self::Copy { file } => copy::copy(&file, target),
             Self::Generate => {
                 let bits = SystemEntropy.bits().map_err(|error| Failure::because(error.report()))?;
                 let key = ApiKey::from_entropy(bits);

@@ -14,11 +14,13 @@ mod first_key;
 mod healthcheck;
 mod help;
 mod keys;
+mod listen;
 mod log;
 mod metrics;
 mod migration_report;
 mod ndjson;
 mod new_epoch;
+mod nodes;
 mod offline_admin;
 mod openapi;
 mod plural;
@@ -36,6 +38,7 @@ mod text_file;
 mod tls;
 mod transfer;
 mod version;
+mod webhooks;
 
 #[cfg(test)]
 #[path = "../../../tests/fuzz/woven.rs"]

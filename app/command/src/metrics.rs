@@ -3,6 +3,7 @@
 //! This module counts nothing: each part keeps its own counts, which are read on request. Labels are routes, methods,
 //! statuses, plans and fixed words, never values of clients.
 
+mod postgres;
 mod process;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use petstore_domain::Timestamp;
 use petstore_http::{Exposition, TransportStats};
 use petstore_ports::{Clock, StoreCounts};
+use petstore_redis::RedisStats;
 use petstore_service::Service;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
@@ -20,7 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use self::process::Process;
 use crate::log::Log;
-use crate::store::{Backend, CommitStats};
+use crate::store::{Backend, CommitStats, DatabaseStats};
 use crate::version;
 
 /// The parts of the server whose counts are read.
@@ -41,7 +43,10 @@ impl Exposition for Metrics {
             store: self.backend.counts(),
             is_ready: self.backend.is_ready(now),
             service: self.service.figures(),
+            quota_is_up: self.backend.redis_fault().or_else(|| self.service.quota_fault()).is_none(),
+            redis: self.backend.redis_stats(),
             commits: self.backend.commits.as_ref().map(|commits| commits.stats()),
+            database: self.backend.database_stats(),
             log_pages: self.backend.log_pages(),
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
@@ -62,7 +67,13 @@ struct Snapshot {
     store: StoreCounts,
     is_ready: bool,
     service: petstore_service::OutcomeCounts,
+    /// `true` while requests are counted by the quota store.
+    quota_is_up: bool,
+    /// None unless quotas are counted in Redis.
+    redis: Option<RedisStats>,
     commits: Option<CommitStats>,
+    /// None without a PostgreSQL database.
+    database: Option<DatabaseStats>,
     /// None without a data file.
     log_pages: Option<u32>,
     log_is_stuck: bool,
@@ -75,7 +86,11 @@ impl Collector for Snapshot {
         let mut families = Families(encoder);
         self.transport(&mut families)?;
         self.store(&mut families)?;
+        self.quota_store(&mut families)?;
         self.events(&mut families)?;
+        if let Some(database) = &self.database {
+            postgres::encode(database, &mut families)?;
+        }
         let help = "Log lines that were lost: the queue was full, or the output could not be written";
         families.counter("petstore_log_lines_dropped", help, self.dropped)?;
         let build = [("version", version::NUMBER.to_owned()), ("commit", version::COMMIT.to_owned())];
@@ -156,10 +171,6 @@ impl Snapshot {
             "Operations that the store was asked to run",
             counts,
         )?;
-        let help = "Calls of the quota store that failed";
-        families.counter("petstore_quota_store_failures", help, service.quota_failures)?;
-        let help = "Requests for which the quota store was not called, since it had failed repeatedly";
-        families.counter("petstore_quota_store_unasked", help, service.quota_unasked)?;
         if let Some(log_pages) = self.log_pages {
             let help = "Pages in the -wal of the data file";
             families.gauge("petstore_store_log_pages", help, log_pages.into())?;
@@ -173,6 +184,29 @@ impl Snapshot {
         families.duration(name, help, commits.time, &commits.durations)?;
         let help = "Operations in a batch";
         families.sizes("petstore_store_batch_operations", help, commits.operations, &commits.sizes)
+    }
+
+    /// Without Redis the quota store is up, and the counts of its connections are zero.
+    fn quota_store(&self, families: &mut Families<'_>) -> fmt::Result {
+        let help = "1 while requests are counted by the quota store";
+        families.gauge("petstore_quota_store_up", help, self.quota_is_up.into())?;
+        let help = "Calls of the quota store that failed";
+        families.counter("petstore_quota_store_failures", help, self.service.quota_failures)?;
+        let help = "Requests for which the quota store was not called, since it had failed repeatedly";
+        families.counter("petstore_quota_store_unasked", help, self.service.quota_unasked)?;
+        let help = "Requests that this node counted by its share, since the quota store was down";
+        families.counter("petstore_quota_stand_ins", help, self.service.quota_stand_ins)?;
+        let stats = self.redis;
+        let help = "Times that Redis was found to be down";
+        families.counter("petstore_redis_outages", help, stats.map_or(0, |stats| stats.outages))?;
+        let help = "Connections to Redis that were opened";
+        families.counter("petstore_redis_connects", help, stats.map_or(0, |stats| stats.connects))?;
+        let help = "Time by which the clock of this node is ahead of that of Redis";
+        let ahead = stats.and_then(|stats| stats.clock_ahead).unwrap_or(0.0);
+        families.gauge_of("petstore_redis_clock_ahead", help, &Unit::Seconds, ahead)?;
+        let help = "Time of the last round trip to Redis";
+        let round_trip = stats.map_or(0.0, |stats| stats.round_trip);
+        families.gauge_of("petstore_redis_round_trip", help, &Unit::Seconds, round_trip)
     }
 
     fn events(&self, families: &mut Families<'_>) -> fmt::Result {

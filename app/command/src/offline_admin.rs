@@ -30,6 +30,20 @@ pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Resu
     Ok(answer)
 }
 
+/// Runs administration on a store that no server of this command administers, and that is created if it is missing.
+pub(crate) fn run<T>(
+    db: &Db,
+    config: Option<&Path>,
+    task: impl AsyncFnOnce(&dyn Administration) -> T,
+) -> Result<T, Failure> {
+    let backend = Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?;
+    let ports = backend.ports(Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let service = Service::new(ports, policy(config));
+    let done = single_threaded()?.block_on(task(&service));
+    backend.close();
+    Ok(done)
+}
+
 /// The policy that a server started here would have. It comes from the environment and the settings file. If they are
 /// invalid, it is the default policy.
 fn policy(config: Option<&Path>) -> Policy {

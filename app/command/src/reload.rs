@@ -9,7 +9,8 @@ use petstore_ports::Clock;
 use petstore_service::Service;
 
 use crate::environment::SystemClock;
-use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading};
+use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading, shared};
+use crate::store::Backend;
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
 
@@ -29,6 +30,7 @@ pub(crate) struct Reloader {
 pub(crate) struct Live {
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
+    pub(crate) backend: Arc<Backend>,
     /// None without TLS.
     pub(crate) certificate: Option<Arc<Certificate>>,
 }
@@ -77,12 +79,13 @@ impl Reloader {
         loaded.check().map_err(|failure| failure.message)?;
         // A certificate with another path than at the start needs a restart, which is reported below.
         let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
-        let Live { service, http, certificate } = &self.live;
+        let Live { service, http, backend, certificate } = &self.live;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.warning =
             named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
+        backend.set_node_settings(shared(in_force));
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
             && certificate.is_from(&files)
         {

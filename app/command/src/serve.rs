@@ -1,6 +1,7 @@
 //! `petstore serve`: wires the parts together and runs them until a signal arrives.
 
 mod bans;
+mod fault_log;
 mod housekeeping;
 mod listeners;
 mod start;
@@ -17,7 +18,7 @@ use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{blocking, fill, hand_out, open_socket, open_store};
+use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -78,14 +79,15 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
     let idle = IdleTime::default();
-    let Some(backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
+    let Some(mut backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
         return Ok(());
     };
+    count_in_redis(args, redis.as_ref(), &mut backend, &machine, log).await?;
     let backend = Arc::new(backend);
     forget_future_usage(&backend, &args.db, machine.now(), log);
     if args.sandbox {
@@ -137,11 +139,17 @@ async fn run(
         let (db, backend) = (args.db.clone(), Arc::clone(&backend));
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
+    join_nodes(&backend, &servers[0], loaded, log).await?;
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
-    let live = Live { service: Arc::clone(&service), http: http.clone(), certificate };
+    let live = Live {
+        service: Arc::clone(&service),
+        http: http.clone(),
+        backend: Arc::clone(&backend),
+        certificate,
+    };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let handler = AdminHandler {

@@ -8,7 +8,10 @@ mod db_connection;
 mod db_password;
 pub(crate) mod expected;
 mod file;
+mod password;
+mod redis;
 mod reference;
+mod shared;
 mod sources;
 
 use std::net::SocketAddr;
@@ -19,12 +22,14 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use petstore_domain::Limit;
 use petstore_http::{Cors, HostName, Network};
+use petstore_redis::RedisTarget;
 
 pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
+pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
 use crate::openapi;
 
@@ -81,7 +86,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", help_heading = "Data", hide = true)]
     pub(crate) db_password_file: Option<PathBuf>,
 
-    /// Whether statements are prepared on PostgreSQL; `off` behind a pooler that cannot keep them, such as PgBouncer before 1.21
+    /// Whether statements are prepared on PostgreSQL; `off` behind a pooler in transaction mode, such as PgBouncer
     #[arg(
         long,
         env = "PETSTORE_PG_PREPARE",
@@ -133,6 +138,41 @@ pub(crate) struct ServeArgs {
     /// Maximum bytes of the event log; by default 256 MiB in a file and 16 MiB in memory
     #[arg(long, env = "PETSTORE_EVENT_BYTES", value_parser = expected::number::<u64>(EVENT_BYTES), value_name = "65536..1099511627776", help_heading = "Data", hide = true)]
     pub(crate) event_bytes: Option<u64>,
+
+    /// Redis server that counts quotas for all nodes of a PostgreSQL database; default: each node counts for itself
+    #[arg(long, env = "PETSTORE_REDIS_URL", value_parser = redis::target, value_name = "URL", help_heading = "Redis", hide = true)]
+    pub(crate) redis_url: Option<RedisTarget>,
+
+    /// File with the password of the Redis user
+    #[arg(
+        long,
+        env = "PETSTORE_REDIS_PASSWORD_FILE",
+        value_name = "FILE",
+        help_heading = "Redis",
+        hide = true
+    )]
+    pub(crate) redis_password_file: Option<PathBuf>,
+
+    /// Text with which the names of all keys in Redis begin; default: petstore: and the shop's epoch
+    #[arg(long, env = "PETSTORE_REDIS_PREFIX", value_parser = redis::prefix, value_name = "WORD", help_heading = "Redis", hide = true)]
+    pub(crate) redis_prefix: Option<String>,
+
+    /// Accept a Redis server that drops counts and bans when its memory is full
+    #[arg(long, env = "PETSTORE_REDIS_ALLOW_EVICTION", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Redis", hide = true)]
+    pub(crate) redis_allow_eviction: bool,
+
+    /// While Redis is down: `closed` refuses requests with 503, `local` lets each node admit its share of each quota
+    #[arg(
+        long,
+        env = "PETSTORE_QUOTA_FALLBACK",
+        default_value = "closed",
+        value_enum,
+        value_name = "closed|local",
+        hide_possible_values = true,
+        help_heading = "Redis",
+        hide = true
+    )]
+    pub(crate) quota_fallback: QuotaFallback,
 
     /// Requests a minute on the Free plan
     #[arg(long, env = "PETSTORE_FREE_MINUTE", default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
@@ -226,7 +266,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for the store to answer a request; after that the answer is 503
+    /// Time for one call of the store (a request looks up its key, then runs); after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 
@@ -310,6 +350,15 @@ pub(crate) enum LogFormat {
 /// The default overlap of a rotation.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
 
+/// The treatment of requests while Redis is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum QuotaFallback {
+    // Requests are refused.
+    Closed,
+    // Each node counts for itself, and admits its share.
+    Local,
+}
+
 /// The variable that names the settings file.
 pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
 
@@ -319,6 +368,9 @@ pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
 /// The variables with the password of the PostgreSQL role. The first one takes precedence. They have no flag, because
 /// other users can read a command line.
 pub(crate) const DB_PASSWORD_VARIABLES: [&str; 2] = ["PETSTORE_DB_PASSWORD", "PGPASSWORD"];
+
+/// The variable with the password of the Redis user. It has no flag, for the same reason.
+pub(crate) const REDIS_PASSWORD_VARIABLES: [&str; 1] = ["PETSTORE_REDIS_PASSWORD"];
 
 /// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -4,6 +4,7 @@
 mod commits;
 mod file;
 mod postgres;
+mod redis;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -16,7 +17,9 @@ use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
 };
+pub(crate) use petstore_postgres::{DatabaseStats, Node};
 use petstore_postgres::{PostgresStore, StartLock};
+use petstore_redis::RedisStats;
 use petstore_service::Ports;
 use petstore_sqlite::{
     CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
@@ -25,7 +28,8 @@ use petstore_sqlite::{
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
 pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
-pub(crate) use self::postgres::{check_made, examine};
+pub(crate) use self::postgres::{check_made, examine, nodes_of};
+pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::migration_report;
@@ -58,7 +62,7 @@ pub(crate) struct Backend {
     kind: Kind,
     /// The epoch in entity tags and cursors. A store that nodes share may change it.
     pub(crate) epoch: Epoch,
-    /// Counters of commits to the file; none without a file.
+    /// Counters of commits to the file or to the database; none in memory.
     pub(crate) commits: Option<Arc<CommitCounters>>,
     /// The data file, which can be read while the store is open; none without a file.
     files: Option<OpenFiles>,
@@ -68,6 +72,8 @@ pub(crate) struct Backend {
     pub(crate) dropped: Option<LogPosition>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
+    /// The quotas in Redis; none if this process counts for itself.
+    redis: Option<RedisStore>,
 }
 
 impl Backend {
@@ -111,6 +117,7 @@ impl Backend {
             checkpoints: None,
             dropped: None,
             mended: RepairedValues::default(),
+            redis: None,
         }
     }
 
@@ -133,8 +140,34 @@ impl Backend {
         let timer = Arc::new(TokioTimer::new());
         match &self.kind {
             Kind::Local(store) => Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
-            Kind::Shared { store, meters } => postgres::ports(store, meters, clock, entropy, timer),
+            Kind::Shared { store, meters } => {
+                let ports = postgres::ports(store, meters, clock, entropy, timer);
+                match &self.redis {
+                    Some(redis) => redis.count_for(ports),
+                    None => ports,
+                }
+            }
         }
+    }
+
+    /// Counts quotas in Redis from now on, for the ports that are made afterwards.
+    pub(crate) fn set_redis(&mut self, redis: RedisStore) {
+        self.redis = Some(redis);
+    }
+
+    /// The reason why Redis is not used; none while it is, or without Redis.
+    pub(crate) fn redis_fault(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::fault)
+    }
+
+    /// The reason why this node should not be used although Redis works; none if there is no such reason.
+    pub(crate) fn redis_warning(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::warning)
+    }
+
+    /// The statistics of the connections to Redis; none without Redis.
+    pub(crate) fn redis_stats(&self) -> Option<RedisStats> {
+        self.redis.as_ref().map(RedisStore::stats)
     }
 
     /// The port for import and export.
@@ -165,7 +198,13 @@ impl Backend {
     pub(crate) fn resettable(&self) -> Arc<dyn Resettable> {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
-            Kind::Shared { store, meters } => postgres::resettable(store, meters),
+            Kind::Shared { store, meters } => {
+                let shared = postgres::resettable(store, meters);
+                match &self.redis {
+                    Some(redis) => redis.reset_with(shared),
+                    None => shared,
+                }
+            }
         }
     }
 
@@ -259,6 +298,30 @@ impl Backend {
         }
     }
 
+    /// Registers the server as a node of the database, with the address at which it serves and the settings that should be
+    /// the same on all nodes. Returns the nodes that were registered before. Blocks.
+    pub(crate) fn join(&self, address: String, settings: Vec<String>) -> Result<Vec<Node>, Failure> {
+        match &self.kind {
+            Kind::Local(_) => Ok(Vec::new()),
+            Kind::Shared { store, .. } => postgres::join(store, address, settings),
+        }
+    }
+
+    /// Replaces the settings with which the server is registered as a node.
+    pub(crate) fn set_node_settings(&self, settings: Vec<String>) {
+        if let Kind::Shared { store, .. } = &self.kind {
+            store.set_node_settings(settings);
+        }
+    }
+
+    /// Statistics of the database and its connections; none if no other node shares the store.
+    pub(crate) fn database_stats(&self) -> Option<DatabaseStats> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => Some(store.database_stats()),
+        }
+    }
+
     /// Returns whether other nodes may share the store.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.kind, Kind::Shared { .. })
@@ -268,8 +331,8 @@ impl Backend {
     pub(crate) fn close(&self) {
         match &self.kind {
             Kind::Local(store) => store.close(),
-            // After the last answer a node has no queued writes, and it stores no usage, so there is nothing to do.
-            Kind::Shared { .. } => {}
+            // After the last answer a node has no queued writes, and it stores no usage. It only removes its row.
+            Kind::Shared { store, .. } => store.leave(),
         }
     }
 

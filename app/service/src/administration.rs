@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, ApiKey, CreateKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId,
-    KeyLabel, KeyPatch, KeyRecord, LiftBan, Limits, Plan, RevokeKey, RotateKey, RotateKeyRejection, Scopes,
-    UnknownKey, UpdateAccount, UpdateAccountRejection, UpdateKey,
+    Account, AccountId, AccountName, ApiKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKey,
+    CreateKeyRejection, CreatedKey, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord, LiftBan, Limits, Plan,
+    RevokeKey, RotateKey, RotateKeyRejection, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection,
+    UpdateKey,
 };
 use petstore_ports::StoreError;
 use petstore_ports::api::{Administration, Failure, InitialKey, KeyListing, NewKey, RevealedKey};
@@ -79,6 +80,10 @@ impl Administration for Service {
             expires_at: None,
         };
         self.create_key_with(secret, new).await.map(|revealed| InitialKey::Made(revealed.secret))
+    }
+
+    async fn copy_key(&self, copy: CopyKey) -> Result<CopiedKey, Failure<CopyKeyRejection>> {
+        self.submit(copy).await
     }
 
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError> {

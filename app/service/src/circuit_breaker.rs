@@ -7,8 +7,9 @@ use std::time::Duration;
 /// Consecutive failures that open the circuit.
 pub(crate) const FAILURES_MAX: u32 = 3;
 
-/// Time for which the circuit stays open before a probe.
-pub(crate) const PAUSE: Duration = Duration::from_secs(1);
+/// Time for which the circuit stays open before a probe. It is short, because requests must be counted again within a
+/// second of the store's return.
+pub(crate) const PAUSE: Duration = Duration::from_millis(250);
 
 /// The state of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +109,8 @@ mod tests {
             (Closed { failures: 0 }, at(0), Closed { failures: 0 }, Call),
             (Closed { failures: 2 }, at(9_000), Closed { failures: 2 }, Call),
             (open, at(5_000), open, Refused),
-            (open, at(5_999), open, Refused),
-            (open, at(6_000), half_open, Probe),
+            (open, at(5_249), open, Refused),
+            (open, at(5_250), half_open, Probe),
             (half_open, at(6_000), half_open, Refused),
             (half_open, at(99_000), half_open, Refused),
         ];

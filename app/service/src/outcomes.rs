@@ -20,6 +20,8 @@ pub struct OutcomeCounts {
     pub quota_failures: u64,
     /// Requests for which the quota store was not called, since it had failed repeatedly.
     pub quota_unasked: u64,
+    /// Requests that other quotas have counted while the quota store was down.
+    pub quota_stand_ins: u64,
     /// Bans that are in force and wait to be recorded.
     pub bans_waiting: u64,
     /// The number of times that a ban was not queued because the queue was full.
@@ -63,6 +65,7 @@ impl Outcomes {
             failed: read(&self.failed),
             quota_failures: 0,
             quota_unasked: 0,
+            quota_stand_ins: 0,
             bans_waiting,
             bans_dropped,
         }

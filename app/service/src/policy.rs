@@ -48,6 +48,7 @@ impl Policy {
 pub enum OnQuotaOutage {
     /// Requests are refused.
     Refuse,
-    /// Requests are counted by these quotas instead, with the same limits.
+    /// Requests are counted by these quotas instead. If several nodes count for themselves, these are
+    /// [`QuotaShares`](crate::QuotaShares).
     CountWith(Arc<dyn Quotas>),
 }

@@ -20,6 +20,7 @@ pub(crate) struct QuotaPort {
     is_calm: AtomicBool,
     failures: AtomicU64,
     unasked: AtomicU64,
+    stand_ins: AtomicU64,
 }
 
 /// The state of the circuit, and the last error.
@@ -34,6 +35,8 @@ pub(crate) struct QuotaCounts {
     pub(crate) failures: u64,
     /// Requests for which the store was not called, since it had failed repeatedly.
     pub(crate) unasked: u64,
+    /// Requests that were counted by other quotas.
+    pub(crate) stand_ins: u64,
 }
 
 type QuotaReply<'a, T> = ScopedReply<'a, Result<T, StoreError>>;
@@ -48,6 +51,7 @@ impl QuotaPort {
             is_calm: AtomicBool::new(true),
             failures: AtomicU64::new(0),
             unasked: AtomicU64::new(0),
+            stand_ins: AtomicU64::new(0),
         }
     }
 
@@ -82,10 +86,19 @@ impl QuotaPort {
         }
     }
 
+    /// The error that makes the circuit refuse all requests; none while it is closed, or if other quotas count meanwhile.
+    pub(crate) fn refusing_fault(&self) -> Option<StoreError> {
+        match self.on_outage {
+            OnQuotaOutage::Refuse => self.fault(),
+            OnQuotaOutage::CountWith(_) => None,
+        }
+    }
+
     pub(crate) fn counts(&self) -> QuotaCounts {
         QuotaCounts {
             failures: self.failures.load(Ordering::Relaxed),
             unasked: self.unasked.load(Ordering::Relaxed),
+            stand_ins: self.stand_ins.load(Ordering::Relaxed),
         }
     }
 
@@ -129,7 +142,10 @@ impl QuotaPort {
     ) -> QuotaReply<'a, T> {
         match &self.on_outage {
             OnQuotaOutage::Refuse => ScopedReply::now(Err(error)),
-            OnQuotaOutage::CountWith(local) => self.deadlines.quota_reply(request(&**local)),
+            OnQuotaOutage::CountWith(local) => {
+                self.stand_ins.fetch_add(1, Ordering::Relaxed);
+                self.deadlines.quota_reply(request(&**local))
+            }
         }
     }
 
@@ -144,8 +160,7 @@ impl QuotaPort {
             return Ok(Attempt { port: self, passage });
         }
         self.unasked.fetch_add(1, Ordering::Relaxed);
-        let error =
-            StoreError::unavailable("the quota store has failed repeatedly and is not called for a second");
+        let error = StoreError::unavailable("the quota store has failed repeatedly and is not called now");
         Err(match &health.fault {
             Some(fault) => error.with_source(fault.clone()),
             None => error,

@@ -52,6 +52,8 @@ pub struct Ports {
     pub on_quota_outage: OnQuotaOutage,
     /// Reports whether the store can do its work.
     pub health: Arc<dyn StoreHealth>,
+    /// Reports whether the quota store can do its work; none if it is part of the store.
+    pub quota_health: Option<Arc<dyn StoreHealth>>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// Randomness for new keys.
@@ -97,6 +99,7 @@ impl Ports {
             addresses: Arc::clone(&store) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: store,
+            quota_health: None,
             clock,
             entropy,
             timer,
@@ -119,6 +122,7 @@ pub struct Service {
     pub(crate) gatekeeper: Gatekeeper,
     pub(crate) deadlines: CallDeadlines,
     health: Arc<dyn StoreHealth>,
+    quota_health: Option<Arc<dyn StoreHealth>>,
     reservations: Reservations,
     outcomes: Outcomes,
     policy: Policy,
@@ -148,6 +152,7 @@ impl Service {
             gatekeeper,
             deadlines,
             health: ports.health,
+            quota_health: ports.quota_health,
             reservations: Reservations::default(),
             outcomes: Outcomes::default(),
             policy,
@@ -184,6 +189,7 @@ impl Service {
         OutcomeCounts {
             quota_failures: quotas.failures,
             quota_unasked: quotas.unasked,
+            quota_stand_ins: quotas.stand_ins,
             ..self.outcomes.figures(&self.gatekeeper.bans)
         }
     }
@@ -270,8 +276,18 @@ impl fmt::Debug for Ports {
 #[async_trait]
 impl Readiness for Service {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
-        let store = self.deadlines.read(self.health.check(self.clock.now())).await.err();
-        store.map(|error| FailingCheck { name: "store", reason: reason(&error) }).into_iter().collect()
+        let now = self.clock.now();
+        let store = self.deadlines.read(self.health.check(now)).await.err();
+        let quotas = match &self.quota_health {
+            Some(health) => self.deadlines.read(health.check(now)).await.err(),
+            None => None,
+        };
+        // Refusals by the circuit are found only by requests, and may have another reason.
+        let quotas = quotas.or_else(|| self.gatekeeper.quotas().refusing_fault());
+        let failing = |name, error: Option<StoreError>| {
+            error.map(|error| FailingCheck { name, reason: reason(&error) })
+        };
+        failing("store", store).into_iter().chain(failing("quotas", quotas)).collect()
     }
 }
 

@@ -1,13 +1,9 @@
 //! Ids of events: the epoch of the log and the position in it.
 
 use crate::ID_MAX;
+use crate::base62::{self, DIGITS_LEN};
 
 const PREFIX: &str = "evt_";
-
-/// The number of base62 digits for 128 bits: 64 bits of the epoch, then 64 of the position.
-const DIGITS_LEN: usize = 22;
-
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// A place in the event log: 1 to [`ID_MAX`] for an event, and 0 for the place before the first one.
 ///
@@ -51,7 +47,7 @@ impl std::fmt::Display for Position {
     }
 }
 
-/// The id of an event: `evt_` and 22 base62 digits. Within one epoch the texts rise with the positions.
+/// The id of an event: `evt_` and 22 base62 digits: 64 bits of the epoch, then 64 of the position. Within one epoch the texts rise with the positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EventId {
     /// The epoch of the log: a random number that a store draws when it begins a new log.
@@ -72,14 +68,7 @@ impl EventId {
     /// Parses an id. The text may be well-formed although no event has this id.
     pub fn parse(text: &str) -> Result<Self, EventIdError> {
         let digits = text.strip_prefix(PREFIX).ok_or(EventIdError)?;
-        if digits.len() != DIGITS_LEN {
-            return Err(EventIdError);
-        }
-        let mut number = 0_u128;
-        for digit in digits.bytes() {
-            let value = DIGITS.binary_search(&digit).map_err(|_| EventIdError)?;
-            number = number.checked_mul(62).and_then(|n| n.checked_add(value as u128)).ok_or(EventIdError)?;
-        }
+        let number = base62::parse(digits).ok_or(EventIdError)?;
         let low = u64::try_from(number & u128::from(u64::MAX)).map_err(|_| EventIdError)?;
         let epoch = u64::try_from(number >> 64).map_err(|_| EventIdError)?;
         Ok(Self { epoch, position: Position::new(low).ok_or(EventIdError)? })
@@ -89,11 +78,8 @@ impl EventId {
     pub fn to_ascii(self) -> [u8; Self::LEN] {
         let mut text = [b'0'; Self::LEN];
         text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
-        let mut rest = (u128::from(self.epoch) << 64) | u128::from(self.position.0);
-        for place in text[PREFIX.len()..].iter_mut().rev() {
-            *place = DIGITS[usize::try_from(rest % 62).unwrap_or(0)];
-            rest /= 62;
-        }
+        let number = (u128::from(self.epoch) << 64) | u128::from(self.position.0);
+        text[PREFIX.len()..].copy_from_slice(&base62::digits(number));
         text
     }
 }

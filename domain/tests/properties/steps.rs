@@ -33,6 +33,8 @@ pub(crate) enum Act {
     BanKey(BanKey),
     UpdateKey(UpdateKey),
     UpdateAccount(UpdateAccount),
+    /// The key's id in this shop is looked up when the operation runs.
+    CopyKey(CopyKey),
 }
 
 /// An operation at its time, perhaps under an idempotency key.
@@ -67,6 +69,11 @@ impl Act {
             Self::BanKey(operation) => shop.run(operation).is_ok(),
             Self::UpdateKey(operation) => shop.run(operation).is_ok(),
             Self::UpdateAccount(operation) => shop.run(operation).is_ok(),
+            Self::CopyKey(operation) => {
+                let digest = operation.key.digest;
+                let existing = shop.keys.values().find(|key| key.digest == digest).map(|key| key.id);
+                shop.run(&CopyKey { existing, ..operation.clone() }).is_ok()
+            }
         }
     }
 }
@@ -269,5 +276,32 @@ fn accounts() -> impl Strategy<Value = Act> {
             Act::UpdateKey(UpdateKey { id, patch: KeyPatch { expires_at, ..KeyPatch::default() } })
         }),
         account.prop_map(|(id, name, plan)| Act::UpdateAccount(UpdateAccount { id, name, plan })),
+        copied_key(),
     ]
+}
+
+/// A key of another store, often with the secret of a key of this one.
+fn copied_key() -> impl Strategy<Value = Act> {
+    let dates = (option::of(any_time()), option::of(any_time()));
+    (any_account_name(), any_plan(), any_key(), dates).prop_map(
+        |(name, plan, id, (expires_at, revoked_at))| {
+            let account = Account { id: account_id(9), name, plan, created_at: hours(0) };
+            let CreateKey { digest, prefix, label, scopes, .. } = create_key(KeyHolder::New { plan });
+            let key = KeyRecord {
+                id,
+                account: account.id,
+                digest,
+                prefix,
+                label,
+                scopes,
+                created_at: hours(0),
+                expires_at,
+                replaced_until: None,
+                revoked_at,
+                ban: None,
+                ban_lifted_at: None,
+            };
+            Act::CopyKey(CopyKey { account, key, existing: None })
+        },
+    )
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, AccountName, ApiKey, CreateKeyRejection, CreatedKey, KeyHolder, KeyId, KeyLabel,
-    KeyPatch, KeyRecord, Limits, Plan, RotateKeyRejection, Scopes, Timestamp, UnknownKey,
-    UpdateAccountRejection,
+    Account, AccountId, AccountName, ApiKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKeyRejection,
+    CreatedKey, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord, Limits, Plan, RotateKeyRejection, Scopes,
+    Timestamp, UnknownKey, UpdateAccountRejection,
 };
 
 use super::Failure;
@@ -67,6 +67,9 @@ pub trait Administration: Send + Sync {
         &self,
         secret: Option<ApiKey>,
     ) -> Result<InitialKey, Failure<CreateKeyRejection>>;
+
+    /// Copies a key from another store, with its account.
+    async fn copy_key(&self, copy: CopyKey) -> Result<CopiedKey, Failure<CopyKeyRejection>>;
 
     /// Returns up to `limit` keys with an id above `after`, by id. A ban that is not recorded yet is included.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError>;

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::postgres::{Postgres, free_port};
+use crate::folders::{free_port, new_folder};
+use crate::postgres::Postgres;
 use crate::reaper::Reaper;
 use crate::skips;
 
@@ -35,8 +35,9 @@ impl PgBouncer {
             skips::skip("PgBouncer is not installed (pgbouncer)");
             return None;
         };
-        let folder = new_folder(server);
-        let reaper = Reaper::of(&folder);
+        let folder = new_folder("pool");
+        server.programs().give(&folder);
+        let reaper = Reaper::of(&folder, "pgbouncer.pid", "QUIT");
         let port = free_port();
         let text = format!(
             "[databases]\n* = host={} port={} user=petstore\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
@@ -48,8 +49,8 @@ impl PgBouncer {
         );
         let file = folder.join("pgbouncer.ini");
         fs::write(&file, text).expect("the settings can be written");
-        server.programs.give(&file);
-        let mut command = server.programs.other(program);
+        server.programs().give(&file);
+        let mut command = server.programs().other(program);
         command.arg("-q").arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().expect("pgbouncer starts");
         for _ in 0..500 {
@@ -82,13 +83,4 @@ impl Drop for PgBouncer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn new_folder(server: &Postgres) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("petstore-pool-{}-{number}", std::process::id()));
-    fs::create_dir(&folder).expect("a temporary folder can be made");
-    server.programs.give(&folder);
-    folder
 }

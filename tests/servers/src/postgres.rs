@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
+use crate::folders::{free_port, new_folder};
 use crate::programs::Programs;
 use crate::reaper::Reaper;
 use crate::skips;
@@ -19,7 +19,7 @@ const NAME: &str = "petstore";
 /// A PostgreSQL cluster: a server on a free loopback port and on a Unix socket, with a database `petstore` in UTF-8 that its
 /// superuser `petstore` may use without a password. Dropping it stops the server and removes the data.
 pub struct Postgres {
-    pub(crate) programs: Programs,
+    programs: Programs,
     folder: PathBuf,
     port: u16,
     server: Mutex<Option<Child>>,
@@ -66,6 +66,11 @@ impl Postgres {
     /// A cluster with other settings.
     pub fn builder() -> PostgresBuilder {
         PostgresBuilder::default()
+    }
+
+    /// The programs of the cluster.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// The TCP port on 127.0.0.1.
@@ -159,7 +164,16 @@ impl Postgres {
     pub fn start_again(&self) {
         let mut server = self.server.lock().unwrap();
         assert!(server.is_none(), "the server runs already");
-        *server = Some(serve(&self.programs, &self.folder, self.port).unwrap_or_else(|log| panic!("{log}")));
+        // After a kill the other processes of the server may still be there for a moment.
+        let mut tries = 20;
+        *server = loop {
+            match serve(&self.programs, &self.folder, self.port) {
+                Ok(server) => break Some(server),
+                Err(log) if tries == 0 || !log.contains("shared memory block") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
     }
 
     /// Replaces the access rules (`pg_hba.conf`), for new connections. Connections on the Unix socket are always trusted.
@@ -168,10 +182,34 @@ impl Postgres {
         self.sql("select pg_reload_conf()");
     }
 
+    fn stopped(programs: Programs, folder: PathBuf, reaper: Reaper) -> Self {
+        let server = Mutex::default();
+        Self { programs, folder, port: 0, server, schemas: AtomicU32::new(0), _reaper: reaper }
+    }
+
+    /// Starts the server for the first time, and chooses its port.
+    fn started(mut self) -> Self {
+        // Another process may take the port between its choice and the start of the server.
+        let mut tries = 5;
+        loop {
+            self.port = free_port();
+            match serve(&self.programs, &self.folder, self.port) {
+                Ok(server) => {
+                    self.server = Mutex::new(Some(server));
+                    return self;
+                }
+                Err(log) if tries == 0 || !log.contains("Address already in use") => panic!("{log}"),
+                Err(_) => tries -= 1,
+            }
+        }
+    }
+
     fn end_by(&self, signal: &str) {
         if let Some(mut server) = self.server.lock().unwrap().take() {
             let sent = Command::new("kill").args([signal, &server.id().to_string()]).status();
             assert!(sent.is_ok_and(|status| status.success()), "the server takes {signal}");
+            // A server that is paused takes the signal only when it goes on.
+            let _ = Command::new("kill").args(["-CONT", &server.id().to_string()]).output();
             server.wait().expect("a child can be awaited");
         }
     }
@@ -213,9 +251,10 @@ impl PostgresBuilder {
 
     fn start_if_installed(self) -> Option<Postgres> {
         let programs = Programs::find()?;
-        let folder = new_folder(&programs);
+        let folder = new_folder("pg");
+        programs.give(&folder);
         // The reaper removes the folder at the end, even after a panic from here on.
-        let reaper = Reaper::of(&folder);
+        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
         let data = folder.join("data");
         let mut initdb = programs.command("initdb");
         initdb.args([
@@ -231,21 +270,23 @@ impl PostgresBuilder {
         ]);
         run(initdb.arg("-D").arg(&data)).unwrap_or_else(|error| panic!("{error}"));
         self.configure(&programs, &folder);
-        // Another process may take the port between its choice and the start of the server.
-        let mut tries = 5;
-        let (port, server) = loop {
-            let port = free_port();
-            match serve(&programs, &folder, port) {
-                Ok(server) => break (port, server),
-                Err(log) if tries == 0 || !log.contains("Address already in use") => panic!("{log}"),
-                Err(_) => tries -= 1,
-            }
-        };
-        let server = Mutex::new(Some(server));
-        let cluster =
-            Postgres { programs, folder, port, server, schemas: AtomicU32::new(0), _reaper: reaper };
+        let cluster = Postgres::stopped(programs, folder, reaper).started();
         cluster.sql_in("postgres", &format!("create database {NAME}"));
         Some(cluster)
+    }
+
+    /// Copies a cluster, and starts the copy as its standby.
+    pub(crate) fn copy_of(primary: &Postgres, name: &str) -> Postgres {
+        let programs = primary.programs.clone();
+        let folder = new_folder("pg");
+        programs.give(&folder);
+        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
+        let mut copy = programs.command("pg_basebackup");
+        copy.arg("-h").arg(&primary.folder).args(["-p", &primary.port.to_string(), "-U", NAME, "-c", "fast"]);
+        run(copy.arg("-D").arg(folder.join("data"))).unwrap_or_else(|error| panic!("{error}"));
+        let standby = Postgres::stopped(programs, folder, reaper);
+        standby.make_standby_of(primary, name);
+        standby.started()
     }
 
     fn configure(&self, programs: &Programs, folder: &Path) {
@@ -280,16 +321,6 @@ fn reported<T>(cluster: Option<T>) -> Option<T> {
     cluster
 }
 
-fn new_folder(programs: &Programs) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // The name is short, because the path of a Unix socket has at most 107 bytes.
-    let folder = std::env::temp_dir().join(format!("petstore-pg-{}-{number}", std::process::id()));
-    fs::create_dir(&folder).expect("a temporary folder can be made");
-    programs.give(&folder);
-    folder
-}
-
 fn write_access(programs: &Programs, folder: &Path, tcp: Option<&str>) {
     let tcp = tcp.unwrap_or("host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust");
     let rules = format!("local all all trust\nlocal replication all trust\n{tcp}\n");
@@ -319,11 +350,6 @@ fn serve(programs: &Programs, folder: &Path, port: u16) -> Result<Child, String>
     let _ = server.kill();
     let _ = server.wait();
     Err(format!("PostgreSQL does not start:\n{}", fs::read_to_string(folder.join("log")).unwrap_or_default()))
-}
-
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
-    listener.local_addr().expect("a bound socket has an address").port()
 }
 
 /// Runs a program. The error is its messages.

@@ -14,19 +14,21 @@ pub(crate) struct Reaper {
 /// Stops the server whose id is in the file, and waits for its end.
 const SCRIPT: &str = r#"
 while read -r _; do :; done
-server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null || head -n 1 "$1/pgbouncer.pid" 2>/dev/null)
+server=$(head -n 1 "$1/$2" 2>/dev/null)
 if [ -n "$server" ]; then
-  kill -QUIT "$server" 2>/dev/null
+  kill "-$3" "$server" 2>/dev/null
+  kill -CONT "$server" 2>/dev/null
   for _ in $(seq 500); do kill -0 "$server" 2>/dev/null || break; sleep 0.02; done
 fi
+umount "$1/small" 2>/dev/null
 rm -rf "$1"
 "#;
 
 impl Reaper {
-    /// Starts the shell. It has a process group of its own, so that Ctrl+C does not end it before its work.
-    pub(crate) fn of(folder: &Path) -> Self {
+    /// Starts the shell for the server that writes its id to this file of the folder, and that this signal ends. The shell has a process group of its own, so that Ctrl+C does not end it before its work.
+    pub(crate) fn of(folder: &Path, id_file: &str, signal: &str) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(folder).process_group(0);
+        command.args(["-c", SCRIPT, "sh"]).arg(folder).args([id_file, signal]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = command.spawn().expect("a shell starts");
         let input = shell.stdin.take();

@@ -100,7 +100,12 @@ impl Default for ShopOptions {
                 deadlines: Deadlines { turn: PATIENCE, idle_crowded: PATIENCE, ..Deadlines::DEFAULT },
                 ..HttpSettings::new(
                     0x5EED,
-                    Documents { yaml: OPENAPI.into(), json: "{}".into(), page: page() },
+                    Documents {
+                        yaml: OPENAPI.into(),
+                        json: "{}".into(),
+                        page: page(),
+                        ..Documents::default()
+                    },
                 )
             },
         }

@@ -91,6 +91,7 @@ impl NodeStore {
             addresses: Arc::clone(meters) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: Arc::clone(store) as _,
+            quota_health: None,
             clock,
             entropy,
             timer,

@@ -194,10 +194,7 @@ fn policy(profile: &Profile) -> Policy {
 }
 
 fn settings(epoch: u64) -> HttpSettings {
-    HttpSettings {
-        enforce_sunset: true,
-        ..HttpSettings::new(epoch, Documents { yaml: "".into(), json: "".into(), page: Arc::new([]) })
-    }
+    HttpSettings { enforce_sunset: true, ..HttpSettings::new(epoch, Documents::default()) }
 }
 
 /// The loop that the store's own thread would run, with one step after another in simulated time.

@@ -87,13 +87,17 @@ impl HttpSettings {
     }
 }
 
-/// The OpenAPI document in both formats, and its reference page.
-#[derive(Clone)]
+/// The OpenAPI document in its formats and versions, and its reference page.
+#[derive(Clone, Default)]
 pub struct Documents {
     /// The document as YAML.
     pub yaml: Bytes,
     /// The document as JSON.
     pub json: Bytes,
+    /// The document in OpenAPI 3.1 as YAML; empty for none.
+    pub yaml_31: Bytes,
+    /// The document in OpenAPI 3.1 as JSON; empty for none.
+    pub json_31: Bytes,
     /// The files of the reference page, served at `/docs`; empty for no page.
     pub page: Arc<[PageFile]>,
 }

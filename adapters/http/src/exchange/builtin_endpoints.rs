@@ -1,6 +1,7 @@
 //! The endpoints outside the base path: health, readiness, metrics, the OpenAPI document and the reference page. They
 //! need no key and have no quota.
 
+use bytes::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
@@ -10,6 +11,7 @@ use crate::exchange::cors;
 use crate::exchange::reference;
 use crate::exchange::sandbox::routes as sandbox;
 use crate::response::answer::{Answer, Content};
+use crate::response::gzip::CachedGzip;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -25,8 +27,8 @@ enum Page<'w> {
     Health,
     Ready,
     Metrics,
-    OpenapiYaml,
-    OpenapiJson,
+    /// A form of the contract, and its compressed copy.
+    Contract(&'w Bytes, Content, &'w CachedGzip),
     /// A file of the reference page.
     Reference(&'w PageFile),
     /// A redirect to the reference page.
@@ -44,13 +46,25 @@ impl<'w> Page<'w> {
         if !is_here {
             return None;
         }
-        let files = &*thread.app.settings.documents.page;
+        let documents = &thread.app.settings.documents;
+        let files = &*documents.page;
+        let gzip = &thread.app.gzip_documents;
         match one {
             BuiltinRoute::Health => Some(Self::Health),
             BuiltinRoute::Ready => Some(Self::Ready),
             BuiltinRoute::Metrics => thread.app.settings.exposition.is_some().then_some(Self::Metrics),
-            BuiltinRoute::OpenapiYaml => Some(Self::OpenapiYaml),
-            BuiltinRoute::OpenapiJson => Some(Self::OpenapiJson),
+            BuiltinRoute::OpenapiYaml => Some(Self::Contract(&documents.yaml, Content::Yaml, &gzip.yaml)),
+            BuiltinRoute::OpenapiJson => Some(Self::Contract(&documents.json, Content::Json, &gzip.json)),
+            BuiltinRoute::OpenapiYaml31 => (!documents.yaml_31.is_empty()).then_some(Self::Contract(
+                &documents.yaml_31,
+                Content::Yaml,
+                &gzip.yaml_31,
+            )),
+            BuiltinRoute::OpenapiJson31 => (!documents.json_31.is_empty()).then_some(Self::Contract(
+                &documents.json_31,
+                Content::Json,
+                &gzip.json_31,
+            )),
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
@@ -97,20 +111,14 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
         Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, &parts.headers),
         _ => return Answer::not_allowed(ALLOWED),
     }
-    let documents = &settings.documents;
     match page {
         // A health probe only asks if the process answers, so the store is not read.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
         Page::Metrics => metrics(thread),
-        Page::OpenapiYaml => {
-            let answer = Answer::json(StatusCode::OK, documents.yaml.clone());
-            let answer = Answer { content: Content::Yaml, ..answer };
-            if settings.gzip { thread.app.gzip_yaml.compress(answer, &parts.headers) } else { answer }
-        }
-        Page::OpenapiJson => {
-            let answer = Answer::json(StatusCode::OK, documents.json.clone());
-            if settings.gzip { thread.app.gzip_json.compress(answer, &parts.headers) } else { answer }
+        Page::Contract(document, content, gzip) => {
+            let answer = Answer { content, ..Answer::json(StatusCode::OK, document.clone()) };
+            if settings.gzip { gzip.compress(answer, &parts.headers) } else { answer }
         }
         Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)

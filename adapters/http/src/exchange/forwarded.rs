@@ -168,7 +168,7 @@ mod tests {
     /// Returns, as one text, the result for a request with these fields from 10.0.0.9 behind proxies in 10.0.0.0/8: the
     /// client, the origin of links (`-` for unknown parts) and the number of ignored values.
     fn outcome_of(fields: &[(&str, &str)]) -> String {
-        let documents = Documents { yaml: "".into(), json: "".into(), page: [].into() };
+        let documents = Documents::default();
         let settings = HttpSettings {
             trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
             hosts: Some(
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn an_untrusted_peer_is_the_client_and_a_public_url_needs_no_scheme() {
-        let documents = || Documents { yaml: "".into(), json: "".into(), page: [].into() };
+        let documents = || Documents::default();
         let mut settings = HttpSettings {
             trusted_proxies: vec![Network::parse("10.0.0.0/8").unwrap()],
             ..HttpSettings::new(1, documents())

@@ -29,6 +29,15 @@ pub(crate) enum Serves {
     Ops,
 }
 
+/// The compressed forms of the contract.
+#[derive(Default)]
+pub(crate) struct GzipDocuments {
+    pub(crate) yaml: CachedGzip,
+    pub(crate) json: CachedGzip,
+    pub(crate) yaml_31: CachedGzip,
+    pub(crate) json_31: CachedGzip,
+}
+
 /// The state of one server.
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
@@ -37,9 +46,7 @@ pub(crate) struct App {
     pub(crate) cors: LiveCors,
     pub(crate) counters: ServerCounters,
     pub(crate) sandbox: Option<SandboxState>,
-    /// The contract in both formats, compressed.
-    pub(crate) gzip_yaml: CachedGzip,
-    pub(crate) gzip_json: CachedGzip,
+    pub(crate) gzip_documents: GzipDocuments,
     /// Open streaming answers, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
     pub(crate) streams: StreamPlaces,
     /// `true` while new connections stay in the accept queue.
@@ -70,8 +77,7 @@ impl App {
             cors,
             counters: ServerCounters::default(),
             sandbox,
-            gzip_yaml: CachedGzip::default(),
-            gzip_json: CachedGzip::default(),
+            gzip_documents: GzipDocuments::default(),
             streams: StreamPlaces::default(),
             held: watch::Sender::new(false),
             threads: AtomicU64::new(0),

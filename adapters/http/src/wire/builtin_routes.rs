@@ -11,6 +11,8 @@ pub(crate) enum BuiltinRoute {
     Metrics,
     OpenapiYaml,
     OpenapiJson,
+    OpenapiYaml31,
+    OpenapiJson31,
     Root,
     Docs,
     DocsFile,
@@ -19,12 +21,14 @@ pub(crate) enum BuiltinRoute {
 
 impl BuiltinRoute {
     /// All routes, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Health,
         Self::Ready,
         Self::Metrics,
         Self::OpenapiYaml,
         Self::OpenapiJson,
+        Self::OpenapiYaml31,
+        Self::OpenapiJson31,
         Self::Root,
         Self::Docs,
         Self::DocsFile,
@@ -39,6 +43,8 @@ impl BuiltinRoute {
             Self::Metrics => "/metrics",
             Self::OpenapiYaml => "/openapi.yaml",
             Self::OpenapiJson => "/openapi.json",
+            Self::OpenapiYaml31 => "/openapi-3.1.yaml",
+            Self::OpenapiJson31 => "/openapi-3.1.json",
             Self::Root => "/",
             Self::Docs => DOCS_PATH,
             Self::DocsFile => "/docs/{file}",
@@ -115,7 +121,17 @@ mod tests {
 
     #[test]
     fn a_base_path_must_not_begin_with_a_reserved_segment() {
-        for segment in ["health", "ready", "metrics", "openapi.yaml", "openapi.json", "docs", "sandbox"] {
+        for segment in [
+            "health",
+            "ready",
+            "metrics",
+            "openapi.yaml",
+            "openapi.json",
+            "openapi-3.1.yaml",
+            "openapi-3.1.json",
+            "docs",
+            "sandbox",
+        ] {
             assert!(is_reserved(segment), "{segment}");
         }
         for segment in ["", "v1", "doc", "{file}", "healthy"] {

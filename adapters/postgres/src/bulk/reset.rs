@@ -56,7 +56,8 @@ pub(super) fn forget_bans(store: &PostgresStore, begun: Vec<BegunBan>) -> Result
     Ok(())
 }
 
-/// The statements that empty the shop. Answers come before their counts, as in housekeeping.
+/// The statements that empty the shop. Idempotency records are deleted before their counts, in the order of housekeeping, so
+/// that the two cannot deadlock.
 const EMPTY: &str = "delete from orders; delete from pets; delete from categories; delete from idempotency_records; \
     delete from idempotency_counts";
 

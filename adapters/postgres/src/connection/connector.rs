@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::backoff::Backoff;
+use super::counts::ConnectionCounts;
 use super::hosts::Hosts;
 use super::pace::Pace;
 use super::server_check::Server;
@@ -60,6 +61,7 @@ pub(crate) struct Connector {
     continuity: Arc<Continuity>,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
+    counts: Arc<ConnectionCounts>,
 }
 
 impl Connector {
@@ -73,7 +75,13 @@ impl Connector {
             server_failures: Arc::default(),
             continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
             failure: Mutex::default(),
+            counts: Arc::default(),
         }
+    }
+
+    /// The counts of the connections that were opened here.
+    pub(crate) fn counts(&self) -> &ConnectionCounts {
+        &self.counts
     }
 
     /// The schema of the tables.
@@ -125,7 +133,10 @@ impl Connector {
         };
         match &opened {
             Ok(_) => self.backoff.succeeded(),
-            Err(_) => self.backoff.failed(Instant::now()),
+            Err(_) => {
+                self.backoff.failed(Instant::now());
+                self.counts.failed();
+            }
         }
         *self.failure.lock() = opened.as_ref().err().cloned();
         drop(turn);
@@ -219,10 +230,11 @@ impl Connector {
     }
 
     fn session(&self, client: Client, role: Role) -> Session {
+        let counted = self.counts.count();
         if self.target.prepares {
-            Session::prepared_once(client, &self.server_failures)
+            Session::prepared_once(client, &self.server_failures, counted)
         } else {
-            Session::pooled(client, self.settings(role, "set local"), &self.server_failures)
+            Session::pooled(client, self.settings(role, "set local"), &self.server_failures, counted)
         }
     }
 

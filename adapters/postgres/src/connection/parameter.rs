@@ -45,6 +45,7 @@ parameters! {
     i16 => INT2, INT2_ARRAY;
     i32 => INT4, INT4_ARRAY;
     i64 => INT8, INT8_ARRAY;
+    f64 => FLOAT8, FLOAT8_ARRAY;
     String => TEXT, TEXT_ARRAY;
     &str => TEXT, TEXT_ARRAY;
     Cow<'_, str> => TEXT, TEXT_ARRAY;

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
+use super::counts::Counted;
 use super::parameter::Parameter;
 use crate::error::{Fate, fate};
 
@@ -32,6 +33,7 @@ pub(crate) struct Session {
     /// The number of failures of the whole server when the connection was opened, and now.
     opened_at: u64,
     now: Arc<AtomicU64>,
+    _counted: Counted,
 }
 
 /// The part of a connection that depends on whether statements are prepared.
@@ -50,18 +52,25 @@ pub(crate) enum Statement<'s> {
 
 impl Session {
     /// A connection whose statements are prepared.
-    pub(super) fn prepared_once(client: Client, now: &Arc<AtomicU64>) -> Self {
-        Self::new(client, State::Prepared(Mutex::default()), now)
+    pub(super) fn prepared_once(client: Client, now: &Arc<AtomicU64>, counted: Counted) -> Self {
+        Self::new(client, State::Prepared(Mutex::default()), now, counted)
     }
 
     /// A connection through a pooler. `settings`: SQL that sets the settings of a transaction.
-    pub(super) fn pooled(client: Client, settings: String, now: &Arc<AtomicU64>) -> Self {
-        Self::new(client, State::Unprepared(settings), now)
+    pub(super) fn pooled(client: Client, settings: String, now: &Arc<AtomicU64>, counted: Counted) -> Self {
+        Self::new(client, State::Unprepared(settings), now, counted)
     }
 
-    fn new(client: Client, state: State, now: &Arc<AtomicU64>) -> Self {
+    fn new(client: Client, state: State, now: &Arc<AtomicU64>, counted: Counted) -> Self {
         let sending = Mutex::default();
-        Self { client, state, sending, opened_at: now.load(Ordering::Relaxed), now: Arc::clone(now) }
+        Self {
+            client,
+            state,
+            sending,
+            opened_at: now.load(Ordering::Relaxed),
+            now: Arc::clone(now),
+            _counted: counted,
+        }
     }
 
     /// Adds settings to those of the connection's role.

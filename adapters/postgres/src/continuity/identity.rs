@@ -7,6 +7,9 @@ use super::{Continuity, Reason, renew};
 use crate::connection::Session;
 use crate::error::failed;
 
+/// The version of the tables that has the column.
+pub(crate) const SINCE: usize = 2;
+
 /// The identity of a database: the number that its cluster was given when it was created, which standbys share, and the
 /// number of the database in it.
 const IDENTITY: &str = "select format('%s/%s', system_identifier, (select oid from pg_database where datname = current_database()))

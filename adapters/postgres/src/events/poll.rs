@@ -11,7 +11,7 @@ use super::fetch::Fetcher;
 /// The time between two polls while a reader waits: commits of other nodes are not announced.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The time between two polls at least, however often this handle commits.
+/// The minimum time between two polls. A handle that commits often does not poll more often.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// Reads the end of the log again and again while a reader waits.

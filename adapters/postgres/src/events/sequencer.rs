@@ -1,6 +1,7 @@
 //! The task that gives positions and drops old batches: one transaction at a time for each node.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
@@ -32,15 +33,45 @@ pub(super) enum Request {
     Prune(Limits, oneshot::Sender<Result<Pruned, StoreError>>),
 }
 
+/// The number of runs since the store was opened.
+#[derive(Debug, Default)]
+pub(crate) struct RunCounts {
+    runs: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl RunCounts {
+    /// The number of runs that gave positions to all batches that they found.
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
+    /// The number of runs that failed.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, outcome: &Result<(), StoreError>) {
+        let count = if outcome.is_ok() { &self.runs } else { &self.failures };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// The callers' side of the task.
 #[derive(Clone)]
 pub(super) struct Sequencer {
     requests: mpsc::Sender<Request>,
+    counts: Arc<RunCounts>,
 }
 
 impl Sequencer {
-    pub(super) const fn new(requests: mpsc::Sender<Request>) -> Self {
-        Self { requests }
+    pub(super) fn new(requests: mpsc::Sender<Request>) -> Self {
+        Self { requests, counts: Arc::default() }
+    }
+
+    /// The counts of the task's runs.
+    pub(super) fn counts(&self) -> &Arc<RunCounts> {
+        &self.counts
     }
 
     /// Gives positions to all batches that are committed now. Callers at the same time share a run.
@@ -73,6 +104,7 @@ pub(super) async fn serve(
     mut connections: Reconnecting,
     mut requests: mpsc::Receiver<Request>,
     ends: Arc<Ends>,
+    counts: Arc<RunCounts>,
 ) {
     let mut worker = Worker { connection: None, backlog: Backlog::default(), ends };
     let mut next_run = Instant::now();
@@ -91,6 +123,7 @@ pub(super) async fn serve(
                     }
                 }
                 let outcome = worker.number_all(&mut connections).await;
+                counts.add(&outcome);
                 for done in waiting {
                     // A caller that is gone needs no answer.
                     let _ = done.send(outcome.clone());

@@ -49,6 +49,11 @@ impl Pool {
         Self { background, links: Arc::new(links) }
     }
 
+    /// The number of statements that execute or wait for a connection.
+    pub(crate) fn statements(&self) -> usize {
+        self.links.statements.load(Ordering::Relaxed)
+    }
+
     /// Executes a statement that may be repeated, and returns its rows.
     pub(crate) async fn rows(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
         let links = Arc::clone(&self.links);

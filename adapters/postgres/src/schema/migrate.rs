@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use petstore_ports::StoreError;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::privileges;
 use super::state::{State, probe};
-use super::{NewShop, Step, first_rows, version_of};
+use super::{NewShop, Program, first_rows};
 use crate::connection::{Connector, Role, Session};
 use crate::error::{Fate, OpenError, failed, fate};
 
@@ -18,32 +19,37 @@ const LOCK: i32 = 1_349_285_956;
 /// The time limit for another node's migration.
 const MIGRATION_TIME: Duration = Duration::from_mins(1);
 
+/// The time limit for the answer to a statement that does not change tables.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// The time limit for the steps of a migration, which may have to read large tables.
+const STEPS_TIME: Duration = Duration::from_mins(10);
+
 /// The wait between two attempts to take the lock, each of which waits for 2 s itself.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Prepares the schema for a program with these steps: creates it, migrates it, or leaves it as it is. Returns a connection
-/// to it.
+/// Prepares the schema for a program: creates it, migrates it, or leaves it as it is. Returns a connection to it.
 pub(crate) async fn prepare(
     connector: &Connector,
-    steps: &[Step],
+    program: Program<'_>,
     new: NewShop,
 ) -> Result<Session, OpenError> {
-    let (schema, known) = (connector.schema(), version_of(steps));
+    let (schema, known) = (connector.schema(), program.version());
     let since = Instant::now();
     loop {
         let session = connector.connect_at_start(Role::Writer).await?;
-        match probe(&session, schema).await? {
+        match within(ANSWER_TIME, probe(&session, schema)).await?? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {
-                found.check(schema, known)?;
+                found.check(schema, known, program.forms)?;
                 if found.version >= known {
-                    privileges::check(&session, schema).await?;
+                    within(ANSWER_TIME, privileges::check(&session, schema)).await??;
                     return Ok(session);
                 }
             }
             State::Absent | State::Empty => {}
         }
-        match migrate(&session, schema, steps, new).await {
+        match migrate(&session, schema, program, new).await? {
             Ok(()) => {}
             // Another node holds the lock, or has just made the schema.
             Err(error) if matches!(fate(&error), Fate::Conflict | Fate::Duplicate) => {
@@ -62,15 +68,17 @@ pub(crate) async fn prepare(
 async fn migrate(
     session: &Session,
     schema: &str,
-    steps: &[Step],
+    Program { steps, forms }: Program<'_>,
     new: NewShop,
-) -> Result<(), tokio_postgres::Error> {
+) -> Result<Result<(), tokio_postgres::Error>, StoreError> {
     let lock = format!(
         "{}; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))",
         session.begin()
     );
-    session.batch(&lock).await?;
-    let done = match probe(session, schema).await {
+    if let Err(error) = within(ANSWER_TIME, session.batch(&lock)).await? {
+        return Ok(Err(error));
+    }
+    let done = match within(ANSWER_TIME, probe(session, schema)).await? {
         Ok(State::Made(found)) => usize::try_from(found.version).unwrap_or(0),
         // Nothing is applied here. The next probe of `prepare` finds the same fault and returns it.
         Ok(State::Foreign) | Err(_) => steps.len(),
@@ -80,7 +88,10 @@ async fn migrate(
     if done == 0 {
         // `create schema if not exists` needs the privilege even if the schema exists.
         let sql_exists = "select to_regnamespace(quote_ident($1)) is not null";
-        let rows = session.rows(sql_exists, &[&schema]).await?;
+        let rows = match within(ANSWER_TIME, session.rows(sql_exists, &[&schema])).await? {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
         if !rows.first().is_some_and(|row| row.get(0)) {
             sql = format!("create schema \"{schema}\";");
         }
@@ -88,13 +99,24 @@ async fn migrate(
     for (number, step) in (1_i32..).zip(steps).skip(done) {
         sql.push_str(step.sql);
         if number == 1 {
-            sql.push_str(&first_rows(new));
+            sql.push_str(&first_rows(new, forms));
         }
         let oldest = step.oldest_reader;
         let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest};");
     }
     sql.push_str("commit");
-    session.batch(&sql).await
+    within(STEPS_TIME, session.batch(&sql)).await
+}
+
+/// Awaits an answer of the server within a time limit.
+async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    let late = || {
+        let seconds = limit.as_secs();
+        StoreError::unavailable(format!(
+            "PostgreSQL has not answered a statement of the start within {seconds} s"
+        ))
+    };
+    timeout(limit, answer).await.map_err(|_| late())
 }
 
 /// The failure of a node that has waited in vain: it names the connection that holds the lock.

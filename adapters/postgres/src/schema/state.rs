@@ -5,6 +5,7 @@ use petstore_ports::StoreError;
 
 use crate::connection::Session;
 use crate::error::{OpenError, failed};
+use crate::event_forms::KnownForms;
 
 /// The state of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +61,8 @@ fn asked(error: tokio_postgres::Error) -> OpenError {
 }
 
 impl Found {
-    /// Refuses tables that a program of this version must not use.
-    pub(crate) fn check(&self, schema: &str, known: i32) -> Result<(), OpenError> {
+    /// Refuses tables that a program of this version, which knows these forms of events, must not use.
+    pub(crate) fn check(&self, schema: &str, known: i32, forms: KnownForms) -> Result<(), OpenError> {
         let schema = || schema.to_owned();
         if self.oldest_reader > known {
             return Err(OpenError::Version {
@@ -75,9 +76,9 @@ impl Found {
         if self.folding != folding {
             return Err(OpenError::Folding { schema: schema(), found: self.folding, known: folding });
         }
-        let form = i32::try_from(petstore_event_codec::VERSION).expect("a small number");
-        if self.event_form > form {
-            return Err(OpenError::EventForm { schema: schema(), found: self.event_form, known: form });
+        let known = forms.stored();
+        if self.event_form > known {
+            return Err(OpenError::EventForm { schema: schema(), found: self.event_form, known });
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ fn steps(fixtures: &[(&'static str, i32)]) -> Vec<Step> {
 }
 
 /// A step that only adds: fails if it runs twice.
-const ADDS: (&str, i32) = ("create table of_step_2 (n int); alter table pets add column colour text;", 1);
+const ADDS: (&str, i32) = ("create table of_next_step (n int); alter table pets add column colour text;", 1);
 
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
@@ -27,7 +27,8 @@ fn target(server: &Postgres, schema: &str) -> Target {
 fn start(target: &Target, steps: &[Step], seed: u64) -> Result<(), OpenError> {
     let connector = Connector::new(target.clone(), seed);
     let new = NewShop { epoch: seed, is_sandbox: false };
-    runtime().block_on(prepare(&connector, steps, new)).map(drop)
+    let program = Program { steps, forms: KnownForms::THIS };
+    runtime().block_on(prepare(&connector, program, new)).map(drop)
 }
 
 /// Starts five nodes at once.
@@ -59,11 +60,12 @@ fn of_five_nodes_at_once_one_creates_and_one_migrates() {
     // A second run of the fixture would fail.
     start_five(&target, &steps(&[ADDS]));
     let version = format!("select version, oldest_reader from {schema}.schema_version");
-    assert_eq!(server.sql(&version), "2\t1");
+    let next = format!("{}\t1", VERSION + 1);
+    assert_eq!(server.sql(&version), next);
     assert_eq!(server.sql(&format!("select epoch from {schema}.shop")), epoch);
     // The older program still starts, and changes nothing.
     start_five(&target, STEPS);
-    assert_eq!(server.sql(&version), "2\t1");
+    assert_eq!(server.sql(&version), next);
 }
 
 #[test]
@@ -71,10 +73,11 @@ fn a_schema_that_is_too_new_is_refused_by_name() {
     let Some(server) = Postgres::shared() else { return };
     let schema = server.new_schema();
     let target = target(server, &schema);
-    start(&target, &steps(&[ADDS, ("alter table pets drop column colour;", 2)]), 1).unwrap();
+    start(&target, &steps(&[ADDS, ("alter table pets drop column colour;", VERSION + 1)]), 1).unwrap();
     start(&target, &steps(&[ADDS]), 2).unwrap();
     let why = start(&target, STEPS, 3).unwrap_err().to_string();
-    assert!(why.contains(&schema) && why.contains("version 3") && why.contains("version 2 on"), "{why}");
+    let (found, oldest) = (format!("version {}", VERSION + 2), format!("version {} on", VERSION + 1));
+    assert!(why.contains(&schema) && why.contains(&found) && why.contains(&oldest), "{why}");
     server.sql(&format!("update {schema}.schema_version set folding = 99"));
     let why = start(&target, &steps(&[ADDS]), 4).unwrap_err().to_string();
     assert!(why.contains("rule 99"), "{why}");
@@ -93,8 +96,8 @@ fn a_failed_step_leaves_the_schema_as_it_was() {
     assert_eq!(server.sql(&format!("select to_regnamespace('{schema}')")), "");
     start(&target, STEPS, 1).unwrap();
     assert!(start(&target, &broken, 1).is_err());
-    assert_eq!(server.sql(&format!("select version from {schema}.schema_version")), "1");
-    assert_eq!(server.sql(&format!("select to_regclass('{schema}.of_step_2')")), "");
+    assert_eq!(server.sql(&format!("select version from {schema}.schema_version")), VERSION.to_string());
+    assert_eq!(server.sql(&format!("select to_regclass('{schema}.of_next_step')")), "");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::net_changes::NetChanges;
 use super::prior_reads::read_beforehand;
 use super::reconnect::Open;
 use super::second_flight::{self, Answer};
+use crate::event_forms::Writable;
 
 /// The parts of a commit that belong to its handle and not to its transitions.
 #[derive(Debug, Clone, Copy)]
@@ -29,16 +30,20 @@ pub(super) struct Commit {
     pub(super) slot: i16,
     /// The start of the transaction.
     pub(super) begin: Begin,
+    /// The kinds of events that may be written.
+    pub(super) writable: Writable,
 }
 
 /// A batch that was committed, or that had nothing to commit.
 pub(super) struct Done {
+    /// True if there was something to commit.
+    pub(super) is_committed: bool,
     /// True if events were committed.
     pub(super) has_events: bool,
     /// True if accounts or keys were changed.
     pub(super) changes_keys: bool,
-    /// True if anything was written. Then the token of the commit is in the database.
-    pub(super) is_written: bool,
+    /// The number of events that were left out because their kind is not in force yet.
+    pub(super) held_back: u64,
     verdicts: Vec<Verdict>,
     /// The absent records that have appeared.
     appeared: Vec<Identity>,
@@ -82,16 +87,17 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
     read_beforehand(open, batch).await?;
     let begin = commit.begin.sql(&open.session, &mut open.plans, Instant::now());
     let (loaded, mut ids) = first_flight::lock(open, &references(batch), &wanted(batch), &begin).await?;
-    let mut decisions = Decisions::default();
+    let mut decisions = Decisions::new(commit.writable);
     let ask = |one: &Pending| decisions.ask(one.transition(), one.learnt(), &loaded, &mut ids);
     let verdicts: Vec<_> = batch.iter().map(ask).collect();
     let net = NetChanges::of(&loaded, &decisions.overlay).map_err(Failure::Refused)?;
     let absent = Absent::of(unguarded(&verdicts, |_| true));
     let of_writers = unguarded(&verdicts, |writes| writes);
     let mut done = Done {
+        is_committed: false,
         has_events: decisions.events.events() > 0,
         changes_keys: decisions.changes_keys,
-        is_written: !net.is_empty() || decisions.events.events() > 0,
+        held_back: decisions.held_back,
         verdicts: Vec::new(),
         appeared: Vec::new(),
     };
@@ -105,7 +111,8 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
         }
     }
     let rest = (!is_read_first && !absent.is_empty()).then_some(&absent);
-    let answer = if !done.is_written {
+    done.is_committed = !net.is_empty() || done.has_events;
+    let answer = if !done.is_committed {
         second_flight::release(open, rest).await?
     } else {
         let statement = open.texts.statement(&net, &decisions, commit.token, commit.slot);

@@ -1,6 +1,6 @@
 //! The decisions of a batch, each on the result of those before it.
 
-use petstore_domain::{Change, Changes, Footprint, RecordRef, Timestamp, View};
+use petstore_domain::{Change, Changes, Footprint, Happening, RecordRef, Timestamp, View};
 use petstore_event_codec::Body;
 use petstore_ports::{StoreError, Transition};
 
@@ -9,6 +9,7 @@ use super::footprint::{STEPS_MAX, ask, still_grows};
 use super::loaded::Loaded;
 use super::next_ids::{IdKind, NextIds};
 use super::overlay::{Overlay, Source};
+use crate::event_forms::Writable;
 
 /// The decisions of a batch.
 #[derive(Debug, Default)]
@@ -20,6 +21,10 @@ pub(super) struct Decisions {
     pub(super) times: Option<(Timestamp, Timestamp)>,
     /// True if an account or a key was written.
     pub(super) changes_keys: bool,
+    /// The number of events that were left out because their kind is not in force yet.
+    pub(super) held_back: u64,
+    /// The kinds of events that may be written.
+    writable: Writable,
 }
 
 /// The result of asking one transition.
@@ -39,6 +44,11 @@ pub(super) enum Verdict {
 }
 
 impl Decisions {
+    /// No decision yet, with the kinds of events that may be written.
+    pub(super) fn new(writable: Writable) -> Self {
+        Self { writable, ..Self::default() }
+    }
+
     /// Asks a transition to decide on the locked records and the results of the earlier decisions. `own` holds the
     /// records that were read for it beforehand, and the ids that were drawn for it.
     pub(super) fn ask(
@@ -100,14 +110,20 @@ impl Decisions {
 
     fn add(&mut self, loaded: &Loaded, changes: Changes) {
         let at = changes.at();
-        if !changes.happenings().is_empty() {
-            self.events.push(at, changes.happenings());
-            let (first, latest) = self.times.unwrap_or((at, at));
-            self.times = Some((first.min(at), latest.max(at)));
-        }
+        self.add_events(at, changes.happenings());
         self.changes_keys |=
             changes.as_slice().iter().any(|change| matches!(change, Change::Account(_) | Change::Key(_)));
         self.overlay.add(loaded, changes);
+    }
+
+    fn add_events(&mut self, at: Timestamp, happenings: &[Happening]) {
+        let writable = self.writable.of(happenings);
+        self.held_back += (happenings.len() - writable.len()) as u64;
+        if !writable.is_empty() {
+            self.events.push(at, &writable);
+            let (first, latest) = self.times.unwrap_or((at, at));
+            self.times = Some((first.min(at), latest.max(at)));
+        }
     }
 }
 

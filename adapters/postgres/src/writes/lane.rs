@@ -12,10 +12,12 @@ use tokio::time::{Instant, sleep};
 use super::attempt::{Commit, Done, End, attempt};
 use super::batch::Pending;
 use super::begin::Begin;
+use super::counters::{Settled, WriteCounters};
 use super::failure::{Attempts, Failure, Next};
 use super::reconnect::Reconnecting;
 use super::settle::{Outcome, settle};
 use super::tokens::Tokens;
+use crate::event_forms::EventForms;
 use crate::random::Random;
 
 /// The maximum number of transitions of a batch. With a larger batch the first caller would wait longer, and the cost
@@ -43,6 +45,12 @@ pub(crate) trait AfterCommit: Send + Sync {
 
     /// A commit with this token is in the database.
     fn committed(&self, token: [u8; 16]);
+
+    /// A batch of this many operations was committed in this time.
+    fn batch_committed(&self, operations: usize, took: Duration);
+
+    /// An attempt to run a batch failed because of the connection or of the database.
+    fn batch_failed(&self);
 }
 
 /// Runs transitions in batches.
@@ -52,6 +60,8 @@ pub(super) struct Lane {
     random: Random,
     tokens: Tokens,
     slot: i16,
+    forms: Arc<EventForms>,
+    counters: Arc<WriteCounters>,
     after: Arc<dyn AfterCommit>,
     /// Transitions that are to be decided again.
     later: Vec<Pending>,
@@ -65,10 +75,13 @@ impl Lane {
         connection: Reconnecting,
         mut random: Random,
         slot: i16,
+        forms: Arc<EventForms>,
+        counters: Arc<WriteCounters>,
         after: Arc<dyn AfterCommit>,
     ) -> Self {
         let tokens = Tokens::new(random.next());
-        Self { queue, connection, random, tokens, slot, after, later: Vec::new(), locked: None }
+        let later = Vec::new();
+        Self { queue, connection, random, tokens, slot, forms, counters, after, later, locked: None }
     }
 
     /// Runs batches until the handle is closed.
@@ -178,12 +191,33 @@ impl Lane {
 
     /// Runs a batch once. After a success it is empty, and its callers are answered.
     async fn attempt(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<(), Failure> {
+        let since = Instant::now();
+        match self.commit(batch, begin).await {
+            Ok(done) => {
+                if done.is_committed {
+                    self.after.batch_committed(batch.len(), since.elapsed());
+                }
+                self.conclude(done, std::mem::take(batch));
+                Ok(())
+            }
+            Err(failure) => {
+                self.counters.failed(&failure);
+                if failure.concerns_database() {
+                    self.after.batch_failed();
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    async fn commit(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<Done, Failure> {
         let open = self.connection.take().await.map_err(Failure::Away)?;
         let token = self.tokens.next();
-        let done = match attempt(open, batch, Commit { token, slot: self.slot, begin }).await {
+        let commit = Commit { token, slot: self.slot, begin, writable: self.forms.writable() };
+        let done = match attempt(open, batch, commit).await {
             End::Done(done, open) => {
                 self.connection.keep(open);
-                done
+                Ok(done)
             }
             End::Failed(failure, open) => {
                 if failure.is_locked() {
@@ -192,26 +226,34 @@ impl Lane {
                 if let Some(open) = open {
                     self.connection.keep(open);
                 }
-                return Err(failure);
+                Err(failure)
             }
             End::Unknown(done) => match settle(&mut self.connection, token).await {
-                Ok(Outcome::Committed) => done,
-                Ok(Outcome::NotCommitted) => {
-                    return Err(Failure::Conflict(StoreError::unavailable(
-                        "the connection was lost during a commit",
-                    )));
+                Ok(Outcome::Committed) => {
+                    self.counters.settled(Settled::Committed);
+                    Ok(done)
                 }
-                Err(error) => return Err(Failure::Unsettled(error)),
+                Ok(Outcome::NotCommitted) => {
+                    self.counters.settled(Settled::NotCommitted);
+                    let lost = StoreError::unavailable("the connection was lost during a commit");
+                    Err(Failure::Conflict(lost))
+                }
+                Err(error) => {
+                    self.counters.settled(Settled::Unsettled);
+                    Err(Failure::Unsettled(error))
+                }
             },
         };
-        if done.is_written {
+        if done.as_ref().is_ok_and(|done| done.is_committed) {
             self.after.committed(token);
         }
-        self.conclude(done, std::mem::take(batch));
-        Ok(())
+        done
     }
 
     fn conclude(&mut self, done: Done, batch: Vec<Pending>) {
+        if done.held_back > 0 {
+            self.counters.left_out(done.held_back);
+        }
         if done.changes_keys {
             self.after.keys_changed();
         }

@@ -187,6 +187,7 @@ impl Client {
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
         let (mut length, mut etag, mut next, mut retry_after) = (0, None, None, None);
+        let (mut remaining, mut reset) = (None, None);
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
@@ -194,6 +195,8 @@ impl Client {
                 Some(("content-length", value)) => length = value.parse().unwrap_or(0),
                 Some(("etag", value)) => etag = Some(value.to_owned()),
                 Some(("link", links)) => next = next_page(links),
+                Some(("x-ratelimit-remaining", count)) => remaining = count.parse().ok(),
+                Some(("x-ratelimit-reset", seconds)) => reset = seconds.parse().ok(),
                 Some(("retry-after", seconds)) => retry_after = seconds.parse().ok(),
                 Some(_) => {}
                 None => break,
@@ -201,7 +204,8 @@ impl Client {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned(), etag, next, retry_after })
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Ok(Answer { status, body, etag, next, retry_after, remaining, reset })
     }
 }
 
@@ -215,6 +219,10 @@ pub struct Answer {
     pub next: Option<String>,
     /// The seconds of the header Retry-After.
     pub retry_after: Option<u64>,
+    /// The number of the header X-RateLimit-Remaining.
+    pub remaining: Option<u64>,
+    /// The seconds of the header X-RateLimit-Reset.
+    pub reset: Option<u64>,
 }
 
 /// Returns the path of the next page from a Link header.

@@ -4,9 +4,10 @@
 //! after it is the expected output, in which `…` matches anything. A block whose fence names a file, such as `python
 //! conftest.py`, is written to that file. Other blocks are ignored.
 
+use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::{self, File};
-use std::os::unix::fs::symlink;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -18,8 +19,11 @@ use super::{BINARY, Site, free_port, tools};
 const STEPS: u32 = 12_000;
 const STEP: Duration = Duration::from_millis(10);
 
+/// The host of the servers in the pages.
+const HOST: &str = "127.0.0.1:";
+
 /// The ports of the servers in the pages.
-const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "127.0.0.1:8081", "127.0.0.1:8443"];
+const PORTS: [u16; 11] = [8080, 8081, 8443, 8000, 9000, 8001, 9001, 8002, 9002, 8003, 9003];
 
 /// A line that the shell prints after the output of each block.
 const MARK: &str = "--- end of block";
@@ -67,10 +71,16 @@ pub fn fits(line: &str, expected: &str) -> bool {
 
 /// Panics if a block's output differs from the expected one.
 pub fn assert_printed(command: &str, printed: &str, expected: &str) {
+    assert_printed_with(command, printed, expected, String::new);
+}
+
+/// Panics if a block's output differs from the expected one. The message ends with the logs.
+fn assert_printed_with(command: &str, printed: &str, expected: &str, logs: impl FnOnce() -> String) {
     let printed: Vec<_> = printed.trim().lines().map(str::trim_end).collect();
     let expected: Vec<_> = expected.trim().lines().collect();
     let same = printed.len() == expected.len() && printed.iter().zip(&expected).all(|(a, b)| fits(a, b));
-    assert!(same, "{command}\nprinted\n{}\nand not\n{}", printed.join("\n"), expected.join("\n"));
+    let (printed, expected) = (printed.join("\n"), expected.join("\n"));
+    assert!(same, "{command}\nprinted\n{printed}\nand not\n{expected}\n{}", logs());
 }
 
 /// Returns the folder of the workspace.
@@ -78,14 +88,44 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// The surroundings of a page that needs more than the petstore.
+#[derive(Default)]
+pub struct Surroundings {
+    /// Ports of the page with the ports that take their place. Every other port of a server gets a free one.
+    pub ports: Vec<(u16, u16)>,
+    /// Other texts of the page and their replacements.
+    pub texts: Vec<(&'static str, String)>,
+    /// Variables of the shell.
+    pub variables: Vec<(&'static str, OsString)>,
+    /// Programs that come before those of the machine: their names and their scripts.
+    pub programs: Vec<(&'static str, String)>,
+}
+
+impl Surroundings {
+    /// Adapts the text of a page. Ports are replaced in addresses, and at the end of a line after the word `port`.
+    fn settle(&self, text: String) -> String {
+        let text = self.texts.iter().fold(text, |text, (printed, used)| text.replace(printed, used));
+        let given = self.ports.iter().copied();
+        let others = PORTS.into_iter().filter(|port| self.ports.iter().all(|(printed, _)| printed != port));
+        given.chain(others.map(|port| (port, free_port()))).fold(text, |text, (printed, used)| {
+            text.replace(&format!("{HOST}{printed}"), &format!("{HOST}{used}"))
+                .replace(&format!(" port {printed}\n"), &format!(" port {used}\n"))
+        })
+    }
+}
+
 /// Runs a page of `docs`, and returns the folder in which it ran.
 pub fn run(name: &str) -> Site {
-    let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
     let site = Site::new(name);
-    // Each address gets a free port, because other pages may use the same ports.
-    let text = ADDRESSES
-        .iter()
-        .fold(text, |text, address| text.replace(address, &format!("127.0.0.1:{}", free_port())));
+    run_in(&site, name, &Surroundings::default());
+    site
+}
+
+/// Runs a page of `docs` in a folder, with its surroundings.
+pub fn run_in(site: &Site, name: &str, surroundings: &Surroundings) {
+    let text = fs::read_to_string(root().join("docs").join(name)).unwrap();
+    // Each server gets a free port, because other pages may use the same ports.
+    let text = surroundings.settle(text);
     let blocks = split(&text).0;
     for shared in ["docs", "openapi.yaml"] {
         symlink(root().join(shared), site.folder.join(shared)).unwrap();
@@ -100,7 +140,7 @@ pub fn run(name: &str) -> Site {
             None => {}
         }
     }
-    let (status, printed, errors) = Shell::run(&site, &script);
+    let (status, printed, errors) = Shell::run(site, &script, surroundings);
     let printed: Vec<_> = printed.split(MARK).collect();
     let mut done = printed.iter().take(printed.len() - 1);
     for (place, block) in blocks.iter().enumerate().filter(|(_, block)| block.kind == "sh") {
@@ -109,11 +149,11 @@ pub fn run(name: &str) -> Site {
             panic!("{name}: {status}\n{}\n{}\n{errors}\n{logs}", block.text, printed.last().unwrap());
         };
         if let Some(expected) = blocks.get(place + 1).filter(|next| next.kind == "text") {
-            assert_printed(&format!("{name}\n{}", block.text), printed, &expected.text);
+            let command = format!("{name}\n{}", block.text);
+            assert_printed_with(&command, printed, &expected.text, || logs(&site.folder));
         }
     }
     assert!(status.success(), "{name}: {status}\n{errors}");
-    site
 }
 
 /// A shell in a separate process group, so that none of its children outlives the test.
@@ -121,8 +161,14 @@ struct Shell(Child);
 
 impl Shell {
     /// Runs a script. Returns its status, its output and its standard error.
-    fn run(site: &Site, script: &str) -> (ExitStatus, String, String) {
-        let folders = [Path::new(BINARY).parent().unwrap().to_owned(), programs(".venv/bin")];
+    fn run(site: &Site, script: &str, surroundings: &Surroundings) -> (ExitStatus, String, String) {
+        let own = site.folder.join(".programs");
+        fs::create_dir(&own).unwrap();
+        for (name, script) in &surroundings.programs {
+            fs::write(own.join(name), script).unwrap();
+            fs::set_permissions(own.join(name), Permissions::from_mode(0o755)).unwrap();
+        }
+        let folders = [own, Path::new(BINARY).parent().unwrap().to_owned(), programs(".venv/bin")];
         let folders = folders.into_iter().chain([programs("node_modules/.bin")]);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap();
@@ -131,6 +177,7 @@ impl Shell {
         command.args(["-c", script]).current_dir(&site.folder).process_group(0);
         // Temporary files of the page's commands are in the folder, so they are removed with it.
         command.env("PATH", path).env("TMPDIR", &site.folder);
+        command.envs(surroundings.variables.iter().map(|(name, value)| (name, value)));
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&errors).unwrap());
         let mut shell = Self(command.spawn().unwrap());
         let status = (0..STEPS).find_map(|_| {

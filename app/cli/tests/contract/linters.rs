@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Client, Site, tools};
 
-/// A folder with the contract in two forms, and with a third file that has planted faults, which a linter must find.
+/// A folder with the contract in three forms, and with a further file that has planted faults, which a linter must find.
 struct Forms {
     site: Site,
 }
@@ -16,11 +16,11 @@ struct Forms {
 /// A fault: the file in which it is, and the rule that it breaks.
 type Fault = (String, String);
 
-const FORMS: [&str; 2] = ["printed.yaml", "served.json"];
+const FORMS: [&str; 3] = ["printed.yaml", "served.json", "upgraded.yaml"];
 const PLANTED: &str = "planted.json";
 
 impl Forms {
-    /// Creates the forms: printed by the binary, and served under another base path.
+    /// Creates the forms: printed by the binary, served under another base path, and served in OpenAPI 3.1.
     fn collect(name: &str) -> Self {
         let mut site = Site::new(name);
         let printed = site.run(&["openapi"]).stdout;
@@ -32,6 +32,9 @@ impl Forms {
         let mut client = Client::connect(site.port, "").unwrap();
         let served = client.ask("GET", "/openapi.json", "", "").unwrap().body;
         std::fs::write(site.folder.join(FORMS[1]), &served).unwrap();
+        let upgraded = client.ask("GET", "/openapi-3.1.yaml", "", "").unwrap().body;
+        assert!(upgraded.contains("\nopenapi: \"3.1.0\"\n") && upgraded.contains("\n  - url: /shop\n"));
+        std::fs::write(site.folder.join(FORMS[2]), &upgraded).unwrap();
         let planted = plant(serde_json::from_str(&served).unwrap());
         std::fs::write(site.folder.join(PLANTED), planted.to_string()).unwrap();
         Self { site }

@@ -6,6 +6,7 @@ mod common;
 mod browser;
 mod events_in_rust;
 mod monitoring;
+mod nodes_pages;
 mod pages;
 mod readme;
 mod sandbox_page;

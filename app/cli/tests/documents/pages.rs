@@ -16,7 +16,9 @@ fn run(name: &str, programs: &[(PathBuf, &str)]) {
 
 #[test]
 fn each_page_with_commands_is_run() {
-    let this = include_str!("pages.rs").to_owned() + include_str!("../contract/imports.rs");
+    let this = include_str!("pages.rs").to_owned()
+        + include_str!("nodes_pages.rs")
+        + include_str!("../contract/imports.rs");
     for name in fs::read_dir(page::root().join("docs")).unwrap() {
         let path = name.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "md") {

@@ -14,6 +14,7 @@ mod keys;
 mod messages;
 mod metrics;
 mod postgres;
+mod redis;
 mod reload;
 mod sandbox;
 mod secrets;

@@ -5,6 +5,7 @@ mod bounds;
 mod damage;
 mod deadlines;
 mod log;
+mod redis;
 mod serving;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,12 @@ const CASES: &[Case] = &[
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
     (&["db-password-file"], serving::the_password_of_a_database),
+    (&["redis-url", "redis-prefix"], redis::one_quota),
+    (&["redis-password-file"], redis::the_password),
+    (&["redis-allow-eviction"], redis::eviction),
+    (&["quota-fallback"], redis::fallback),
+    (&["pg-prepare"], serving::statements_that_are_not_prepared),
+    (&["pg-require-sync"], serving::a_node_that_requires_a_standby),
     (&["drop-damaged-wal"], damage::drop_damaged_wal),
     (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),

@@ -7,5 +7,6 @@
 mod common;
 
 mod dependencies;
+mod nodes;
 mod package;
 mod systemd;

@@ -10,14 +10,14 @@ const MAX: Duration = Duration::from_secs(30);
 
 /// Waits that double with each failure.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
     /// Returns the next wait. The noise selects a value between one half and the whole of the current step, so that the
     /// clients of one server do not reconnect together.
-    pub(super) fn next(&mut self, noise: u64) -> Duration {
+    pub(crate) fn next(&mut self, noise: u64) -> Duration {
         let step = FIRST.saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX)).min(MAX);
         self.failures = self.failures.saturating_add(1);
         let half = step / 2;
@@ -26,7 +26,7 @@ impl Backoff {
     }
 
     /// Forgets the failures.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 }

@@ -15,25 +15,25 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A page of events.
 #[derive(Debug)]
-pub(super) struct Page {
-    pub(super) events: Vec<ReceivedEvent>,
+pub(crate) struct Page {
+    pub(crate) events: Vec<ReceivedEvent>,
     /// The id of the last position that the server has read. The next page begins after this position.
-    pub(super) reached: Option<String>,
+    pub(crate) reached: Option<String>,
     /// Set if the server has more events to read now.
-    pub(super) has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// An event as it was received.
 #[derive(Debug)]
-pub(super) struct ReceivedEvent {
+pub(crate) struct ReceivedEvent {
     /// The whole event, as the server wrote it.
-    pub(super) json: Box<RawValue>,
-    pub(super) fields: EventFields,
+    pub(crate) json: Box<RawValue>,
+    pub(crate) fields: EventFields,
 }
 
 impl ReceivedEvent {
     /// Parses an event.
-    pub(super) fn parse(json: String) -> Option<Self> {
+    pub(crate) fn parse(json: String) -> Option<Self> {
         Self::of(RawValue::from_string(json).ok()?)
     }
 
@@ -45,19 +45,19 @@ impl ReceivedEvent {
 
 /// The members of an event.
 #[derive(Debug, Deserialize)]
-pub(super) struct EventFields {
-    pub(super) id: String,
-    pub(super) sequence: u64,
+pub(crate) struct EventFields {
+    pub(crate) id: String,
+    pub(crate) sequence: u64,
     #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) timestamp: String,
-    pub(super) data: Members,
-    pub(super) previous: Option<Members>,
+    pub(crate) kind: String,
+    pub(crate) timestamp: String,
+    pub(crate) data: Members,
+    pub(crate) previous: Option<Members>,
 }
 
 /// The members of an object in the order in which they were received.
 #[derive(Debug, Default)]
-pub(super) struct Members(pub(super) Vec<(String, Box<RawValue>)>);
+pub(crate) struct Members(pub(crate) Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -62,6 +62,10 @@ impl StoreTarget {
         Self { config, ..self }
     }
 
+    pub(super) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.admin_socket.clone().unwrap_or_else(|| self.db.admin_socket())
     }

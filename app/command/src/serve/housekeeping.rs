@@ -7,6 +7,7 @@ use petstore_domain::Timestamp;
 use petstore_ports::Clock;
 use petstore_service::Service;
 
+use super::fault_log::{FaultChange, FaultLog};
 use crate::log::Log;
 use crate::plural::counted;
 use crate::sandbox;
@@ -75,7 +76,8 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused, mut quota_fault, mut unfit) = (None, None, None, None);
+    let (mut fault, mut refused, mut unfit) = (None, None, None);
+    let (mut quota_faults, mut quota_warnings) = (FaultLog::new(), FaultLog::new());
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
@@ -102,13 +104,20 @@ pub(super) async fn watch_store(
             }
             unfit = now_unfit;
         }
-        let outage = service.quota_fault();
-        if outage != quota_fault {
-            match &outage {
-                Some(error) => log.error(&format!("the quota store is down: {}", error.report())),
-                None => log.info("the quota store answers again"),
+        // The connections to Redis notice an outage without requests, too.
+        match quota_faults.note(backend.redis_fault().or_else(|| service.quota_fault())) {
+            Some(FaultChange::Began(error)) => {
+                log.error(&format!("the quota store is down: {}", error.report()));
             }
-            quota_fault = outage;
+            Some(FaultChange::Ended) => log.info("the quota store answers again"),
+            None => {}
+        }
+        match quota_warnings.note(backend.redis_warning()) {
+            Some(FaultChange::Began(error)) => {
+                log.error(&format!("this node is not ready: {}", error.reason()))
+            }
+            Some(FaultChange::Ended) => log.info("the fault of Redis or of its clock is over"),
+            None => {}
         }
         let now = backend.log_fault();
         if now != fault {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use petstore_http::IdleTime;
+use petstore_http::{IdleTime, Server};
 use petstore_ports::Clock;
+use petstore_redis::RedisTarget;
 use petstore_service::Service;
 use petstore_sqlite::LogPosition;
 
@@ -12,16 +13,18 @@ use crate::environment::SystemClock;
 use crate::failure::Failure;
 use crate::first_key::{FirstKey, show};
 use crate::log::Log;
-use crate::settings::{Db, Loaded, Reading, ServeArgs};
+use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
-use crate::store::{Backend, BackendOptions};
+use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
-use crate::{demo, migration_report, sandbox};
+use crate::{demo, migration_report, nodes, sandbox};
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
     /// The location of the data, with the password of a database.
     pub(crate) db: Db,
+    /// The Redis server of the quotas, with its password.
+    pub(crate) redis: Option<RedisTarget>,
     pub(super) certificate: Option<Arc<Certificate>>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
@@ -38,7 +41,14 @@ impl<'a> Inputs<'a> {
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
         let db = db.with_connection(args.pg_prepare, args.pg_require_sync);
-        Ok(Self { db, certificate, warning, first_key: FirstKey::find(args.initial_key_file.as_deref())? })
+        let redis = args.redis_target()?;
+        Ok(Self {
+            db,
+            redis,
+            certificate,
+            warning,
+            first_key: FirstKey::find(args.initial_key_file.as_deref())?,
+        })
     }
 }
 
@@ -55,7 +65,7 @@ pub(super) async fn open_store(
     let options = BackendOptions { file: args.open_options(), is_sandbox: args.sandbox };
     let open = move || Backend::open_with(&db, if_in_use, idle, &options);
     let Some(opened) = signals.unless_stopped(log, open).await? else { return Ok(None) };
-    if opened.is_shared() {
+    if opened.is_shared() && args.redis_url.is_none() {
         log.info(
             "quotas are counted by each node: a client that uses several nodes has the quota of each, and a node's counts \
                 end with it",
@@ -71,6 +81,33 @@ pub(super) async fn open_store(
     Ok(Some(opened))
 }
 
+/// Lets the nodes of a database count in Redis, if a server is set.
+pub(super) async fn count_in_redis(
+    args: &ServeArgs,
+    target: Option<&RedisTarget>,
+    backend: &mut Backend,
+    clock: &Arc<dyn Clock>,
+    log: &Log,
+) -> Result<(), Failure> {
+    let Some(target) = target else { return Ok(()) };
+    if let Some(warning) = target.encryption_words().1 {
+        log.warn(warning);
+    }
+    let (redis, server) = RedisStore::open(args, target, backend.epoch.get(), Arc::clone(clock)).await?;
+    match server {
+        Some(server) => {
+            log.info(&format!("quotas are counted in {target}, {} {}", server.program, server.version));
+            if !server.is_durable {
+                log.warn("Redis has appendonly no: a restart of Redis forgets all counts and strikes");
+            }
+        }
+        // `watch_store` logs the reason, and the end of the outage.
+        None => log.warn(&format!("quotas are to be counted in {target}, which is down")),
+    }
+    backend.set_redis(redis);
+    Ok(())
+}
+
 /// Makes the first key and shows it. If several nodes start at the same time, only one of them makes a key.
 pub(super) async fn hand_out(
     first_key: FirstKey<'_>,
@@ -83,6 +120,23 @@ pub(super) async fn hand_out(
     let shown = first_key.hand_out(service, log).await?;
     drop(lock);
     shown.map_or(Ok(()), |key| show(&key))
+}
+
+/// Registers the server as a node of its database, before it answers any request. Warns of settings in which it differs from
+/// the nodes that run.
+pub(super) async fn join_nodes(
+    backend: &Arc<Backend>,
+    server: &Server,
+    loaded: &Loaded,
+    log: &Log,
+) -> Result<(), Failure> {
+    let own = shared(&loaded.in_force());
+    let (address, settings, backend) = (server.local_addr().to_string(), own.clone(), Arc::clone(backend));
+    let others = blocking(move || backend.join(address, settings)).await?;
+    for warning in nodes::warnings(&own, &others) {
+        log.warn(&warning);
+    }
+    Ok(())
 }
 
 /// Runs a part of the start that blocks.

@@ -2,7 +2,7 @@
 
 use petstore_domain::Limits;
 
-use super::ServeArgs;
+use super::{Db, QuotaFallback, ServeArgs};
 use crate::failure::Failure;
 
 impl ServeArgs {
@@ -35,7 +35,42 @@ impl ServeArgs {
                 ops-listen"
             )));
         }
+        self.check_redis(named)?;
         self.check_sandbox(named)
+    }
+
+    /// Refuses settings of Redis that contradict others, or that would have no effect.
+    fn check_redis(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
+        if self.redis_url.is_none() {
+            let others = [
+                ("redis-password-file", self.redis_password_file.is_some()),
+                ("redis-prefix", self.redis_prefix.is_some()),
+                ("redis-allow-eviction", self.redis_allow_eviction),
+                ("quota-fallback", self.quota_fallback == QuotaFallback::Local),
+            ];
+            return match others.into_iter().find(|(_, is_set)| *is_set) {
+                Some((key, _)) => {
+                    Err(Failure::usage(format!("{} is set without redis-url: set both or none", named(key))))
+                }
+                None => Ok(()),
+            };
+        }
+        if !matches!(self.db, Db::Postgres(_)) {
+            return Err(Failure::usage(format!(
+                "{} counts the quotas of several nodes, and {} has one server: remove redis-url, or name a PostgreSQL \
+                 database",
+                named("redis-url"),
+                named("db")
+            )));
+        }
+        if self.sandbox && self.redis_prefix.is_none() {
+            return Err(Failure::usage(format!(
+                "{} with {} needs a redis-prefix of its own, because its clock can be turned: set one that no shop uses",
+                named("sandbox"),
+                named("redis-url")
+            )));
+        }
+        Ok(())
     }
 
     /// Refuses a sandbox on an address that other machines reach, unless that is permitted, because every client can

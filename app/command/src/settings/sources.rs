@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
-use super::{CONFIG_VARIABLE, ServeArgs, db};
+use super::{CONFIG_VARIABLE, ServeArgs, db, redis};
 use crate::failure::Failure;
 
 /// The flag that names the settings file.
@@ -166,7 +166,7 @@ impl Loaded {
         let values = matches.get_raw(id).map(|values| {
             let texts: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
             let text = texts.join(",");
-            db::shown(&text).unwrap_or(text)
+            db::shown(&text).or_else(|| redis::shown(&text)).unwrap_or(text)
         });
         let entry = self.file.as_ref().and_then(|file| Some((file, file.entry(key)?)));
         let origin = match (matches.value_source(id), entry) {
@@ -267,7 +267,7 @@ fn is_name(setting: &Arg) -> bool {
 
 /// A wrong value in a form that may be shown: without the user part of a URL, which may contain a password.
 pub(super) fn shown(value: &str) -> Cow<'_, str> {
-    if let Some(shown) = db::shown(value) {
+    if let Some(shown) = db::shown(value).or_else(|| redis::shown(value)) {
         return shown.into();
     }
     match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {

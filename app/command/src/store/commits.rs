@@ -66,7 +66,7 @@ impl CommitCounters {
         self.0.lock().clone()
     }
 
-    fn add(&self, operations: usize, took: Duration, is_done: bool) {
+    pub(super) fn add(&self, operations: usize, took: Duration, is_done: bool) {
         let mut stats = self.0.lock();
         if !is_done {
             stats.failures += 1;

@@ -7,15 +7,18 @@ use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
 use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
 use petstore_postgres::{
-    EventRetention, Examined, OpenError, Options, PostgresStore, Roots, SchemaState, Target,
+    CommitObserver, EventRetention, Examined, NewNode, Node, OpenError, Options, PostgresStore, Roots,
+    SchemaState, Target,
 };
 use petstore_service::{OnQuotaOutage, Ports};
 use rustls::RootCertStore;
 
+use super::commits::CommitCounters;
 use super::{Backend, Kind};
+use crate::environment::host_name;
 use crate::failure::Failure;
 use crate::settings::Db;
-use crate::tls;
+use crate::{tls, version};
 
 /// Opens the schema, and creates or migrates it.
 pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backend, Failure> {
@@ -30,7 +33,38 @@ pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backe
     let store = opened.map_err(|error| unusable(&name, &error))?;
     let epoch = Arc::clone(store.live_epoch());
     let meters = Arc::new(MemoryStore::with_epoch(store.epoch()));
-    Ok(Backend::of(Kind::Shared { store: Arc::new(store), meters }, epoch))
+    let commits = Arc::<CommitCounters>::default();
+    store.observe_commits(Arc::clone(&commits) as _);
+    let backend = Backend::of(Kind::Shared { store: Arc::new(store), meters }, epoch);
+    Ok(Backend { commits: Some(commits), ..backend })
+}
+
+impl CommitObserver for CommitCounters {
+    fn committed(&self, operations: usize, took: Duration) {
+        self.add(operations, took, true);
+    }
+
+    fn failed(&self) {
+        self.add(0, Duration::ZERO, false);
+    }
+}
+
+/// Registers a server as a node of the database. Returns the nodes that were registered before.
+pub(super) fn join(
+    store: &PostgresStore,
+    address: String,
+    settings: Vec<String>,
+) -> Result<Vec<Node>, Failure> {
+    // The other nodes are read only for warnings.
+    let others = store.nodes().unwrap_or_default();
+    let node = NewNode { version: version::NUMBER.to_owned(), host: host_name(), address, settings };
+    store.join(node).map_err(|error| Failure::because(report(&error)))?;
+    Ok(others)
+}
+
+/// Lists the nodes of a database without changing it; none if it has no table of nodes.
+pub(crate) fn nodes_of(target: &Target) -> Result<Option<Vec<Node>>, Failure> {
+    petstore_postgres::nodes(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
 }
 
 /// Checks a database without changing it.
@@ -66,7 +100,13 @@ fn with_tls(target: &Target) -> Result<Target, Failure> {
 }
 
 fn unusable(name: &str, error: &OpenError) -> Failure {
+    // The driver says so before it asks the server.
+    const MISSING: &str = "password missing";
     match error {
+        error if report(error).contains(MISSING) => Failure::because(format!(
+            "{name} cannot be used: the role needs a password: set PETSTORE_DB_PASSWORD, or name a file that holds it in \
+             db-password-file"
+        )),
         OpenError::NotASandbox { .. } => Failure::usage(format!("{name}: {error}")),
         error => Failure::because(format!("{name} cannot be used: {}", report(error))),
     }
@@ -111,6 +151,7 @@ pub(super) fn ports(
         addresses: Arc::clone(meters) as _,
         on_quota_outage: OnQuotaOutage::Refuse,
         health: Arc::clone(store) as _,
+        quota_health: None,
         clock,
         entropy,
         timer,

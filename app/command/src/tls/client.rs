@@ -17,9 +17,14 @@ use crate::failure::Failure;
 /// Returns the configuration of a client that checks the server's certificate against the certificates that the system
 /// trusts, or against the certificates in SSL_CERT_FILE and SSL_CERT_DIR.
 pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
+    trusting(system_roots()?)
+}
+
+/// Returns the configuration of a client that checks the server's certificate against these certificates.
+pub(crate) fn trusting(roots: RootCertStore) -> Result<ClientConfig, Failure> {
     let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
-    Ok(config.with_root_certificates(system_roots()?).with_no_client_auth())
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Returns the certificates that the system trusts. If SSL_CERT_FILE or SSL_CERT_DIR is set, returns the certificates

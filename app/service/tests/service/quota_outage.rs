@@ -9,7 +9,7 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
-use petstore_service::{OnQuotaOutage, Policy, Ports, Service};
+use petstore_service::{OnQuotaOutage, Policy, Ports, QuotaShares, Service};
 use tokio::time::advance;
 
 use crate::support::{call, new_key, ports, service};
@@ -87,7 +87,7 @@ async fn ask(service: &Service, secret: &ApiKey) -> Result<(), StoreError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_second_and_then_probed() {
+async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_while_and_then_probed() {
     let quotas = Scripted::new(down());
     let service = over(&quotas);
     let secret = secret(&service).await;
@@ -104,12 +104,12 @@ async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_second_and_the
     }
     assert_eq!(quotas.calls(), 0);
 
-    // A probe that fails keeps the circuit open for another second.
-    advance(Duration::from_secs(1)).await;
+    // A probe that fails keeps the circuit open for another quarter of a second.
+    advance(Duration::from_millis(250)).await;
     assert!(ask(&service, &secret).await.is_err() && ask(&service, &secret).await.is_err());
     assert_eq!(quotas.calls(), 1);
     quotas.set(Mode::Works);
-    advance(Duration::from_millis(999)).await;
+    advance(Duration::from_millis(249)).await;
     assert!(ask(&service, &secret).await.is_err());
     advance(Duration::from_millis(1)).await;
     for _ in 0..5 {
@@ -129,7 +129,7 @@ async fn one_caller_probes_and_one_that_goes_away_leaves_the_probe_to_the_next()
         assert!(ask(&service, &secret).await.is_err());
     }
     quotas.set(Mode::Hangs);
-    advance(Duration::from_secs(1)).await;
+    advance(Duration::from_millis(250)).await;
     assert_eq!(quotas.calls(), 3);
     {
         let mut probe = std::pin::pin!(service.admit(call(&secret)));
@@ -180,6 +180,66 @@ async fn quotas_that_stand_in_count_while_the_circuit_is_open() {
     }
     assert!(matches!(service.admit(call(&secret)).await, Err(Refusal::Exceeded { .. })));
     assert_eq!((quotas.calls(), local.calls()), (3, 61));
+    assert_eq!(service.figures().quota_stand_ins, 61);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_nodes_that_count_for_themselves_each_admits_its_share() {
+    let nodes = Arc::new(AtomicU32::new(3));
+    let live = Arc::clone(&nodes);
+    let shares =
+        QuotaShares::new(Arc::new(MemoryStore::new()), Box::new(move || live.load(Ordering::SeqCst)));
+    let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(shares));
+    let service = service(Ports { quotas: Scripted::new(down()), on_quota_outage, ..ports() });
+    let secret = secret(&service).await;
+    for left in (0..20).rev() {
+        let usage = service.admit(call(&secret)).await.unwrap().usage;
+        assert_eq!((usage.minute.limit, usage.minute.remaining, usage.day.limit), (20, left, 333));
+    }
+    assert!(matches!(service.admit(call(&secret)).await, Err(Refusal::Exceeded { .. })));
+    // A node that is alone has the whole quota.
+    nodes.store(1, Ordering::SeqCst);
+    assert_eq!(service.admit(call(&secret)).await.unwrap().usage.minute.remaining, 39);
+}
+
+/// The health of a quota store.
+struct Unhealthy(&'static str);
+
+#[async_trait::async_trait]
+impl StoreHealth for Unhealthy {
+    async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
+        Err(StoreError::unavailable(self.0))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
+    let quotas = Scripted::new(down());
+    let refusing = over(&quotas);
+    let failing =
+        FailingCheck { name: "quotas", reason: "the store is unavailable: connection refused".to_owned() };
+    assert_eq!(refusing.failing_checks().await, []);
+    let secret = secret(&refusing).await;
+    for _ in 0..3 {
+        assert!(ask(&refusing, &secret).await.is_err());
+    }
+    assert_eq!(refusing.failing_checks().await, [failing]);
+    // A service whose requests are counted by others is ready.
+    let on_quota_outage = OnQuotaOutage::CountWith(Scripted::new(Mode::Works) as _);
+    let counting = service(Ports { quotas: Scripted::new(down()), on_quota_outage, ..ports() });
+    let secret = self::secret(&counting).await;
+    for _ in 0..4 {
+        assert_eq!(ask(&counting, &secret).await, Ok(()));
+    }
+    assert!(counting.quota_fault().is_some());
+    assert_eq!(counting.failing_checks().await, []);
+    // The quota store itself may know a reason.
+    let quota_health: Option<Arc<dyn StoreHealth>> = Some(Arc::new(Unhealthy("wrong clock")));
+    let told = service(Ports { quota_health, ..ports() }).failing_checks().await;
+    assert_eq!(
+        told,
+        [FailingCheck { name: "quotas", reason: "the store is unavailable: wrong clock".to_owned() }]
+    );
 }
 
 #[tokio::test(start_paused = true)]

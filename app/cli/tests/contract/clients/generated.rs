@@ -83,14 +83,16 @@ fn settings(options: &str) -> String {
 }
 
 /// Returns the command that `docs/import.md` has for another generator, to be run in a folder with a copy of the
-/// contract.
+/// contract, unless the folder has another one already.
 pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
     let page = std::fs::read_to_string(source("docs/import.md")).unwrap();
     let name = generator.file_name().unwrap().to_str().unwrap();
     let (_, command) =
         page.split_once(&format!("`{name} ")).unwrap_or_else(|| panic!("no command of {name}"));
     let arguments = command.split('`').next().unwrap().split_whitespace();
-    std::fs::copy(source("openapi.yaml"), folder.join("openapi.yaml")).unwrap();
+    if !folder.join("openapi.yaml").exists() {
+        std::fs::copy(source("openapi.yaml"), folder.join("openapi.yaml")).unwrap();
+    }
     let mut command = Command::new(generator);
     command.args(arguments).current_dir(folder);
     command

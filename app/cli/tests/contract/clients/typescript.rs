@@ -14,7 +14,11 @@ const STRICT: &str = r#"{
 
 /// Creates a package for a tour: the files of its folder in `tests/clients`, and the Node packages.
 fn package(name: &str) -> PathBuf {
-    let folder = folder(name);
+    package_at(name, name)
+}
+
+fn package_at(place: &str, name: &str) -> PathBuf {
+    let folder = folder(place);
     let sources = std::fs::read_dir(source("tests/clients").join(name)).unwrap();
     for file in sources.map(|entry| entry.unwrap().path()) {
         std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
@@ -50,6 +54,37 @@ fn the_types_of_openapi_typescript_are_generated_checked_and_used() {
     let folder = package("typescript");
     run(&mut generated::documented(&generator, &folder));
     compile_and_run("typescript", &folder);
+}
+
+/// Puts the contract in OpenAPI 3.1 into a folder.
+fn upgrade(folder: &Path) {
+    let printed =
+        Command::new(env!("CARGO_BIN_EXE_petstore")).args(["openapi", "--spec-version", "3.1"]).output();
+    std::fs::write(folder.join("openapi.yaml"), printed.unwrap().stdout).unwrap();
+}
+
+#[test]
+fn the_types_of_the_contract_in_openapi_3_1_are_generated_checked_and_used() {
+    let generator = tools::node("openapi-typescript");
+    if !tools::can_run(&generator, "--version") {
+        return;
+    }
+    let folder = package_at("typescript-3-1", "typescript");
+    upgrade(&folder);
+    run(&mut generated::documented(&generator, &folder));
+    compile_and_run("typescript", &folder);
+}
+
+#[test]
+fn the_client_of_hey_api_for_openapi_3_1_is_type_checked() {
+    let generator = tools::node("openapi-ts");
+    if !tools::can_run(&generator, "--version") {
+        return;
+    }
+    let folder = strict("hey-api-3-1");
+    upgrade(&folder);
+    run(generated::documented(&generator, &folder).env("CI", "true"));
+    run(Command::new(tools::node("tsc")).current_dir(&folder));
 }
 
 #[test]

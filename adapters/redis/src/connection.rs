@@ -1,0 +1,21 @@
+//! Connections to Redis: their target, their replacement after a failure, and the clock of the server.
+
+mod backoff;
+mod examine;
+mod failure;
+mod forget;
+mod links;
+mod monitor;
+mod owner;
+mod runtime_link;
+mod server_check;
+mod server_clock;
+mod session;
+mod target;
+mod url;
+
+pub use examine::examine_redis;
+pub use links::{RedisConnections, RedisOptions, RedisStats};
+pub use owner::PrefixOwner;
+pub use server_check::{RedisServer, Unfit};
+pub use target::{RedisTarget, RedisTargetError};

@@ -1,0 +1,23 @@
+//! The examination of a server without using it.
+
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+use tokio::time::timeout;
+
+use super::monitor::read_server;
+use super::server_check::RedisServer;
+use super::session::Session;
+use super::target::RedisTarget;
+
+/// The time limit of an examination.
+const TIME: Duration = Duration::from_secs(2);
+
+/// Connects to a server in the same way as a node, changes nothing, and returns the properties of the server.
+pub async fn examine_redis(target: &RedisTarget) -> Result<RedisServer, StoreError> {
+    let examined = timeout(TIME, async {
+        let session = Session::open(target).await?;
+        read_server(&session).await.map_err(|visit| visit.error)
+    });
+    examined.await.unwrap_or_else(|_| Err(StoreError::unavailable("Redis does not answer in time")))
+}

@@ -1,0 +1,195 @@
+//! The task of a node that examines its server: at the start, at intervals, and after a failure.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+use redis::cmd;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::backoff::Backoff;
+use super::failure;
+use super::links::RedisConnections;
+use super::server_check::RedisServer;
+use super::server_clock::{ClockSample, SAMPLES, ServerClock};
+use super::session::Session;
+use crate::link::LinkError;
+
+/// The time limit for connecting to a server and examining it.
+const EXAMINATION_TIME: Duration = Duration::from_millis(250);
+
+/// The time between two measurements of the server's clock, which also show that the server answers.
+const MEASURED_EVERY: Duration = Duration::from_secs(1);
+
+/// The number of measurements between two readings of the server's properties: a minute.
+const EXAMINED_EVERY: u32 = 60;
+
+/// The time for which a node that starts waits for its server.
+const START_TIME: Duration = Duration::from_secs(5);
+
+/// A session with its latest measurements.
+struct Watch {
+    session: Session,
+    samples: Vec<ClockSample>,
+    measured: u32,
+}
+
+impl RedisConnections {
+    /// Examines the server for a node that starts. A server that is not suitable is an error, in particular one whose
+    /// configuration must be changed. A server that cannot be reached, is loading or is a replica is tried for a few
+    /// seconds, and may be absent then: returns none, and [`RedisConnections::run`] continues to look for it.
+    pub async fn start(&self) -> Result<Option<RedisServer>, StoreError> {
+        let since = Instant::now();
+        let mut backoff = Backoff::new(self.options.seed);
+        loop {
+            match self.first_visit().await {
+                Ok((_, server)) => {
+                    return match server.unfit(self.options.allows_eviction) {
+                        Some(unfit) => Err(unfit.to_error()),
+                        None => Ok(Some(server)),
+                    };
+                }
+                Err(Visit { error, is_permanent: true }) => return Err(error),
+                Err(Visit { error, .. }) if since.elapsed() >= START_TIME => {
+                    self.fail(&error);
+                    return Ok(None);
+                }
+                Err(_) => sleep(backoff.next()).await,
+            }
+        }
+    }
+
+    /// Examines the server for as long as the node runs.
+    pub async fn run(self: Arc<Self>) {
+        let mut backoff = Backoff::new(self.options.seed);
+        let mut watch = None;
+        loop {
+            // If the old connection fails, a new one shows whether the server does.
+            let visited = match watch.take() {
+                Some(watch) => self.next_visit(watch).await.ok(),
+                None => None,
+            };
+            let visited = match visited {
+                Some(watch) => Ok(watch),
+                None => self.first_visit().await.map(|(watch, _)| watch),
+            };
+            match visited {
+                Ok(visited) => {
+                    // After a report of a failure the old connection says nothing about the server.
+                    watch = tokio::select! {
+                        () = sleep(MEASURED_EVERY) => Some(visited),
+                        () = self.examine.notified() => None,
+                    };
+                }
+                Err(Visit { error, .. }) => {
+                    self.fail(&error);
+                    sleep(backoff.next()).await;
+                }
+            }
+        }
+    }
+
+    /// Connects to the server and examines it. Commands are sent from then on.
+    async fn first_visit(&self) -> Result<(Watch, RedisServer), Visit> {
+        let visited = timeout(EXAMINATION_TIME, async {
+            let session = Session::open(&self.target).await?;
+            self.connects.fetch_add(1, Ordering::Relaxed);
+            let server = self.examine_over(&session).await?;
+            let mut watch = Watch { session, samples: Vec::with_capacity(SAMPLES), measured: 0 };
+            for _ in 0..SAMPLES {
+                self.measure(&mut watch).await?;
+            }
+            Ok((watch, server))
+        });
+        visited.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Measures the clock of the server, and from time to time examines the server.
+    async fn next_visit(&self, mut watch: Watch) -> Result<Watch, Visit> {
+        let visited = timeout(EXAMINATION_TIME, async {
+            self.measure(&mut watch).await?;
+            watch.measured += 1;
+            if watch.measured.is_multiple_of(EXAMINED_EVERY) {
+                self.examine_over(&watch.session).await?;
+            }
+            Ok(watch)
+        });
+        visited.await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Reads the properties of the server, and takes the prefix.
+    async fn examine_over(&self, session: &Session) -> Result<RedisServer, Visit> {
+        let server = read_server(session).await?;
+        let unfit = server.unfit(self.options.allows_eviction);
+        if let Some(unfit) = &unfit
+            && !unfit.is_usable()
+        {
+            return Err(Visit { error: unfit.to_error(), is_permanent: unfit.is_permanent() });
+        }
+        let [set, get, keep] = self.options.owner.claim(&self.options.prefix);
+        for command in [&set, &keep] {
+            session.send(command).await.map_err(refused)?;
+        }
+        let found = session.send(&get).await.map_err(refused)?;
+        let checked = self.options.owner.check(&self.options.prefix, &found);
+        checked.map_err(|error| Visit { error, is_permanent: true })?;
+        self.recover(unfit.map(|unfit| unfit.to_error()));
+        Ok(server)
+    }
+
+    async fn measure(&self, watch: &mut Watch) -> Result<(), Visit> {
+        let sent = Instant::now();
+        let reply = watch.session.send(&cmd("TIME")).await.map_err(refused)?;
+        let received = Instant::now();
+        let sample = ClockSample::read(sent, received, &reply);
+        let sample = sample.ok_or_else(|| StoreError::unavailable("Redis does not tell its time"))?;
+        let micros = u64::try_from((received - sent).as_micros()).unwrap_or(u64::MAX);
+        self.round_trip.store(micros, Ordering::Relaxed);
+        if watch.samples.len() == SAMPLES {
+            watch.samples.remove(0);
+        }
+        watch.samples.push(sample);
+        if watch.samples.len() == SAMPLES
+            && let Some(measured) = ServerClock::of(&watch.samples)
+        {
+            self.set_server_clock(measured);
+        }
+        Ok(())
+    }
+}
+
+/// Reads the properties of a server.
+pub(super) async fn read_server(session: &Session) -> Result<RedisServer, Visit> {
+    let info = session.send(&cmd("INFO")).await.map_err(refused)?;
+    match redis::from_redis_value::<String>(info) {
+        Ok(info) => Ok(RedisServer::read(&info)),
+        Err(_) => Err(StoreError::unavailable("Redis does not tell its properties").into()),
+    }
+}
+
+/// A failed examination.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) error: StoreError,
+    /// `true` if only a change of the configuration helps.
+    is_permanent: bool,
+}
+
+impl From<StoreError> for Visit {
+    fn from(error: StoreError) -> Self {
+        Self { error, is_permanent: false }
+    }
+}
+
+fn late() -> Visit {
+    StoreError::unavailable("Redis does not answer in time").into()
+}
+
+/// A refused command of an examination.
+pub(super) fn refused(error: redis::RedisError) -> Visit {
+    match failure::of_command(error).0 {
+        LinkError::Failed(error) => error.into(),
+        LinkError::NoScript => StoreError::unavailable("Redis refuses a command").into(),
+    }
+}

@@ -1,0 +1,125 @@
+//! The link of one runtime: a connection that is opened at its first use, and replaced after a failure.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use petstore_ports::StoreError;
+use redis::{Cmd, Value};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::failure::{self, Aftermath};
+use super::links::RedisConnections;
+use super::session::Session;
+use crate::link::{LinkError, LinkReply, RedisLink};
+
+/// The deadline of a command, with the time to connect if necessary. It is below the service's deadline for the quota store
+/// (100 ms), so that the error has a name.
+const COMMAND_TIME: Duration = Duration::from_millis(90);
+
+/// The number of late replies in a row after which the server counts as failed.
+const LATE_MAX: u32 = 3;
+
+/// The link of one runtime.
+pub(super) struct RuntimeLink {
+    node: Arc<RedisConnections>,
+    current: Mutex<Option<Current>>,
+    /// Only one caller opens a connection.
+    turns: Semaphore,
+    /// Late replies since the last one in time.
+    late: AtomicU32,
+}
+
+/// An open connection, and the number of outages when it was opened.
+#[derive(Clone)]
+struct Current {
+    session: Arc<Session>,
+    outages: u64,
+}
+
+impl RuntimeLink {
+    pub(super) fn new(node: Arc<RedisConnections>) -> Self {
+        Self { node, current: Mutex::default(), turns: Semaphore::new(1), late: AtomicU32::new(0) }
+    }
+
+    async fn call(&self, command: &Cmd) -> Result<Value, LinkError> {
+        if let Some(fault) = self.node.fault() {
+            return Err(LinkError::Failed(fault));
+        }
+        let outages = self.node.outages();
+        match timeout(COMMAND_TIME, self.send_over_session(command)).await {
+            Ok(sent) => {
+                self.late.store(0, Ordering::Relaxed);
+                sent
+            }
+            Err(_) => Err(LinkError::Failed(self.count_late(outages))),
+        }
+    }
+
+    async fn send_over_session(&self, command: &Cmd) -> Result<Value, LinkError> {
+        let current = self.open_session().await.map_err(LinkError::Failed)?;
+        current.session.send(command).await.map_err(|error| {
+            let (error, aftermath) = failure::of_command(error);
+            if aftermath != Aftermath::Usable {
+                self.discard(&current.session);
+            }
+            if let (Aftermath::Unfit, LinkError::Failed(error)) = (aftermath, &error) {
+                self.node.report_failure(current.outages, error);
+            }
+            error
+        })
+    }
+
+    /// The connection, opened if there is none that works.
+    async fn open_session(&self) -> Result<Current, StoreError> {
+        if let Some(current) = self.usable() {
+            return Ok(current);
+        }
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await;
+        if let Some(current) = self.usable() {
+            return Ok(current);
+        }
+        let outages = self.node.outages();
+        let opened = Session::open(&self.node.target).await;
+        let session = Arc::new(opened.inspect_err(|error| self.node.report_failure(outages, error))?);
+        self.node.connects.fetch_add(1, Ordering::Relaxed);
+        let opened = Current { session, outages };
+        *self.current.lock() = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// The connection, unless it has ended, or leads to a server that has failed since.
+    fn usable(&self) -> Option<Current> {
+        let outages = self.node.outages();
+        let current = self.current.lock().clone();
+        current.filter(|current| current.outages == outages && !current.session.is_ended())
+    }
+
+    /// Discards a session, unless it was replaced meanwhile.
+    fn discard(&self, session: &Arc<Session>) {
+        let mut current = self.current.lock();
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.session, session)) {
+            *current = None;
+        }
+    }
+
+    fn count_late(&self, outages: u64) -> StoreError {
+        if self.late.fetch_add(1, Ordering::Relaxed) + 1 >= LATE_MAX {
+            self.late.store(0, Ordering::Relaxed);
+            self.node.report_failure(outages, &StoreError::unavailable(LATE));
+        }
+        StoreError::indeterminate(LATE)
+    }
+}
+
+/// The failure of a command whose reply is late.
+const LATE: &str = "Redis does not answer in time";
+
+impl RedisLink for RuntimeLink {
+    fn send(&self, command: Cmd) -> LinkReply<'_> {
+        Box::pin(async move { self.call(&command).await })
+    }
+}

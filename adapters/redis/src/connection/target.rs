@@ -1,0 +1,118 @@
+//! A Redis server, and how it is reached.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redis::RedisConnectionInfo;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A Redis server from a URL. Its [`fmt::Display`] form is the URL without the password.
+#[derive(Clone)]
+pub struct RedisTarget {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: u16,
+    /// The encryption; none for a connection without TLS.
+    pub(super) tls: Option<Tls>,
+}
+
+/// The encryption of a connection. The server's certificate must be valid for the host.
+#[derive(Clone)]
+pub(super) struct Tls {
+    /// The file with the issuers of the server's certificate; none for those that the system trusts.
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) config: Option<Arc<ClientConfig>>,
+}
+
+/// The reason why a URL is not accepted. It never contains a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RedisTargetError(pub(super) String);
+
+impl RedisTarget {
+    /// Returns whether the URL contains a password.
+    pub fn has_password(&self) -> bool {
+        self.password.is_some()
+    }
+
+    /// Sets the password.
+    pub fn set_password(&mut self, password: &str) {
+        self.password = Some(password.to_owned());
+    }
+
+    /// Returns whether the connection is encrypted, and the file with the issuers of the server's certificate. Without
+    /// a file, the certificates that the system trusts are needed.
+    pub fn needs_roots(&self) -> Option<Option<&Path>> {
+        self.tls.as_ref().map(|tls| tls.ca_file.as_deref())
+    }
+
+    /// Sets the certificates that may issue the server's certificate. Without them, a target with TLS refuses to
+    /// connect.
+    pub fn set_roots(
+        &mut self,
+        provider: Arc<CryptoProvider>,
+        roots: RootCertStore,
+    ) -> Result<(), rustls::Error> {
+        if let Some(tls) = &mut self.tls {
+            let config =
+                ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+            tls.config = Some(Arc::new(config.with_root_certificates(roots).with_no_client_auth()));
+        }
+        Ok(())
+    }
+
+    /// A description of the encryption, and a warning if another machine is reached without it.
+    pub fn encryption_words(&self) -> (&'static str, Option<&'static str>) {
+        match &self.tls {
+            Some(_) => ("TLS, the certificate and its host verified", None),
+            None if self.is_local() => ("none, to this machine", None),
+            None => ("none", Some("redis://: the connection to Redis is not encrypted; use rediss://")),
+        }
+    }
+
+    /// The name for which the server's certificate must be valid.
+    pub(super) fn server_name(&self) -> Option<ServerName<'static>> {
+        ServerName::try_from(self.host.clone()).ok()
+    }
+
+    /// The steps after connecting: authentication and choice of the database.
+    pub(super) fn greeting(&self) -> RedisConnectionInfo {
+        let mut info = RedisConnectionInfo::default().set_db(self.database.into()).set_skip_set_lib_name();
+        if let Some(user) = &self.user {
+            info = info.set_username(user);
+        }
+        if let Some(password) = &self.password {
+            info = info.set_password(password);
+        }
+        info
+    }
+
+    fn is_local(&self) -> bool {
+        self.host.eq_ignore_ascii_case("localhost")
+            || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+impl fmt::Debug for RedisTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisTarget({self})")
+    }
+}
+
+/// Compares the URLs with their passwords. A start reads the certificates again.
+impl PartialEq for RedisTarget {
+    fn eq(&self, other: &Self) -> bool {
+        let files = [self, other].map(RedisTarget::needs_roots);
+        files[0] == files[1]
+            && (&self.host, self.port, &self.user, &self.password, self.database)
+                == (&other.host, other.port, &other.user, &other.password, other.database)
+    }
+}
+
+impl Eq for RedisTarget {}

@@ -1,0 +1,212 @@
+//! The URL of a Redis server: parsing it, and writing it without the password.
+
+use std::fmt;
+
+use super::target::{RedisTarget, RedisTargetError, Tls};
+
+/// The schemes of a URL, without and with TLS.
+const PLAIN: &str = "redis://";
+const ENCRYPTED: &str = "rediss://";
+
+/// The default port of Redis.
+const PORT: u16 = 6379;
+
+/// The greatest number of a database that a server can be configured for.
+const DATABASE_MAX: u16 = 16_383;
+
+impl RedisTarget {
+    /// Parses a URL such as `rediss://user:password@host:6380/0?cacert=/etc/ca.pem`.
+    pub fn parse(url: &str) -> Result<Self, RedisTargetError> {
+        parse(url).map_err(RedisTargetError)
+    }
+}
+
+/// Parses a URL. No error contains a part of it in which a password may stand.
+fn parse(url: &str) -> Result<RedisTarget, String> {
+    let (is_tls, rest) = match (strip(url, PLAIN), strip(url, ENCRYPTED)) {
+        (Some(rest), _) => (false, rest),
+        (None, Some(rest)) => (true, rest),
+        (None, None) => return Err("expected a URL such as rediss://USER@HOST:PORT".to_owned()),
+    };
+    let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = before_query.split_once('/').unwrap_or((before_query, ""));
+    // If a password contains a @, / or ? that is not encoded, the text behind that character is taken for a host, a
+    // database or a parameter, which errors may show.
+    if rest.matches('@').count() > 1 || rest.contains('@') && !authority.contains('@') {
+        return Err(
+            "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A"
+                .to_owned(),
+        );
+    }
+    let (credentials, address) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (host, port) = address_parts(address)?;
+    let (user, password) = match credentials.split_once(':') {
+        Some((user, password)) => (user, Some(decoded("the password", password)?)),
+        None => (credentials, None),
+    };
+    let user = decoded("the user", user)?;
+    let database = match path {
+        "" => Some(0),
+        digits => digits.parse().ok().filter(|number| *number <= DATABASE_MAX),
+    };
+    let database = database.ok_or_else(|| {
+        format!(
+            "the database behind the host must be a number from 0 to {DATABASE_MAX}, as in redis://host/0"
+        )
+    })?;
+    let ca_file = ca_file(query)?;
+    if ca_file.is_some() && !is_tls {
+        return Err("cacert needs a connection with TLS: use rediss://".to_owned());
+    }
+    Ok(RedisTarget {
+        host,
+        port,
+        user: Some(user).filter(|user| !user.is_empty()),
+        password,
+        database,
+        tls: is_tls.then(|| Tls { ca_file: ca_file.map(Into::into), config: None }),
+    })
+}
+
+/// The rest of a URL behind a scheme, which may be in upper case.
+fn strip<'u>(url: &'u str, scheme: &str) -> Option<&'u str> {
+    let start = url.get(..scheme.len())?;
+    start.eq_ignore_ascii_case(scheme).then(|| &url[scheme.len()..])
+}
+
+/// The host and the port. An IPv6 address is in brackets.
+fn address_parts(address: &str) -> Result<(String, u16), String> {
+    if address.contains(',') {
+        return Err("expected one host: name the address that leads to the primary".to_owned());
+    }
+    let (host, port) = match address.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']').ok_or("an IPv6 address needs both brackets")?;
+            let port = match port {
+                "" => None,
+                port => Some(port.strip_prefix(':').ok_or("expected a port behind the IPv6 address")?),
+            };
+            (host, port)
+        }
+        None => match address.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (address, None),
+        },
+    };
+    if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '%') {
+        return Err("the URL names no host; expected a URL such as rediss://USER@HOST:PORT".to_owned());
+    }
+    let is_number = |port: &&str| port.bytes().all(|b| b.is_ascii_digit());
+    let port = match port {
+        None => Some(PORT),
+        Some(port) => {
+            Some(port).filter(is_number).and_then(|port| port.parse().ok()).filter(|port| *port > 0)
+        }
+    };
+    let port = port.ok_or("the port in the URL must be a number from 1 to 65535")?;
+    Ok((host.to_owned(), port))
+}
+
+/// The value of the only parameter.
+fn ca_file(query: &str) -> Result<Option<String>, String> {
+    let mut file = None;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("cacert", value)) if !value.is_empty() => file = Some(decoded("cacert", value)?),
+            _ => return Err("the URL has an unknown parameter; expected cacert=FILE".to_owned()),
+        }
+    }
+    Ok(file)
+}
+
+fn decoded(what: &str, text: &str) -> Result<String, String> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    decoded.map(|text| text.into_owned()).map_err(|_| format!("{what} in the URL is not UTF-8"))
+}
+
+impl fmt::Display for RedisTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.tls.is_some() { ENCRYPTED } else { PLAIN })?;
+        let user = self.user.as_deref().unwrap_or_default();
+        match (user, &self.password) {
+            ("", None) => {}
+            (user, None) => write!(f, "{user}@")?,
+            (user, Some(_)) => write!(f, "{user}:***@")?,
+        }
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?;
+        } else {
+            f.write_str(&self.host)?;
+        }
+        if self.port != PORT {
+            write!(f, ":{}", self.port)?;
+        }
+        if self.database != 0 {
+            write!(f, "/{}", self.database)?;
+        }
+        match self.needs_roots().flatten() {
+            Some(file) => write!(f, "?cacert={}", file.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_in_its_shortest_form_without_the_password() {
+        for (url, shown) in [
+            ("redis://localhost", "redis://localhost"),
+            ("REDIS://127.0.0.1:6379/0", "redis://127.0.0.1"),
+            ("redis://[::1]:6380/3", "redis://[::1]:6380/3"),
+            ("redis://:s3cr3t@host", "redis://:***@host"),
+            ("rediss://pets:s3c%40r3t@host:6380", "rediss://pets:***@host:6380"),
+            ("rediss://pets@host?cacert=/etc/ca.pem", "rediss://pets@host?cacert=/etc/ca.pem"),
+        ] {
+            let target = RedisTarget::parse(url).unwrap();
+            assert_eq!(target.to_string(), shown, "{url}");
+            assert!(!format!("{target:?}").contains("s3c"), "{target:?}");
+        }
+        let target = RedisTarget::parse("redis://pets:s3c%40r3t@host").unwrap();
+        assert_eq!(target.greeting().password(), Some("s3c@r3t"));
+        assert_eq!(target.greeting().username(), Some("pets"));
+    }
+
+    #[test]
+    fn a_faulty_url_is_refused_without_its_password() {
+        for (url, named) in [
+            ("localhost:6379", "expected a URL"),
+            ("http://localhost", "expected a URL"),
+            ("redis://", "no host"),
+            ("redis://:s3cr3t@", "no host"),
+            ("redis://u:s3c@r3t@host", "percent-encoded"),
+            ("redis://u:s3c/r3t@host", "percent-encoded"),
+            ("redis://u:s3c?r3t@host", "percent-encoded"),
+            ("redis://u:s3c%ffr3t@host", "not UTF-8"),
+            ("redis://host:0", "the port"),
+            ("redis://host:+80", "the port"),
+            ("redis://host:65536", "the port"),
+            ("redis://[::1", "both brackets"),
+            ("redis://[::1]80", "expected a port"),
+            ("redis://one,two", "expected one host"),
+            ("redis://host/pets", "must be a number"),
+            ("redis://host/16384", "must be a number"),
+            ("redis://host?cacert=/etc/ca.pem", "rediss://"),
+            ("rediss://host?insecure=true", "unknown parameter"),
+            ("rediss://host?cacert=", "unknown parameter"),
+        ] {
+            let why = RedisTarget::parse(url).unwrap_err().to_string();
+            assert!(why.contains(named) && !why.contains("s3c"), "{url}: {why}");
+        }
+    }
+
+    #[test]
+    fn encryption_is_described_and_its_absence_on_a_network_is_a_warning() {
+        let words = |url| RedisTarget::parse(url).unwrap().encryption_words();
+        assert_eq!(words("redis://localhost"), ("none, to this machine", None));
+        assert!(words("redis://redis.example").1.is_some_and(|warning| warning.contains("not encrypted")));
+        assert_eq!(words("rediss://redis.example").1, None);
+    }
+}

@@ -1,0 +1,21 @@
+//! Quotas in Redis: the windows of accounts, and the strikes and bans of keys, shared by all nodes.
+//!
+//! A script in Redis states the quota rule again, because only Redis can change a hash in one atomic step. Tests compare
+//! it with the domain.
+
+mod batcher;
+mod connection;
+mod link;
+mod packing;
+mod quotas;
+mod request;
+mod script;
+#[cfg(test)]
+mod tests;
+
+pub use connection::{
+    PrefixOwner, RedisConnections, RedisOptions, RedisServer, RedisStats, RedisTarget, RedisTargetError,
+    Unfit, examine_redis,
+};
+pub use link::{LinkError, LinkReply, RedisLink, RedisLinks};
+pub use quotas::RedisQuotas;

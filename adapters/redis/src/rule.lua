@@ -1,0 +1,209 @@
+-- The quota rule: decides a batch of requests, account by account, and returns the verdicts.
+--
+-- It restates `Windows::take`, `Strikes::strike` and `BanPolicy::next_ban` of the domain. A test compares both on random
+-- requests.
+--
+-- KEYS: one hash for each account of the batch. Its field `w` has both windows. The field of a key (its id in 8 bytes)
+-- has the key's strikes, its last ban and its last lift.
+-- ARGV[1]: the policies, then for each account the number of its groups and the groups, as `packing.rs` writes them. A
+-- group is a number of equal requests. Their verdicts are those of the same requests one after the other.
+-- Times and durations are in milliseconds, except for the ends of windows, which are in seconds.
+
+local pack, unpack_from, call = struct.pack, struct.unpack, redis.call
+local floor, max, min = math.floor, math.max, math.min
+
+-- Before every time that a request can have.
+local NEVER = -1e15
+-- The last time that the domain can represent.
+local LAST = 253402300799999
+local MINUTE, DAY = 60, 86400
+-- The minimum time in seconds for which a hash is kept after it was created, and after a day of its windows began. It is
+-- longer than that day.
+local KEPT = 2 * DAY
+-- The maximum of that time, for bans that are remembered longer.
+local KEPT_MAX = 3650 * DAY
+
+local input, at = ARGV[1], 1
+local output = {}
+
+-- The policies: limits, number of strikes, and lengths of bans.
+local policies, number = {}, nil
+number, at = unpack_from('>I2', input, at)
+for index = 1, number do
+  local policy = {}
+  policy.minute, policy.day, policy.strikes, policy.length, policy.memory, policy.length_max, at =
+    unpack_from('>I4I4I4ddd', input, at)
+  policies[index] = policy
+end
+
+-- Reads the field of a key.
+local function conduct_of(text)
+  if not text then
+    return nil
+  end
+  local conduct = {}
+  conduct.reset, conduct.strikes, conduct.since, conduct.ends, conduct.length, conduct.lifted, conduct.recorded =
+    unpack_from('>dI4ddddd', text)
+  return conduct
+end
+
+local function packed_conduct(conduct)
+  return pack('>dI4ddddd', conduct.reset, conduct.strikes, conduct.since, conduct.ends, conduct.length, conduct.lifted,
+    conduct.recorded)
+end
+
+-- Begins the ban of a key at `now`.
+local function ban(conduct, policy, now)
+  local length = policy.length
+  if conduct.since ~= NEVER and max(now - conduct.since, 0) < max(policy.memory, 2 * conduct.length) then
+    length = 2 * conduct.length
+  end
+  length = min(length, policy.length_max)
+  local since = now
+  if conduct.lifted ~= NEVER then
+    since = max(now, min(conduct.lifted + 1, LAST))
+  end
+  conduct.since, conduct.ends, conduct.length = since, min(now + length, LAST), length
+  conduct.reset, conduct.strikes = 0, 0
+end
+
+for index = 1, #KEYS do
+  local account = KEYS[index]
+  local groups
+  groups, at = unpack_from('>I2', input, at)
+  local is_new, is_counted, kept = false, false, 0
+  -- The stored windows: number and count of the minute, and of the day.
+  local minute, minute_used, day, day_used
+  -- The conduct of the keys that were read, and the names of those that were changed.
+  local known, changed = {}, nil
+
+  for _ = 1, groups do
+    local key, policy_index, flags, count, now
+    key, policy_index, flags, count, now, at = unpack_from('>c8I2BI2d', input, at)
+    local policy = policies[policy_index]
+    -- Bit 0: the request has a cost. Bit 1: the ban is not checked. Bits 2 and 3: two more numbers follow.
+    local has_cost, is_checked = flags % 2 >= 1, flags % 4 < 2
+    local recorded, lifted = NEVER, NEVER
+    if flags % 8 >= 4 then
+      recorded, at = unpack_from('>d', input, at)
+    end
+    if flags >= 8 then
+      lifted, at = unpack_from('>d', input, at)
+    end
+
+    local conduct = known[key]
+    if conduct == nil then
+      local text
+      if minute then
+        text = call('HGET', account, key)
+      else
+        local stored = call('HMGET', account, 'w', key)
+        text = stored[2]
+        if stored[1] then
+          minute, minute_used, day, day_used = unpack_from('>I4I4I4I4', stored[1])
+        else
+          minute, minute_used, day, day_used, is_new = 0, 0, 0, 0, true
+        end
+      end
+      conduct = conduct_of(text) or false
+      known[key] = conduct
+    end
+
+    -- The windows in force. A window is never replaced by an earlier one.
+    local this_minute, this_day = max(floor(now / (MINUTE * 1000)), 0), max(floor(now / (DAY * 1000)), 0)
+    local in_minute, in_day = minute_used, day_used
+    if this_minute > minute then
+      in_minute = 0
+    else
+      this_minute = minute
+    end
+    if this_day > day then
+      in_day = 0
+    else
+      this_day = day
+    end
+
+    while count > 0 do
+      local ends, own = recorded, nil
+      if conduct and now < conduct.ends and conduct.since > max(lifted, conduct.lifted) then
+        own = conduct
+        ends = max(ends, own.ends)
+      end
+      if is_checked and now < ends then
+        if own and recorded < own.ends then
+          output[#output + 1] = pack('>BI2dddd', 3, count, ends, own.since, own.ends, own.length)
+        else
+          output[#output + 1] = pack('>BI2d', 2, count, ends)
+        end
+        break
+      end
+      if not has_cost then
+        output[#output + 1] = pack('>BI2I4I4I4I4', 0, count, this_minute, in_minute, this_day, in_day)
+        break
+      end
+
+      local decided = min(count, policy.minute - in_minute, policy.day - in_day)
+      if decided > 0 then
+        output[#output + 1] = pack('>BI2I4I4I4I4', 0, decided, this_minute, in_minute, this_day, in_day)
+        if this_day > day then
+          kept = max(kept, KEPT)
+        end
+        in_minute, in_day = in_minute + decided, in_day + decided
+        minute, minute_used, day, day_used = this_minute, in_minute, this_day, in_day
+        is_counted = true
+      else
+        -- A refusal is a strike of the key. The day decides if both windows are exhausted.
+        local reset = (this_minute + 1) * MINUTE
+        if in_day >= policy.day then
+          reset = (this_day + 1) * DAY
+        end
+        if not conduct then
+          conduct = { reset = 0, strikes = 0, since = NEVER, ends = NEVER, length = 0, lifted = NEVER, recorded = NEVER }
+          known[key] = conduct
+        end
+        changed = changed or {}
+        changed[key] = conduct
+        if conduct.lifted < lifted then
+          conduct.lifted, conduct.strikes = lifted, 0
+        end
+        if recorded > max(conduct.ends, conduct.recorded) then
+          -- Another quota store has decided this ban, which clears the strikes, too.
+          conduct.recorded, conduct.strikes = recorded, 0
+        end
+        if conduct.reset ~= reset then
+          conduct.strikes = 0
+        end
+        decided = min(count, policy.strikes - conduct.strikes)
+        if decided > 0 then
+          conduct.reset, conduct.strikes = reset, conduct.strikes + decided
+          output[#output + 1] = pack('>BI2I4I4I4I4', 1, decided, this_minute, in_minute, this_day, in_day)
+        else
+          decided = 1
+          ban(conduct, policy, now)
+          -- The length of the next ban depends on this one.
+          kept = max(kept, (max(policy.memory, 2 * conduct.length) + conduct.length) / 1000)
+          output[#output + 1] = pack('>BI2dddd', 3, 1, conduct.ends, conduct.since, conduct.ends, conduct.length)
+        end
+      end
+      count = count - decided
+    end
+  end
+
+  if is_counted or changed then
+    local fields = { 'w', pack('>I4I4I4I4', minute, minute_used, day, day_used) }
+    for key, conduct in pairs(changed or {}) do
+      fields[#fields + 1] = key
+      fields[#fields + 1] = packed_conduct(conduct)
+    end
+    call('HSET', account, unpack(fields))
+    if is_new then
+      kept = max(kept, KEPT)
+    end
+    -- A ban may have set a longer time before. Redis 6.2 has no `EXPIRE ... GT`.
+    if kept > 0 and kept > call('TTL', account) then
+      call('EXPIRE', account, math.ceil(min(kept, KEPT_MAX)))
+    end
+  end
+end
+
+return table.concat(output)

@@ -1,0 +1,77 @@
+//! One connection to a receiver.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use petstore_domain::AttemptError;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+
+/// The maximum size of the head of an answer.
+const HEAD_MAX: usize = 64 * 1024;
+
+/// The reason why a request was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExchangeError {
+    /// The connection ended, or the answer was not one of HTTP.
+    Closed,
+    /// The head of the answer was too large.
+    TooLarge,
+}
+
+/// An open connection, which is closed when it is dropped.
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    task: JoinHandle<()>,
+    peer: IpAddr,
+}
+
+impl Connection {
+    /// Begins HTTP/1.1 on a stream.
+    pub(super) async fn start(
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: IpAddr,
+    ) -> Result<Self, AttemptError> {
+        let started = Builder::new().max_buf_size(HEAD_MAX).handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = started.map_err(|_| AttemptError::Closed)?;
+        // An error of the connection is also that of the request in progress, which reports it.
+        let task = tokio::spawn(async {
+            let _ = connection.await;
+        });
+        Ok(Self { sender, task, peer })
+    }
+
+    /// The address of the other end.
+    pub(super) const fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
+    /// Returns whether another request can be sent.
+    pub(super) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
+    /// Sends a request, and returns its answer without the body.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ExchangeError> {
+        let failed = |error: hyper::Error| {
+            if error.is_parse_too_large() { ExchangeError::TooLarge } else { ExchangeError::Closed }
+        };
+        self.sender.ready().await.map_err(failed)?;
+        self.sender.send_request(request).await.map_err(failed)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The task ends at the end of an answer otherwise, which a hostile receiver never sends.
+        self.task.abort();
+    }
+}

@@ -1,0 +1,95 @@
+//! A foreign transaction that keeps an old snapshot, so that no row version which it may see is removed.
+//! `PETSTORE_SNAPSHOT_SECONDS` sets for how long, which is six seconds by default.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use petstore_test_servers::Postgres;
+
+use crate::now;
+use crate::outage::number;
+use crate::scene::{PETS, Scene};
+
+const CLIENTS: usize = 8;
+
+/// The least share of the orders that are placed beside the snapshot. The bound allows for the noise of a busy machine
+/// over a short time.
+const SHARE_MIN: f64 = 0.7;
+
+/// The longest time after which an event is listed.
+const LISTED_MAX: Duration = Duration::from_millis(500);
+
+/// Places orders for a time. Returns their number, and the longest time after which a list of events had the latest one.
+fn orders(scene: &Scene, lasts: Duration) -> (u64, Duration) {
+    let (count, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let slowest = thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let mut client = scene.client(number % scene.nodes.len());
+            let (count, is_over) = (&count, &is_over);
+            scope.spawn(move || {
+                for n in 0.. {
+                    if is_over.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    let body = format!("{{\"petId\":{}}}", n % PETS + 1);
+                    let answer = client.ask("POST", "/v1/store/orders", "", &body).unwrap();
+                    assert_eq!(answer.status, 201, "{}", answer.body);
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let (mut client, began, mut slowest) = (scene.client(0), now(), Duration::ZERO);
+        while began.elapsed() < lasts {
+            let asked = now();
+            let answer = client.ask("GET", "/v1/events?sort=-id&limit=1", "", "").unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            slowest = slowest.max(asked.elapsed());
+            sleep(Duration::from_millis(50));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        slowest
+    });
+    (count.into_inner(), slowest)
+}
+
+#[test]
+fn orders_and_events_go_on_beside_a_foreign_snapshot() {
+    let Some(server) = Postgres::start() else { return };
+    let scene = Scene::on(server, "snapshot", 2);
+    let lasts = Duration::from_secs(number("PETSTORE_SNAPSHOT_SECONDS").unwrap_or(6));
+    // The half before the snapshot has the same length as the one beside it.
+    orders(&scene, Duration::from_secs(1));
+    let (without, slowest_without) = orders(&scene, lasts);
+    let holds = lasts.as_secs() + 60;
+    let hold = format!(
+        "begin isolation level repeatable read; select count(*) from petstore.pets; select pg_sleep({holds}); commit"
+    );
+    let sleeping =
+        "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and backend_xmin is not null";
+    let (with, slowest_with) = thread::scope(|scope| {
+        scope.spawn(|| {
+            // The transaction is ended by force.
+            let _ = scene.server.psql(&scene.url, &hold);
+        });
+        while scene.server.sql(sleeping) == "0" {
+            sleep(Duration::from_millis(10));
+        }
+        let measured = orders(&scene, lasts);
+        assert_eq!(scene.server.sql(sleeping), "1", "the snapshot was held all the time");
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'";
+        scene.server.sql(end);
+        measured
+    });
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of small numbers")]
+    let share = with as f64 / without as f64;
+    println!(
+        "{without} orders without a snapshot and {with} beside one: {share:.2}; slowest list {slowest_without:?} and \
+         {slowest_with:?}"
+    );
+    assert!(share >= SHARE_MIN, "{with} orders beside a snapshot, {without} without");
+    assert!(
+        slowest_with <= LISTED_MAX.max(slowest_without * 2),
+        "{slowest_with:?}, {slowest_without:?} without"
+    );
+}

@@ -1,0 +1,146 @@
+//! A long run: three nodes, of which some are killed at random, and a database that is killed, too.
+//! `PETSTORE_SOAK_SECONDS` sets its length, which is ten seconds by default.
+
+use std::sync::atomic::Ordering;
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use petstore_test_servers::{Mode, Postgres, Stop};
+
+use crate::load::Run;
+use crate::now;
+use crate::outage::number;
+use crate::scene::Scene;
+use crate::trader::{Random, Trader};
+use crate::{tail, verdict};
+
+const NODES: usize = 3;
+const CLIENTS: usize = 9;
+
+/// The pause of a client after each request. It leaves time for the work that follows a fault.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// The time limit for an answer. A request whose key a node has to look up waits for the database twice, for two seconds
+/// each, and other programs use the machine.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// The range of the pause before a fault, in milliseconds.
+const PAUSE_MIN: u64 = 500;
+const PAUSE_MAX: u64 = 4_000;
+
+/// The faults of a run, by kind.
+#[derive(Debug, Default)]
+struct Faults {
+    nodes_killed: u32,
+    nodes_paused: u32,
+    databases_killed: u32,
+    databases_restarted: u32,
+    databases_paused: u32,
+    connections_cut: u32,
+    networks_silent: u32,
+}
+
+#[test]
+fn random_kills_of_nodes_and_of_the_database_lose_nothing() {
+    let Some(server) = Postgres::start() else { return };
+    let mut scene = Scene::on(server, "soak", NODES);
+    let lasts = Duration::from_secs(number("PETSTORE_SOAK_SECONDS").unwrap_or(10));
+    let seed = number("PETSTORE_SOAK_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("seed {seed}, for {lasts:?}");
+    // Each client has an account, because an account can keep a limited number of answers for its idempotency keys.
+    let keys: Vec<_> = (0..CLIENTS).map(|client| scene.new_key(&format!("client-{client}"))).collect();
+    let (mut run, began) = (Run::new(scene.ports(), &keys), now());
+    run.answer_max = ANSWER_MAX;
+    let (records, tails, unknown, faults) = thread::scope(|scope| {
+        let run = &run;
+        let trader = |number| Trader::new(run, number, seed, PAUSE);
+        let traders: Vec<_> =
+            (0..CLIENTS).map(trader).map(|trader| scope.spawn(move || trader.trade())).collect();
+        let tails: Vec<_> = (0..NODES).map(|node| scope.spawn(move || tail::follow(run, node))).collect();
+        let faults = make_faults(&mut scene, run, seed, lasts);
+        sleep(Duration::from_secs(1));
+        run.is_over.store(true, Ordering::SeqCst);
+        let mut records: Vec<_> = traders.into_iter().map(|trader| trader.join().unwrap()).collect();
+        let unknown = verdict::settle(run, &mut records);
+        run.is_settled.store(true, Ordering::SeqCst);
+        let tails: Vec<_> = tails.into_iter().map(|tail| tail.join().unwrap()).collect();
+        (records, tails, unknown, faults)
+    });
+    verdict::check(&run, &records, &tails);
+    let orders: usize = records.iter().map(|records| records.orders.len()).sum();
+    let violations = run.violations.lock().unwrap();
+    println!(
+        "seed {seed}, {lasts:?}: {} requests, {orders} orders, {} events, {} refused, {} without an answer, {unknown} \
+         changes indeterminate at the end, slowest answer {:?}, {} after 2.5 s, at most {} connects in a second, {faults:?}, {} violations",
+        run.requests.load(Ordering::SeqCst),
+        tails.first().map_or(0, Vec::len),
+        run.refused.load(Ordering::SeqCst),
+        run.lost.load(Ordering::SeqCst),
+        run.slowest.lock().unwrap(),
+        run.late.load(Ordering::SeqCst),
+        scene.proxy.most_connects_in_a_second(began),
+        violations.len(),
+    );
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+/// Makes faults for a time, one after the other. At the end all nodes run, and the database.
+fn make_faults(scene: &mut Scene, run: &Run, seed: u64, lasts: Duration) -> Faults {
+    let mut random = Random(seed);
+    let mut faults = Faults::default();
+    let began = now();
+    while began.elapsed() < lasts {
+        sleep(Duration::from_millis(PAUSE_MIN + random.below(PAUSE_MAX - PAUSE_MIN)));
+        let short = Duration::from_millis(random.below(3_000));
+        let node = usize::try_from(random.below(NODES as u64)).unwrap();
+        match random.below(20) {
+            0..8 => {
+                run.disturb(node, || {
+                    scene.nodes[node].kill();
+                    sleep(short / 3);
+                    scene.nodes[node].start();
+                });
+                faults.nodes_killed += 1;
+            }
+            8..10 => {
+                run.disturb(node, || {
+                    scene.nodes[node].site.signal("-STOP");
+                    sleep(short);
+                    scene.nodes[node].site.signal("-CONT");
+                });
+                faults.nodes_paused += 1;
+            }
+            10..13 => {
+                scene.server.kill();
+                sleep(short / 3);
+                scene.server.start_again();
+                faults.databases_killed += 1;
+            }
+            13..14 => {
+                scene.server.stop(Stop::Fast);
+                scene.server.start_again();
+                faults.databases_restarted += 1;
+            }
+            14..15 => {
+                scene.server.pause();
+                sleep(short);
+                scene.server.resume();
+                faults.databases_paused += 1;
+            }
+            15..18 => {
+                scene.proxy.cut_all();
+                faults.connections_cut += 1;
+            }
+            _ => {
+                scene.proxy.set_mode(Mode::Blackhole);
+                sleep(short);
+                scene.proxy.set_mode(Mode::Pass);
+                faults.networks_silent += 1;
+            }
+        }
+        let ended: Vec<_> =
+            scene.nodes.iter_mut().filter_map(|node| node.has_ended().then(|| node.log())).collect();
+        assert!(ended.is_empty(), "a node has ended by itself:\n{}", ended.join("\n"));
+    }
+    faults
+}

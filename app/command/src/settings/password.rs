@@ -1,0 +1,31 @@
+//! A password: in a file, or in a variable.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use super::value_of;
+use crate::failure::Failure;
+use crate::text_file;
+
+/// Reads the password in the file of this setting.
+pub(super) fn in_file(setting: &str, file: &Path) -> Result<String, Failure> {
+    let fault = |why: &dyn Display| Failure::usage(format!("{setting} ({}): {why}", file.display()));
+    let text = text_file::read(file).map_err(|error| fault(&error))?;
+    // Only line breaks are removed. Editors put a line break at the end of the file, but spaces may belong to the
+    // password.
+    let password = text.trim_end_matches(['\r', '\n']);
+    match password {
+        "" => Err(fault(&"the file is empty: write the password to it")),
+        lines if lines.contains('\n') => {
+            Err(fault(&"the file has several lines: write only the password to it"))
+        }
+        password => Ok(password.to_owned()),
+    }
+}
+
+/// Returns the password in the first of these variables that is set; none if no variable is set.
+pub(super) fn in_variables(names: &[&str]) -> Result<Option<String>, Failure> {
+    let set = names.iter().find_map(|name| Some((name, value_of(name)?)));
+    let Some((name, value)) = set else { return Ok(None) };
+    value.into_string().map(Some).map_err(|_| Failure::usage(format!("{name} is not UTF-8")))
+}

@@ -1,0 +1,52 @@
+//! The settings that should be the same on all nodes of a shop, because a client may reach any of them.
+
+use super::InForce;
+
+/// The settings. All others concern one machine, or the connection of its clients.
+const SHARED: [&str; 24] = [
+    "base-path",
+    "public-url",
+    "hosts",
+    "overlap",
+    "idempotency-life",
+    "idempotency-max",
+    "event-retention",
+    "event-bytes",
+    "free-minute",
+    "free-day",
+    "pro-minute",
+    "pro-day",
+    "business-minute",
+    "business-day",
+    "address-limit",
+    "in-flight-max",
+    "ban-strikes",
+    "ban-length",
+    "ban-memory",
+    "ban-length-max",
+    "cors",
+    "require-if-match",
+    "enforce-sunset",
+    "body-max",
+];
+
+/// Returns the settings that should be the same on all nodes, each as `name=value`.
+pub(crate) fn shared(in_force: &[InForce]) -> Vec<String> {
+    let shared = in_force.iter().filter(|setting| SHARED.contains(&setting.key.as_str()));
+    shared.map(|setting| format!("{}={}", setting.key, setting.shown())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sources::{key, table};
+    use super::*;
+
+    #[test]
+    fn each_shared_setting_exists() {
+        let table = table();
+        let all: Vec<_> = table.get_arguments().map(key).collect();
+        for name in SHARED {
+            assert!(all.contains(&name), "{name}");
+        }
+    }
+}

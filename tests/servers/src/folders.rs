@@ -1,0 +1,22 @@
+//! Temporary folders and free ports.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Creates a folder for the data of a server of this kind.
+pub(crate) fn new_folder(kind: &str) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // The name is short, because the path of a Unix socket has at most 107 bytes.
+    let folder = std::env::temp_dir().join(format!("petstore-{kind}-{}-{number}", std::process::id()));
+    fs::create_dir(&folder).expect("a temporary folder can be made");
+    folder
+}
+
+/// Returns a loopback port on which no process listens now.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
