@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use petstore_domain::{
-    Account, AccountId, AccountName, CreateKey, CreateKeyRejection, KeyHolder, KeyId, KeyLabel, KeyPatch,
-    KeyRecord, Patch, Plan, RevokeKey, RotateKey, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection,
-    UpdateKey,
+    Account, AccountId, AccountName, Ban, CopiedKey, CopyKey, CreateKey, CreateKeyRejection, KeyHolder,
+    KeyId, KeyLabel, KeyPatch, KeyRecord, Patch, Plan, RevokeKey, RotateKey, Scopes, UnknownKey,
+    UpdateAccount, UpdateAccountRejection, UpdateKey,
 };
+use petstore_ports::{Credential, KeyLookup};
 
 use crate::Subject;
 use crate::make::{account_name, at, create_key, fresh_secret, limits};
@@ -72,6 +73,54 @@ pub async fn a_rotated_key_stays_valid_beside_the_new_one(subject: &Subject) {
     assert_eq!((fresh.account, fresh.digest, fresh.expires_at), (old.account, digest, None));
     let ending = KeyRecord { replaced_until: Some(at(70)), ..old };
     assert_eq!(subject.all_keys().await, [ending, fresh], "both keys are listed");
+}
+
+/// A key that is copied from another store is found by its secret, with all fields, and a second copy takes over what has
+/// changed.
+pub async fn a_copied_key_is_like_the_other_one(subject: &Subject) {
+    let first = subject.add_account(Plan::Free).await;
+    let (digest, prefix) = fresh_secret();
+    let account = Account {
+        id: AccountId::new(40).expect("an id"),
+        name: account_name("Elsewhere"),
+        plan: Plan::Enterprise(limits(7, 700)),
+        created_at: at(1),
+    };
+    let key = KeyRecord {
+        id: KeyId::new(70).expect("an id"),
+        account: account.id,
+        digest,
+        prefix,
+        label: KeyLabel::parse("the till").expect("a label"),
+        scopes: Scopes::parse("read").expect("scopes"),
+        created_at: at(2),
+        expires_at: Some(at(900)),
+        replaced_until: Some(at(800)),
+        revoked_at: None,
+        ban: Some(Ban { since: at(3), until: at(63), length: Duration::from_mins(1) }),
+        ban_lifted_at: Some(at(2)),
+    };
+    let copy = CopyKey { account: account.clone(), key: key.clone(), existing: None };
+    let copied = subject.run(copy.clone()).await.expect("a new key");
+    let owner = Account { id: copied.key.account, ..account };
+    assert_eq!(copied.key, KeyRecord { id: copied.key.id, account: owner.id, ..key });
+    assert_eq!(subject.all_keys().await, [first.key.clone(), copied.key.clone()], "a copy is listed");
+    assert_eq!(subject.all_accounts().await, [first.account, owner], "with its account");
+    subject
+        .shows(
+            [KeyLookup::Digest(digest), KeyLookup::Id(copied.key.id)],
+            Credential::new(&copied.key, subject.all_accounts().await.last().expect("an account")),
+        )
+        .await;
+
+    let mut again = CopyKey { existing: Some(copied.key.id), ..copy };
+    let unchanged = CopiedKey { is_changed: false, ..copied.clone() };
+    assert_eq!(subject.run(again.clone()).await, Ok(unchanged), "a second copy changes nothing");
+    again.key.revoked_at = Some(at(10));
+    let revoked = KeyRecord { revoked_at: Some(at(10)), ..copied.key };
+    let changed = CopiedKey { key: revoked.clone(), is_changed: true };
+    assert_eq!(subject.run(again).await, Ok(changed), "a second copy takes over a revocation");
+    assert_eq!(subject.all_keys().await, [first.key, revoked]);
 }
 
 /// Accounts are found by their name after folding, and a released name can be used again.

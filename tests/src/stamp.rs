@@ -104,6 +104,7 @@ macro_rules! store_conformance {
             directory {
                 keys_are_created_changed_and_revoked
                 a_rotated_key_stays_valid_beside_the_new_one
+                a_copied_key_is_like_the_other_one
                 accounts_are_renamed_and_found_by_name
                 an_account_without_a_name_gets_a_free_one
                 accounts_and_keys_are_listed_by_id

@@ -114,7 +114,8 @@ caught! {
     columns_too_narrow: NarrowColumns by values::values_are_read_as_they_were_written,
         retries::a_retry_gets_the_first_answer_and_has_no_effect, idempotency_limits::a_record_expires_at_its_time;
     an_overlap_forgotten: OverlapForgotten by keys::a_change_of_a_key_shows_within_a_second,
-        directory::a_rotated_key_stays_valid_beside_the_new_one, values::values_are_read_as_they_were_written;
+        directory::a_rotated_key_stays_valid_beside_the_new_one, directory::a_copied_key_is_like_the_other_one,
+        values::values_are_read_as_they_were_written;
     a_torn_read: TornRead by reads::a_record_is_always_whole;
     a_credential_kept_for_ever: CredentialKept by keys::a_change_of_a_key_shows_within_a_second, keys::a_change_of_plan_shows_within_a_second;
     a_ban_overwritten: BanOverwritten by bans::a_ban_survives_changes_of_its_key;

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The example of each command, by the command's path without `petstore`.
-const EXAMPLES: [(&str, &str); 33] = [
+const EXAMPLES: &[(&str, &str)] = &[
     ("", "petstore --demo 1000 --listen 9090"),
     ("serve", "petstore serve --listen 0.0.0.0:8080 --db /var/lib/petstore/petstore.db"),
     ("keys", "petstore keys create --account zoo --plan pro"),
@@ -27,8 +27,8 @@ const EXAMPLES: [(&str, &str); 33] = [
         "petstore events tail --types order.*,pet.created --json --server https://petstore.example/v1",
     ),
     ("listen", "petstore listen --types order.* --to http://localhost:3000/hook"),
-    ("webhooks", "petstore webhooks verify --secret-file secret <request"),
-    ("webhooks verify", "petstore webhooks verify --secret-file secret <request"),
+    ("webhooks", "petstore webhooks verify --secret-file secret --file request"),
+    ("webhooks verify", "petstore webhooks verify --secret-file secret --file request"),
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),

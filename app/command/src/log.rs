@@ -2,6 +2,7 @@
 //!
 //! The lines are JSON for programs, and text for a terminal. They never contain a body, a key or the value of a query.
 
+mod failure_limit;
 mod line;
 mod sink;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use petstore_http::{Exchange, Observer};
 use petstore_ports::Clock;
 
+use self::failure_limit::FailureLimit;
 use self::line::{Level, Line};
 use self::sink::Sink;
 use crate::plural::counted;
@@ -30,6 +32,7 @@ pub(crate) struct Log {
     /// Set if a request's line has the client's address.
     logs_clients: bool,
     clock: Arc<dyn Clock>,
+    failures: FailureLimit,
     sink: Sink,
 }
 
@@ -49,6 +52,7 @@ impl Log {
             json,
             logs_clients: args.log_client,
             clock: Arc::clone(&clock),
+            failures: FailureLimit::default(),
             sink: Sink::to_standard_error(move |lost| {
                 let message = format!(
                     "log: {} lost, because the queue was full or the output could not be written",
@@ -77,6 +81,14 @@ impl Log {
     /// Logs an error of the server.
     pub(crate) fn error(&self, what: &str) {
         self.write(&self.line(Level::Error, what));
+    }
+
+    /// Logs how many failed requests were not logged, because too many failed within a second.
+    pub(crate) fn count_failures_left_out(&self) {
+        let left_out = self.failures.take_left_out();
+        if left_out > 0 {
+            self.error(&format!("{} failed, too, and had no log line", counted(left_out, "request")));
+        }
     }
 
     /// The number of lines that were lost, because the queue was full or because they could not be written.
@@ -114,6 +126,9 @@ impl Observer for Log {
     }
 
     fn answered(&self, exchange: &Exchange<'_>) {
+        if exchange.fault.is_some() && !self.failures.admits(self.clock.now()) {
+            return;
+        }
         let is_slow = exchange.duration >= self.slow;
         let (level, message) = match (exchange.fault, is_slow) {
             (Some(_), _) => (Level::Error, "failed"),

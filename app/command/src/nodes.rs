@@ -171,8 +171,8 @@ pub(crate) fn warnings(own: &[String], nodes: &[Node]) -> Vec<String> {
         // Other nodes may differ among themselves in a setting that this one does not have.
         let (own, _) = one.values.iter().find(|(_, nodes)| here(nodes))?;
         let others = one.values.iter().filter(|(_, nodes)| !here(nodes)).map(|(value, nodes)| {
-            let names = nodes.iter().flatten().map(|node| format!("{} ({})", node.host, node.address));
-            format!("{value} on {}", names.collect::<Vec<_>>().join(", "))
+            let hosts = nodes.iter().flatten().map(|node| format!("{} ({})", node.host, node.address));
+            format!("{value} on {}", hosts.collect::<Vec<_>>().join(", "))
         });
         let others = others.collect::<Vec<_>>().join(", and ");
         Some(format!("{} is {own} here, but {others}: give all nodes the same value", one.setting))

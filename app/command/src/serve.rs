@@ -162,9 +162,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&clock)));
-    tokio::spawn(watch_store(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
-    tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
+    spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -178,10 +176,18 @@ async fn run(
         ended = stop(servers, record_last_bans(&service, log), backend, &bulk) => ended,
         () = signals.another_end() => Err(Failure::because("stopped at once")),
     };
+    log.count_failures_left_out();
     if ended.is_ok() {
         log.info("stopped");
     }
     ended
+}
+
+/// Starts the tasks that run beside the requests.
+fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+    tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
+    tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
+    tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));
 }
 
 fn reload(reloader: &Reloader, log: &Log) {

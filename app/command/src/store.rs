@@ -27,7 +27,7 @@ use petstore_sqlite::{
 
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
-pub(crate) use self::file::{IF_LOG_DAMAGED, is_folder};
+pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, open_readable};
 pub(crate) use self::postgres::{check_made, examine, nodes_of};
 pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
@@ -143,7 +143,10 @@ impl Backend {
             Kind::Shared { store, meters } => {
                 let ports = postgres::ports(store, meters, clock, entropy, timer);
                 match &self.redis {
-                    Some(redis) => redis.count_for(ports),
+                    Some(redis) => {
+                        let store = Arc::clone(store);
+                        redis.count_for(ports, Box::new(move || store.live_nodes()))
+                    }
                     None => ports,
                 }
             }

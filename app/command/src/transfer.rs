@@ -4,7 +4,7 @@ mod output;
 mod progress;
 mod via_server;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::keys::StoreTarget;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
 use crate::plural::counted;
 use crate::settings::Db;
-use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, is_folder};
+use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_readable, open_readable};
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
@@ -75,7 +75,7 @@ impl TransferArgs {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
         } else {
-            Box::new(open(&self.file).map_err(|error| self.fault(&error))?)
+            Box::new(open_readable(&self.file).map_err(|error| self.fault(&error))?)
         };
         let (count, renamed, place, into) = if let Some(server) = self.server()? {
             let sent = self.progress("sent");
@@ -275,22 +275,6 @@ impl TransferArgs {
     fn fault(&self, error: &io::Error) -> Failure {
         Failure::because(format!("{}: {error}", self.file.display()))
     }
-}
-
-/// Opens a file for reading. The system opens a folder without an error, so this function refuses a folder.
-fn open(file: &Path) -> io::Result<File> {
-    let file = File::open(file)?;
-    if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
-}
-
-/// Checks that a data file is readable, so that the message about a failure is precise. SQLite reports every failure
-/// alike. Must not run in a process that has the file open, because closing the file would release its locks.
-fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
-    open(file).map(drop).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => nowhere(),
-        io::ErrorKind::IsADirectory => Failure::because(is_folder(file)),
-        _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
-    })
 }
 
 /// The failure of a backup, with advice.

@@ -141,6 +141,10 @@ impl QuotaPort {
         error: StoreError,
     ) -> QuotaReply<'a, T> {
         match &self.on_outage {
+            // Only the count is unknown then: the request was not executed.
+            OnQuotaOutage::Refuse if error.kind() == StoreErrorKind::Indeterminate => {
+                ScopedReply::now(Err(error.with_kind(StoreErrorKind::Unavailable)))
+            }
             OnQuotaOutage::Refuse => ScopedReply::now(Err(error)),
             OnQuotaOutage::CountWith(local) => {
                 self.stand_ins.fetch_add(1, Ordering::Relaxed);

@@ -251,10 +251,7 @@ impl PostgresBuilder {
 
     fn start_if_installed(self) -> Option<Postgres> {
         let programs = Programs::find()?;
-        let folder = new_folder("pg");
-        programs.give(&folder);
-        // The reaper removes the folder at the end, even after a panic from here on.
-        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
+        let (folder, reaper) = new_home(&programs);
         let data = folder.join("data");
         let mut initdb = programs.command("initdb");
         initdb.args([
@@ -278,9 +275,7 @@ impl PostgresBuilder {
     /// Copies a cluster, and starts the copy as its standby.
     pub(crate) fn copy_of(primary: &Postgres, name: &str) -> Postgres {
         let programs = primary.programs.clone();
-        let folder = new_folder("pg");
-        programs.give(&folder);
-        let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
+        let (folder, reaper) = new_home(&programs);
         let mut copy = programs.command("pg_basebackup");
         copy.arg("-h").arg(&primary.folder).args(["-p", &primary.port.to_string(), "-U", NAME, "-c", "fast"]);
         run(copy.arg("-D").arg(folder.join("data"))).unwrap_or_else(|error| panic!("{error}"));
@@ -319,6 +314,14 @@ fn reported<T>(cluster: Option<T>) -> Option<T> {
         skips::skip("PostgreSQL is not installed (postgres, initdb, psql)");
     }
     cluster
+}
+
+/// Creates the folder of a cluster. The reaper removes it at the end, even after a panic from here on.
+fn new_home(programs: &Programs) -> (PathBuf, Reaper) {
+    let folder = new_folder("pg");
+    programs.give(&folder);
+    let reaper = Reaper::of(&folder, "data/postmaster.pid", "QUIT");
+    (folder, reaper)
 }
 
 fn write_access(programs: &Programs, folder: &Path, tcp: Option<&str>) {

@@ -1,6 +1,7 @@
 //! Redis servers, alone or as a replica of another one.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -92,19 +93,24 @@ impl Redis {
 
     /// Runs a command with redis-cli. The error is the answer of the server, or the message of redis-cli.
     pub fn try_command(&self, words: &[&str]) -> Result<String, String> {
-        let socket = self.socket();
-        let mut command = Command::new("redis-cli");
-        command.env_clear().env("PATH", "/usr/bin:/bin").arg("-e").arg("-s").arg(socket);
-        if let Some(password) = self.password() {
-            command.env("REDISCLI_AUTH", password);
-        }
-        let done = command.args(words).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        let done =
+            self.client().args(words).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
         let told = String::from_utf8_lossy(&done.stdout).trim_end().to_owned();
         if done.status.success() {
             Ok(told)
         } else {
             Err(format!("{told}{}", String::from_utf8_lossy(&done.stderr).trim_end()))
         }
+    }
+
+    /// redis-cli, connected to the server.
+    fn client(&self) -> Command {
+        let mut command = Command::new("redis-cli");
+        command.env_clear().env("PATH", "/usr/bin:/bin").arg("-e").arg("-s").arg(self.socket());
+        if let Some(password) = self.password() {
+            command.env("REDISCLI_AUTH", password);
+        }
+        command
     }
 
     /// Returns a field of `INFO`; none if the server has no such field.
@@ -142,10 +148,20 @@ impl Redis {
         panic!("the replica does not follow its primary:\n{}", self.log());
     }
 
-    /// Waits until this primary's replicas have all of its writes.
+    /// Waits until this many replicas have all writes of this primary up to now.
     pub fn wait_for_replicas(&self, count: usize) {
-        let acknowledged = self.command(&["WAIT", &count.to_string(), "10000"]);
-        assert_eq!(acknowledged, count.to_string(), "replicas that have all writes");
+        // `WAIT` waits for the writes of its own connection.
+        let mut client = self.client();
+        let mut client =
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("redis-cli starts");
+        let commands = format!("SET last-write 1\nWAIT {count} 10000\n");
+        let mut input = client.stdin.take().expect("the input is piped");
+        input.write_all(commands.as_bytes()).expect("redis-cli reads");
+        drop(input);
+        let told = client.wait_with_output().expect("redis-cli ends").stdout;
+        let told = String::from_utf8_lossy(&told);
+        let acknowledged = told.lines().last().and_then(|line| line.trim().parse().ok());
+        assert_eq!(acknowledged, Some(count), "replicas that have all writes: {told}");
     }
 
     /// The id of the server's process, for signals.

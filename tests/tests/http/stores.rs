@@ -1,7 +1,10 @@
 //! The store under the petstore of a test: in memory, or the same schema of a PostgreSQL database for one node or for two.
 //!
-//! The variable `PETSTORE_TEST_STORE` chooses the store for the whole run: `memory` (the default), `postgres`, or
-//! `two-nodes`. With two nodes the tests talk to a proxy that gives its connections to the two nodes in turn.
+//! The variable `PETSTORE_TEST_STORE` chooses the store for the whole run: `memory` (the default), `postgres`, `two-nodes`,
+//! or `two-nodes-redis`, where the quotas are in Redis. With two nodes the tests talk to a proxy that gives its connections
+//! to the two nodes in turn.
+
+mod redis;
 
 use std::env;
 use std::sync::Arc;
@@ -9,7 +12,7 @@ use std::thread;
 
 use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
-use petstore_ports::{Clock, Entropy, Resettable};
+use petstore_ports::{Clock, Entropy, Quotas, Resettable};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_service::{OnQuotaOutage, Ports};
 use petstore_test_servers::Postgres;
@@ -26,9 +29,10 @@ pub(crate) struct Nodes {
 /// The store of one node.
 pub(crate) enum NodeStore {
     Memory(Arc<MemoryStore>),
-    /// A handle on the shared schema, and the meters that count quotas.
+    /// A handle on the shared schema, the quotas, and the meters that count addresses.
     Postgres {
         store: Arc<PostgresStore>,
+        quotas: Arc<dyn Quotas>,
         meters: Arc<MemoryStore>,
     },
 }
@@ -43,7 +47,10 @@ impl Nodes {
             }
             Ok("postgres") => Self::on_postgres(epoch, 1),
             Ok("two-nodes") => Self::on_postgres(epoch, 2),
-            other => panic!("{VARIABLE} is {other:?}; set it to memory, postgres or two-nodes"),
+            Ok("two-nodes-redis") => Self::on_redis(epoch, 2),
+            other => {
+                panic!("{VARIABLE} is {other:?}; set it to memory, postgres, two-nodes or two-nodes-redis")
+            }
         }
     }
 
@@ -64,8 +71,24 @@ impl Nodes {
         let resettable = Arc::clone(&stores[0]) as _;
         // All nodes share one store that counts the quotas, so that the tests of quotas also pass with two nodes.
         let meters = Arc::<MemoryStore>::default();
-        let node = |store| NodeStore::Postgres { store, meters: Arc::clone(&meters) };
+        let node = |store| NodeStore::Postgres {
+            store,
+            quotas: Arc::clone(&meters) as _,
+            meters: Arc::clone(&meters),
+        };
         Self { stores: stores.into_iter().map(node).collect(), resettable }
+    }
+
+    /// Nodes whose quotas are in Redis. Each node has its own connections.
+    fn on_redis(epoch: u64, count: u64) -> Self {
+        let prefix = redis::new_prefix();
+        let mut nodes = Self::on_postgres(epoch, count);
+        for node in &mut nodes.stores {
+            if let NodeStore::Postgres { quotas, .. } = node {
+                *quotas = redis::quotas(&prefix);
+            }
+        }
+        nodes
     }
 }
 
@@ -73,9 +96,9 @@ impl NodeStore {
     /// The ports of the node.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
         let timer = Arc::new(TokioTimer::new());
-        let (store, meters) = match self {
+        let (store, quotas, meters) = match self {
             Self::Memory(store) => return Ports::of_one_store(Arc::clone(store), clock, entropy, timer),
-            Self::Postgres { store, meters } => (store, meters),
+            Self::Postgres { store, quotas, meters } => (store, quotas, meters),
         };
         Ports {
             transactor: Arc::clone(store) as _,
@@ -87,7 +110,7 @@ impl NodeStore {
             keys: Arc::clone(store) as _,
             directory: Arc::clone(store) as _,
             idempotency: Arc::clone(store) as _,
-            quotas: Arc::clone(meters) as _,
+            quotas: Arc::clone(quotas),
             addresses: Arc::clone(meters) as _,
             on_quota_outage: OnQuotaOutage::Refuse,
             health: Arc::clone(store) as _,

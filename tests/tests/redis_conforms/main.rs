@@ -1,5 +1,6 @@
 //! The cases about quotas and bans with the quotas in Redis. Accounts and keys are in memory. Each case has its own prefix.
 
+mod failover;
 mod links;
 mod planted;
 

@@ -6,10 +6,10 @@
 //! deadline is earlier than the timer. A request thus costs one read of the clock and no timer operation.
 
 mod detached_stream;
+mod receive_filter;
+mod unread;
 
 use std::cell::Cell;
-use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -19,23 +19,21 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncWriteExt, ReadBuf};
 use tokio::time::{Duration, Instant};
 
-use crate::base::observe::Exchange;
 use crate::base::settings::{Deadlines, READ_BUFFER_MAX};
 use crate::connection::context::ConnectionContext;
 use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
-use crate::connection::read_filter::{FilteredStream, ReadFilter};
-use crate::counts::counters::UNKNOWN;
+use crate::connection::read_filter::FilteredStream;
 use crate::exchange::exchange;
 use crate::exchange::finish_response::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
 use crate::io::offered_stream::TakenStream;
 use crate::io::socket::{SendNow, Socket, Stream};
-use crate::thread::thread_state::ThreadState;
 use detached_stream::DetachedStream;
+use receive_filter::ReceiveFilter;
+use unread::{close, note_unread, refuse_late_head};
 
 /// Serves a stream without TLS to its end.
 pub(crate) async fn serve_connection<T: Stream>(stream: T, send: SendNow<T>, context: ConnectionContext) {
@@ -87,139 +85,10 @@ where
         .serve_connection(TokioIo::new(stream), service)
 }
 
-/// Records that bytes of a request have arrived. The filter is above TLS, because TLS messages such as key updates and
-/// tickets do not begin a request.
-///
-/// While an answer takes long, the filter also checks if the client has closed its side. hyper is configured to accept
-/// half-closed connections, and therefore does not detect this: it reads from the connection only between two requests.
-struct ReceiveFilter {
-    activity: Rc<Activity>,
-    /// The first bytes of the next request. They were read either by the check whether the client has closed its side,
-    /// or by hyper before a stream began.
-    ahead: Vec<u8>,
-}
-
-impl ReceiveFilter {
-    fn new(activity: &Rc<Activity>) -> Self {
-        Self { activity: Rc::clone(activity), ahead: Vec::new() }
-    }
-
-    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side or the read fails,
-    /// and `false` if a byte is there or may still arrive.
-    #[cold]
-    fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        if !self.ahead.is_empty() {
-            return false;
-        }
-        let mut space = [0; 1];
-        let mut buffer = ReadBuf::new(&mut space);
-        match Pin::new(stream).poll_read(context, &mut buffer) {
-            Poll::Ready(Ok(())) => {
-                self.ahead.extend_from_slice(buffer.filled());
-                self.ahead.is_empty()
-            }
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
-        }
-    }
-
-    /// Takes back bytes that hyper has read and not used.
-    fn unread(&mut self, bytes: &[u8]) {
-        self.ahead.splice(..0, bytes.iter().copied());
-    }
-
-    #[cold]
-    fn read_ahead(&mut self, buffer: &mut ReadBuf<'_>) {
-        let taken = buffer.remaining().min(self.ahead.len());
-        buffer.put_slice(&self.ahead[..taken]);
-        self.ahead.drain(..taken);
-        if self.ahead.is_empty() {
-            self.ahead = Vec::new();
-        }
-    }
-}
-
-impl ReadFilter for ReceiveFilter {
-    #[inline]
-    fn poll_read<T: Stream>(
-        &mut self,
-        stream: &mut T,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if buffer.remaining() > 0 && !self.ahead.is_empty() {
-            self.read_ahead(buffer);
-            self.activity.received();
-            return Poll::Ready(Ok(()));
-        }
-        let poll = Pin::new(stream).poll_read(context, buffer);
-        if poll.is_ready() {
-            self.activity.received();
-        }
-        poll
-    }
-
-    #[inline]
-    fn wrote(&mut self, bytes: usize, poll: &Poll<io::Result<usize>>) {
-        // hyper's buffer is flat, so each write of hyper passes the whole content of the buffer.
-        self.activity.set_drained(matches!(poll, Poll::Ready(Ok(written)) if *written == bytes));
-    }
-
-    #[inline]
-    fn has_client_left<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        self.activity.needs_client() && self.is_at_end(stream, context)
-    }
-}
-
-/// Shuts down a stream on which no answer is pending.
-async fn close<T: Stream>(mut stream: T) {
-    let _ = tokio::time::timeout(LAST_REQUEST_TIME, stream.shutdown()).await;
-}
-
 /// The time for the last request of a connection after the server began to stop. In this time, an idle connection may
 /// send a request, and the rest of an incomplete head may arrive. If the connection closed at once, a request in
 /// transit would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
-
-/// Counts and logs an answer to a request whose head was never read.
-fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode, id: &RequestId) {
-    thread.counters.answered_unread(status);
-    let told = Exchange {
-        method: UNKNOWN,
-        route: UNKNOWN,
-        status: status.as_u16(),
-        request_id: id.as_str(),
-        traceparent: None,
-        client: peer.to_canonical(),
-        account: None,
-        key: None,
-        duration: Duration::ZERO,
-        fault: None,
-    };
-    if let Some(observer) = &thread.app.settings.observer
-        && observer.wants(told.status, told.duration, false)
-    {
-        observer.answered(&told);
-    }
-}
-
-/// Answers a request whose head did not arrive in time, which hyper cannot do.
-async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
-    const BODY: &str = "{\"code\":\"request_timeout\",\"message\":\"The request head did not arrive in time.\",\"status\":408}\n";
-    let answer = format!(
-        "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-         cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\n\
-         connection: close\r\n\r\n{BODY}",
-        BODY.len(),
-        id.as_str()
-    );
-    // The answer is given up if it does not fit into the socket's buffer.
-    let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
-        stream.write_all(answer.as_bytes()).await?;
-        stream.shutdown().await
-    })
-    .await;
-}
 
 /// The reason why a connection ended.
 enum Ended {

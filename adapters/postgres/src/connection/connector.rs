@@ -131,12 +131,11 @@ impl Connector {
             Ok((session, server)) => self.checked(session, role).await.map(|session| (session, server)),
             Err(error) => Err(error),
         };
-        match &opened {
-            Ok(_) => self.backoff.succeeded(),
-            Err(_) => {
-                self.backoff.failed(Instant::now());
-                self.counts.failed();
-            }
+        if opened.is_ok() {
+            self.backoff.succeeded();
+        } else {
+            self.backoff.failed(Instant::now());
+            self.counts.failed();
         }
         *self.failure.lock() = opened.as_ref().err().cloned();
         drop(turn);

@@ -88,12 +88,11 @@ impl Membership {
     }
 
     async fn renew_once(&mut self, connector: &Connector) -> Result<u32, StoreError> {
-        let session = match self.session.take().filter(|session| !session.is_closed()) {
-            Some(session) => session,
-            None => {
-                self.renewals = 0;
-                connector.connect(Role::Writer).await?
-            }
+        let session = if let Some(session) = self.session.take().filter(|session| !session.is_closed()) {
+            session
+        } else {
+            self.renewals = 0;
+            connector.connect(Role::Writer).await?
         };
         let row = self.execute(&session, statements::RENEW).await;
         let mut renewed = renewed(&row.map_err(|error| failed("renew the row of the node", error))?)?;
@@ -140,7 +139,7 @@ fn may_raise(found: Renewed, newest: u32, renewals: u32) -> bool {
 
 fn form(rows: &[Row]) -> Result<u32, StoreError> {
     let row = first(rows)?;
-    let form: i32 = row.try_get(0).map_err(|error| unreadable(error))?;
+    let form: i32 = row.try_get(0).map_err(unreadable)?;
     u32::try_from(form).map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))
 }
 

@@ -112,11 +112,11 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
     }
     let rest = (!is_read_first && !absent.is_empty()).then_some(&absent);
     done.is_committed = !net.is_empty() || done.has_events;
-    let answer = if !done.is_committed {
-        second_flight::release(open, rest).await?
-    } else {
+    let answer = if done.is_committed {
         let statement = open.texts.statement(&net, &decisions, commit.token, commit.slot);
         second_flight::commit(open, statement, rest).await?
+    } else {
+        second_flight::release(open, rest).await?
     };
     done.verdicts = verdicts;
     match answer {

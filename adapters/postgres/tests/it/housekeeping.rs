@@ -60,3 +60,22 @@ fn old_tokens_are_dropped() {
     let left = shop.sql("select count(*) from commits where at > clock_timestamp() - interval '1 hour'");
     assert_eq!(left, "9", "those of the last ten minutes");
 }
+
+#[test]
+fn rows_of_nodes_that_are_gone_are_dropped() {
+    let Some(shop) = Shop::shared() else { return };
+    let stores = [shop.open(), shop.open()];
+    shop.sql(
+        "insert into nodes select lpad(to_hex(n), 16, '0'), '1.0.0', 1, 'host', '127.0.0.1:80',
+             clock_timestamp() - interval '1 day', clock_timestamp() - n * interval '1 minute', '{}'
+         from generate_series(1, 20) as n",
+    );
+    for store in &stores {
+        runtime().block_on(store.drop_expired(Timestamp::EPOCH)).expect("the server runs");
+    }
+    assert_eq!(
+        shop.sql("select count(*), max(id) from nodes"),
+        "9\t0000000000000009",
+        "of the last ten minutes"
+    );
+}

@@ -121,7 +121,7 @@ fn ca_file(query: &str) -> Result<Option<String>, String> {
 
 fn decoded(what: &str, text: &str) -> Result<String, String> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    decoded.map(|text| text.into_owned()).map_err(|_| format!("{what} in the URL is not UTF-8"))
+    decoded.map(std::borrow::Cow::into_owned).map_err(|_| format!("{what} in the URL is not UTF-8"))
 }
 
 impl fmt::Display for RedisTarget {

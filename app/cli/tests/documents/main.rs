@@ -11,3 +11,4 @@ mod pages;
 mod readme;
 mod sandbox_page;
 mod shells;
+mod verify_in_rust;

@@ -146,6 +146,20 @@ fn the_page_about_testing_works_as_printed() {
 }
 
 #[test]
+fn the_page_about_webhooks_works_as_printed() {
+    let of_languages = [
+        ("openssl", "version"),
+        ("python3", "--version"),
+        ("node", "--version"),
+        ("go", "version"),
+        ("php", "--version"),
+        ("ruby", "--version"),
+    ];
+    let of_languages = of_languages.map(|(program, version)| (program.into(), version));
+    run("webhooks.md", &[&[curl()][..], &of_languages].concat());
+}
+
+#[test]
 fn the_page_about_events_works_as_printed() {
     run("events.md", &[curl(), ("python3".into(), "--version"), ("node".into(), "--version")]);
 }

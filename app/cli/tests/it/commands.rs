@@ -81,7 +81,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn failures_have_a_reason_and_an_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 24] = [
+    let cases: [(&[&str], i32, &str); 26] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: no server listens there"),
         (&["reload"], 1, "no server listens at petstore.db.sock: name its --admin-socket or --db"),
@@ -117,6 +117,8 @@ fn failures_have_a_reason_and_an_exit_code() {
         (&["--listen", "here"], 2, "--listen"),
         (&["--db", "mysql://localhost/pets"], 2, "--db"),
         (&["--db", "postgres://localhost:1/pets"], 1, "cannot connect to PostgreSQL"),
+        (&["nodes"], 2, "only a PostgreSQL database has nodes: name it with --db"),
+        (&["nodes", "--db", "postgres://localhost:1/pets"], 1, "cannot connect to PostgreSQL"),
         (&["--nonsense"], 2, "--nonsense"),
     ];
     for (args, code, why) in cases {

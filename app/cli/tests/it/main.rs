@@ -11,6 +11,7 @@ mod disk_faults;
 mod events;
 mod http2;
 mod keys;
+mod listen;
 mod messages;
 mod metrics;
 mod postgres;

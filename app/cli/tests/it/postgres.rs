@@ -1,7 +1,9 @@
 //! The binary on a PostgreSQL database: nodes that start together, commands without a node, sandboxes, and unfit
 //! databases.
 
+mod copied_keys;
 mod encryption;
+mod nodes;
 pub(crate) mod passwords;
 
 use std::io::{BufRead, BufReader};
@@ -225,7 +227,7 @@ fn check_config_proves_the_database_and_changes_nothing() {
     assert_eq!(server.sql(&format!("select to_regnamespace('{schema}')")), "");
     Site::served("proof", &["--db", &url]).stop();
     let shown = told(&site.run(&["check-config", "--db", &url]));
-    assert!(shown.contains(&format!("{schema}, version 1")), "{shown}");
+    assert!(shown.contains(&format!("{schema}, version 2")), "{shown}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod keys;
 mod orders;
+mod redis;
+mod redis_bursts;
 
 use std::sync::Barrier;
 use std::thread;

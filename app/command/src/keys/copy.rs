@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::offline_admin;
 use crate::plural::counted;
 use crate::settings::Db;
+use crate::store::check_readable;
 use crate::terminal::notify;
 
 /// The accounts and keys of a data file.
@@ -41,6 +42,9 @@ pub(super) fn copy(file: &Path, target: &StoreTarget) -> Result<(), Failure> {
                 `petstore backup` copies a data file with its keys",
         ));
     };
+    check_readable(file, || {
+        Failure::because(format!("{} does not exist: name the data file of the server", file.display()))
+    })?;
     let source = Source::read(file)?;
     let db = target.located()?;
     let copied = offline_admin::run(&db, target.config(), async |administration| {

@@ -81,6 +81,7 @@ pub(super) async fn watch_store(
     let mut ticks = intervals();
     loop {
         ticks.tick().await;
+        log.count_failures_left_out();
         // The result is not needed. The store keeps an error of the journal, and the health check reports a call that
         // does not return.
         let _ = backend.housekeeping().watch(clock.now()).await;
@@ -114,7 +115,7 @@ pub(super) async fn watch_store(
         }
         match quota_warnings.note(backend.redis_warning()) {
             Some(FaultChange::Began(error)) => {
-                log.error(&format!("this node is not ready: {}", error.reason()))
+                log.error(&format!("this node is not ready: {}", error.reason()));
             }
             Some(FaultChange::Ended) => log.info("the fault of Redis or of its clock is over"),
             None => {}

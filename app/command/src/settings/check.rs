@@ -43,7 +43,6 @@ impl ServeArgs {
     fn check_redis(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
         if self.redis_url.is_none() {
             let others = [
-                ("redis-password-file", self.redis_password_file.is_some()),
                 ("redis-prefix", self.redis_prefix.is_some()),
                 ("redis-allow-eviction", self.redis_allow_eviction),
                 ("quota-fallback", self.quota_fallback == QuotaFallback::Local),

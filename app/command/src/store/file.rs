@@ -1,8 +1,9 @@
 //! The store in memory with its journal in a file.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use petstore_http::IdleTime;
 use petstore_memory::{MemoryStore, Opened};
@@ -98,7 +99,7 @@ const IF_FORBIDDEN: &str = "; the file and its folder must be writable for the u
 const IF_NO_FOLDER: &str = "; make its folder first, or name another file with --db";
 
 /// The message if the path of a data file is a folder. It suggests the file in that folder.
-pub(crate) fn is_folder(folder: &Path) -> String {
+fn is_folder(folder: &Path) -> String {
     format!(
         "{} is a folder: name a data file in it, such as --db {}",
         folder.display(),
@@ -113,4 +114,20 @@ fn is_forbidden(error: &io::Error) -> bool {
 /// Returns whether there is a log with content beside a file.
 fn has_log(file: &Path) -> bool {
     fs::metadata(companion(file, "-wal")).is_ok_and(|found| found.len() > 0)
+}
+
+/// Opens a file for reading. The system opens a folder without an error, so this function refuses a folder.
+pub(crate) fn open_readable(file: &Path) -> io::Result<File> {
+    let file = File::open(file)?;
+    if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+}
+
+/// Checks that a data file is readable, so that the message about a failure is precise. SQLite reports every failure
+/// alike. Must not run in a process that has the file open, because closing the file would release its locks.
+pub(crate) fn check_readable(file: &Path, nowhere: impl Fn() -> Failure) -> Result<(), Failure> {
+    open_readable(file).map(drop).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => nowhere(),
+        io::ErrorKind::IsADirectory => Failure::because(is_folder(file)),
+        _ => Failure::because(format!("{} cannot be read: {error}", file.display())),
+    })
 }

@@ -9,7 +9,7 @@ use petstore_redis::{
     PrefixOwner, RedisConnections, RedisOptions, RedisQuotas, RedisServer, RedisStats, RedisTarget,
     examine_redis,
 };
-use petstore_service::{OnQuotaOutage, Ports, QuotaShares};
+use petstore_service::{LiveNodes, OnQuotaOutage, Ports, QuotaShares};
 use rustls::RootCertStore;
 use tokio::runtime::Handle;
 
@@ -56,13 +56,13 @@ impl RedisStore {
     }
 
     /// The same ports with the quotas in Redis. While Redis is down, the settings decide whether the quotas of `ports` count
-    /// instead.
-    pub(super) fn count_for(&self, ports: Ports) -> Ports {
+    /// instead, each node its share.
+    pub(super) fn count_for(&self, ports: Ports, nodes: Box<LiveNodes>) -> Ports {
         let refuses = self.fallback == QuotaFallback::Closed;
         let on_quota_outage = if refuses {
             OnQuotaOutage::Refuse
         } else {
-            OnQuotaOutage::CountWith(Arc::new(QuotaShares::new(ports.quotas, Box::new(|| 1))))
+            OnQuotaOutage::CountWith(Arc::new(QuotaShares::new(ports.quotas, nodes)))
         };
         let health = Health { connections: Arc::clone(&self.connections), refuses };
         let quota_health = Some(Arc::new(health) as _);

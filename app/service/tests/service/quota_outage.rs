@@ -157,6 +157,15 @@ async fn a_quota_store_that_hangs_is_left_alone_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_whose_count_is_unknown_was_not_executed() {
+    let quotas = Scripted::new(Mode::Fails(StoreError::indeterminate("the reply was lost")));
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    let error = ask(&service, &secret).await.unwrap_err();
+    assert_eq!(error, StoreError::unavailable("the reply was lost"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn errors_of_single_requests_do_not_open_the_circuit() {
     for error in [StoreError::busy("the queue is full"), StoreError::corrupt("no such account")] {
         let quotas = Scripted::new(Mode::Fails(error));

@@ -1,11 +1,12 @@
 //! Streaming answers over HTTP/1.1.
 
 use std::convert::Infallible;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::Response;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use tokio::task::spawn_local;
 
 use super::*;

@@ -112,9 +112,9 @@ fn a_new_kind_of_event_is_written_only_after_the_last_older_node_has_gone() {
     assert_eq!((shop.form(), new.event_form()), ("1".to_owned(), 1));
 
     // Both releases serve. The newer one makes its changes, but their events are held back.
-    let served = |least| move |load: &Load| load.created.load(Ordering::SeqCst) >= least;
+    let has_served = |least| move |load: &Load| load.created.load(Ordering::SeqCst) >= least;
     under_load(&[(&old, 0, false), (&new, 10, true)], &load, || {
-        wait_until(|| served(100)(&load) && load.renamed.load(Ordering::SeqCst) >= 30);
+        wait_until(|| has_served(100)(&load) && load.renamed.load(Ordering::SeqCst) >= 30);
         assert_eq!(shop.renew(&mut new_row, &new, 20), 2);
     });
     let held_back = load.renamed.load(Ordering::SeqCst);
@@ -151,7 +151,7 @@ fn a_new_kind_of_event_is_written_only_after_the_last_older_node_has_gone() {
 }
 
 #[test]
-fn a_node_that_slept_through_the_upgrade_is_not_ready() {
+fn a_node_that_slept_through_the_upgrade_is_not_ready_and_refuses_changes() {
     let Some(server) = Postgres::shared() else { return };
     let shop = Shop::new(server);
     let (old, new) = (shop.open(OLDER, 2), shop.open(NEWER, 3));
@@ -162,7 +162,12 @@ fn a_node_that_slept_through_the_upgrade_is_not_ready() {
     wait_until(|| old.fault().is_some());
     let fault = old.fault().unwrap().report();
     assert!(fault.contains("events of a newer release"), "{fault}");
+    let new_category = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    let create = CreateCategory { new: new_category };
+    let refused = shop.runtime.block_on(run(&old, create.clone(), Timestamp::EPOCH)).unwrap_err().report();
+    assert_eq!(refused, fault);
     let mut row = shop.node(&new, "new").unwrap();
     shop.renew(&mut row, &new, 1);
     assert_eq!((new.event_form(), new.fault()), (2, None));
+    shop.runtime.block_on(run(&new, create, Timestamp::EPOCH)).unwrap().unwrap();
 }

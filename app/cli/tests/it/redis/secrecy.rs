@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use petstore_test_servers::Redis;
 
+use super::connections::{BACK, becomes};
 use super::{new_database, printed};
 use crate::common::{Client, Site, tools};
 
@@ -14,15 +15,18 @@ const PASSWORD: &str = "s3cr3t of@the/user?";
 /// The password as it stands in a URL.
 const ENCODED: &str = "s3cr3t%20of%40the%2Fuser%3F";
 
+/// The permissions that a node needs, as documented.
+const PERMISSIONS: &str = "-@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+
 /// A server whose user `pets` may do what a node does under the prefix `pets`.
 fn guarded() -> Option<Redis> {
     let redis = Redis::builder().setting("requirepass", "of the administrator").start()?;
-    let rules =
-        "on ~pets:* -@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+    let rules = format!("on ~pets:* {PERMISSIONS}");
     let mut words = vec!["ACL", "SETUSER", "pets"];
     let password = format!(">{PASSWORD}");
     words.push(&password);
     words.extend(rules.split(' '));
+    assert!(include_str!("../../../../../docs/nodes.md").contains(PERMISSIONS), "the documented permissions");
     redis.command(&words);
     Some(redis)
 }
@@ -82,7 +86,7 @@ fn a_node_needs_few_permissions_and_never_shows_the_password() {
     let key = String::from_utf8(output.stdout).unwrap().trim().to_owned();
     site.serve(&args, &[]);
     let mut client = Client::connect(site.port, &key).unwrap();
-    assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    becomes(&mut client, "/v1/pets", 200, BACK);
     redis.kill();
     for path in ["/v1/pets", "/ready", "/metrics"] {
         assert_secret_is_absent(&client.ask("GET", path, "", "").unwrap().body);
@@ -105,17 +109,21 @@ fn the_certificate_must_be_valid_for_the_host() {
     let site = Site::new("redis-tls");
     for name in ["server", "other"] {
         let made = Command::new("openssl")
-            .args(
-                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
-                    .split(' '),
-            )
+            .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2".split(' '))
             .args([
                 "-addext",
                 "subjectAltName=DNS:localhost",
                 "-addext",
                 "basicConstraints=critical,CA:FALSE",
             ])
-            .args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")])
+            .args([
+                "-subj",
+                &format!("/CN={name}"),
+                "-keyout",
+                &format!("{name}.key"),
+                "-out",
+                &format!("{name}.pem"),
+            ])
             .current_dir(&site.folder)
             .output()
             .unwrap();
@@ -150,5 +158,5 @@ fn the_certificate_must_be_valid_for_the_host() {
     let certificate = site.folder.join("server.pem");
     let url = format!("rediss://localhost:{port}?cacert={}", certificate.display());
     node.serve(&["--db", &database, "--redis-url", &url], &[("PETSTORE_INITIAL_KEY", &key)]);
-    assert_eq!(Client::connect(node.port, &key).unwrap().ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    becomes(&mut Client::connect(node.port, &key).unwrap(), "/v1/pets", 200, BACK);
 }

@@ -1,0 +1,170 @@
+//! Redis fails in each way while two nodes are under load.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use petstore_test_servers::{Postgres, Redis};
+
+use super::{now, unlimited_key};
+use crate::alone;
+use crate::common::Client;
+use crate::common::nodes::Nodes;
+
+/// The deadline of a request while Redis fails: 100 ms for Redis, and time for the other work of a loaded machine.
+const DEADLINE: Duration = Duration::from_millis(600);
+
+/// The time after which requests are counted again when Redis works: a second, and time for a loaded machine.
+const BACK: Duration = Duration::from_millis(1_300);
+
+/// The number of clients of each node, and the pause between two requests of one of them.
+const CLIENTS: usize = 4;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Two nodes with quotas in a Redis server of their own.
+struct Shop {
+    redis: Redis,
+    nodes: Nodes,
+    /// A key without a quota.
+    key: String,
+}
+
+impl Shop {
+    #[track_caller]
+    fn start(name: &str, args: &[&str]) -> Option<Self> {
+        Postgres::shared()?;
+        let redis = Redis::start()?;
+        let url = redis.url();
+        let nodes = Nodes::start(name, 2, &[&["--redis-url", &url, "--demo", "5"], args].concat())?;
+        let key = unlimited_key(&nodes);
+        Some(Self { redis, nodes, key })
+    }
+
+    /// Sends requests to both nodes while `outage` runs, which returns the time at which Redis works again. Returns all
+    /// answers in the order of their times.
+    fn under_load(&self, outage: impl FnOnce(&Redis) -> Instant) -> (Vec<Seen>, Instant) {
+        let (is_over, seen) = (AtomicBool::new(false), Mutex::new(vec![]));
+        let works = thread::scope(|scope| {
+            for client in 0..2 * CLIENTS {
+                let port = self.nodes.sites[client % 2].port;
+                let (is_over, seen) = (&is_over, &seen);
+                scope.spawn(move || {
+                    let mut client = Client::connect(port, &self.key).unwrap();
+                    let mut own = vec![];
+                    while !is_over.load(Ordering::SeqCst) {
+                        let sent = now();
+                        let answer = client.ask("GET", "/v1/pets?limit=1", "", "");
+                        let answer = answer.expect("every request ends by an answer");
+                        let (status, retry_after) = (answer.status, answer.retry_after);
+                        own.push(Seen { sent, took: sent.elapsed(), status, retry_after });
+                        thread::sleep(PAUSE);
+                    }
+                    seen.lock().unwrap().extend(own);
+                });
+            }
+            thread::sleep(Duration::from_millis(300));
+            let works = outage(&self.redis);
+            while works.elapsed() < BACK + Duration::from_millis(500) {
+                thread::sleep(PAUSE);
+            }
+            is_over.store(true, Ordering::SeqCst);
+            works
+        });
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_by_key(|seen| seen.sent);
+        (seen, works)
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    sent: Instant,
+    took: Duration,
+    status: u16,
+    retry_after: Option<u64>,
+}
+
+/// Checks that no answer was late, that only 200 and 503 occurred, and that 503 ended within a second of Redis's return.
+/// Returns the number of 503.
+fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
+    let late = seen.iter().filter(|one| one.took > DEADLINE).count();
+    assert_eq!(
+        late,
+        0,
+        "{name}: late answers of {}: {:?}",
+        seen.len(),
+        seen.iter().map(|one| one.took).max()
+    );
+    let refused: Vec<_> = seen.iter().filter(|one| one.status != 200).collect();
+    for one in &refused {
+        assert!(one.status == 503 && one.retry_after.is_some(), "{name}: {one:?}");
+        let after = one.sent.saturating_duration_since(works);
+        assert!(after < BACK, "{name}: refused {after:?} after Redis worked");
+    }
+    let admitted = seen.iter().filter(|one| one.status == 200 && one.sent > works).count();
+    assert!(admitted > 10, "{name}: {admitted} requests were admitted after the outage");
+    refused.len()
+}
+
+/// A named outage, from its beginning to its end.
+type Outage = (&'static str, fn(&Redis));
+
+/// The length of an outage.
+const OUTAGE: Duration = Duration::from_millis(800);
+
+#[test]
+fn each_outage_of_redis_ends_by_itself_and_every_request_by_an_answer() {
+    let _alone = alone();
+    let Some(shop) = Shop::start("redis-outages", &[]) else { return };
+    let outages: [Outage; 3] = [
+        ("killed", |redis| {
+            redis.kill();
+            thread::sleep(OUTAGE);
+            redis.start_again();
+        }),
+        ("frozen", |redis| {
+            redis.freeze();
+            thread::sleep(OUTAGE);
+            redis.thaw();
+        }),
+        ("full", |redis| {
+            redis.set("maxmemory", "1");
+            thread::sleep(OUTAGE);
+            redis.set("maxmemory", "0");
+        }),
+    ];
+    for (name, outage) in outages {
+        let (seen, works) = shop.under_load(|redis| {
+            outage(redis);
+            now()
+        });
+        assert!(check(name, &seen, works) > 0, "{name}: no request noticed");
+    }
+    // A flush of scripts and a lost connection are no outage: at most the requests in flight are refused.
+    let (seen, works) = shop.under_load(|redis| {
+        redis.command(&["SCRIPT", "FLUSH"]);
+        now()
+    });
+    assert_eq!(check("flushed", &seen, works), 0);
+    let (seen, works) = shop.under_load(|redis| {
+        redis.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        now()
+    });
+    let refused = check("cut off", &seen, works);
+    assert!(refused <= 2 * CLIENTS, "{refused}");
+}
+
+#[test]
+fn with_the_local_fallback_no_request_is_refused_while_redis_is_down() {
+    let _alone = alone();
+    let Some(shop) = Shop::start("redis-local", &["--quota-fallback", "local"]) else { return };
+    let (seen, works) = shop.under_load(|redis| {
+        redis.kill();
+        thread::sleep(OUTAGE);
+        redis.start_again();
+        now()
+    });
+    assert_eq!(check("local", &seen, works), 0);
+}
