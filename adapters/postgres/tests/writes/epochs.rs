@@ -31,7 +31,7 @@ fn log_of(store: &PostgresStore) -> (u64, usize) {
         epoch: None,
         order: PageOrder::Ascending,
         after: None,
-        filter: EventFilter::default(),
+        filter: EventFilter::ALL,
         events_max: 1_000,
         positions_max: 10_000,
     };
@@ -94,7 +94,7 @@ fn after_a_failover_with_loss_one_of_two_nodes_begins_one_new_epoch_that_both_us
     assert_eq!(epoch, stores[1].epoch());
     assert!(events > before.1, "the events that were kept and the new ones");
     // A reader of the time before is told to begin again.
-    let (of_before, filter) = (Some(before.0), EventFilter::default());
+    let (of_before, filter) = (Some(before.0), EventFilter::ALL);
     let old = EventQuery {
         epoch: of_before,
         order: PageOrder::Ascending,

@@ -45,7 +45,7 @@ fn two_shops_share_the_connections_of_a_pooler_and_leave_nothing_on_them() {
                 epoch: None,
                 order: PageOrder::Ascending,
                 after: None,
-                filter: EventFilter::default(),
+                filter: EventFilter::ALL,
                 events_max: 1_000,
                 positions_max: 10_000,
             };
