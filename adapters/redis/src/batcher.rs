@@ -1,5 +1,6 @@
 //! The batches of one runtime.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -42,7 +43,7 @@ pub(crate) struct Batcher {
 
 #[derive(Default)]
 struct State {
-    waiting: Vec<Waiting>,
+    waiting: VecDeque<Waiting>,
     /// The number of tasks that send batches.
     flights: u32,
 }
@@ -60,7 +61,7 @@ impl Batcher {
             if state.waiting.len() >= WAITING_MAX {
                 return Reply::now(Err(StoreError::busy("too many requests wait for Redis")));
             }
-            state.waiting.push(Waiting { request, answer });
+            state.waiting.push_back(Waiting { request, answer });
             let starts = starts_flight(state.flights, state.waiting.len());
             state.flights += u32::from(starts);
             starts
@@ -77,15 +78,16 @@ impl Batcher {
     /// Moves the next batch into `batch`, which is empty. Returns `false` if no request waits, and the task then ends.
     fn take(&self, batch: &mut Vec<Waiting>) -> bool {
         let mut state = self.state.lock();
-        // A request whose caller has gone is not counted.
-        state.waiting.retain(|waiting| !waiting.answer.is_closed());
-        if state.waiting.len() <= BATCH_MAX {
-            std::mem::swap(&mut state.waiting, batch);
-        } else {
-            batch.extend(state.waiting.drain(..BATCH_MAX));
+        while !state.waiting.is_empty() {
+            let requests = state.waiting.len().min(BATCH_MAX);
+            // A request whose caller has gone is not counted.
+            batch.extend(state.waiting.drain(..requests).filter(|waiting| !waiting.answer.is_closed()));
+            if !batch.is_empty() {
+                return true;
+            }
         }
-        state.flights -= u32::from(batch.is_empty());
-        !batch.is_empty()
+        state.flights -= 1;
+        false
     }
 
     async fn send(&self, batch: &mut Vec<Waiting>) {
@@ -105,7 +107,7 @@ impl Batcher {
             }
             Err(error) => {
                 // The requests that came meanwhile have waited for the same link, so they fail with it.
-                batch.append(&mut self.state.lock().waiting);
+                batch.extend(self.state.lock().waiting.drain(..));
                 for waiting in batch.drain(..) {
                     let _: Result<(), _> = waiting.answer.send(Err(error.clone()));
                 }

@@ -133,10 +133,11 @@ impl<'a> Verdicts<'a> {
             left = left.checked_sub(count).filter(|_| count > 0).ok_or_else(malformed)?;
             match tag {
                 ADMITTED => {
-                    let before = self.windows()?;
+                    // The windows after the last of these requests.
+                    let last = self.windows()?;
                     let step = u32::from(group.request.kind == Kind::Counted);
-                    for number in 1..=u32::from(count) {
-                        let usage = more(before, number * step).usage(group.request.policy.limits);
+                    for later in (0..u32::from(count)).rev() {
+                        let usage = before(last, later * step).usage(group.request.policy.limits);
                         give(Verdict::Admitted(usage));
                     }
                 }
@@ -190,12 +191,12 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// The windows after this many more requests.
-const fn more(windows: Windows, count: u32) -> Windows {
+/// The windows before the last `count` requests.
+const fn before(windows: Windows, count: u32) -> Windows {
     let Windows { minute, day } = windows;
     Windows {
-        minute: Window::new(minute.number(), minute.used().saturating_add(count)),
-        day: Window::new(day.number(), day.used().saturating_add(count)),
+        minute: Window::new(minute.number(), minute.used().saturating_sub(count)),
+        day: Window::new(day.number(), day.used().saturating_sub(count)),
     }
 }
 

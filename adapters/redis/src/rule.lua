@@ -3,8 +3,8 @@
 -- It restates `Windows::take`, `Strikes::strike` and `BanPolicy::next_ban` of the domain. A test compares both on random
 -- requests.
 --
--- KEYS: one hash for each account of the batch. Its field `w` has both windows. The field of a key (its id in 8 bytes)
--- has the key's strikes, its last ban and its last lift.
+-- KEYS: one hash for each account of the batch. Its field `w` has both windows, and a further byte once one of the account's
+-- keys had a refusal. The field of such a key (its id in 8 bytes) has the key's strikes, its last ban and its last lift.
 -- ARGV[1]: the policies, then for each account the number of its groups and the groups, as `packing.rs` writes them. A
 -- group is a number of equal requests. Their verdicts are those of the same requests one after the other.
 -- Times and durations are in milliseconds, except for the ends of windows, which are in seconds.
@@ -23,8 +23,13 @@ local KEPT = 2 * DAY
 -- The maximum of that time, for bans that are remembered longer.
 local KEPT_MAX = 3650 * DAY
 
+-- One admitted request.
+local ONE = pack('>BI2', 0, 1)
+
 local input, at = ARGV[1], 1
 local output = {}
+-- The windows of the last time that was seen. Most requests of a batch have the same time.
+local last_now, now_minute, now_day
 
 -- The policies: limits, number of strikes, and lengths of bans.
 local policies, number = {}, nil
@@ -71,47 +76,52 @@ for index = 1, #KEYS do
   local account = KEYS[index]
   local groups
   groups, at = unpack_from('>I2', input, at)
-  local is_new, is_counted, kept = false, false, 0
-  -- The stored windows: number and count of the minute, and of the day.
-  local minute, minute_used, day, day_used
-  -- The conduct of the keys that were read, and the names of those that were changed.
-  local known, changed = {}, nil
+  local is_new, kept = false, 0
+  -- The windows: number and count of the minute, and of the day. After a request was counted also in their packed form.
+  local minute, minute_used, day, day_used, windows
+  -- The conduct of the keys that were read, and of those that were changed.
+  local has_conduct, known, changed = false, nil, nil
 
   for _ = 1, groups do
     local key, policy_index, flags, count, now
     key, policy_index, flags, count, now, at = unpack_from('>c8I2BI2d', input, at)
     local policy = policies[policy_index]
     -- Bit 0: the request has a cost. Bit 1: the ban is not checked. Bits 2 and 3: two more numbers follow.
-    local has_cost, is_checked = flags % 2 >= 1, flags % 4 < 2
-    local recorded, lifted = NEVER, NEVER
-    if flags % 8 >= 4 then
-      recorded, at = unpack_from('>d', input, at)
-    end
-    if flags >= 8 then
-      lifted, at = unpack_from('>d', input, at)
+    local has_cost, is_checked, recorded, lifted = true, true, NEVER, NEVER
+    if flags ~= 1 then
+      has_cost, is_checked = flags % 2 >= 1, flags % 4 < 2
+      if flags % 8 >= 4 then
+        recorded, at = unpack_from('>d', input, at)
+      end
+      if flags >= 8 then
+        lifted, at = unpack_from('>d', input, at)
+      end
     end
 
-    local conduct = known[key]
-    if conduct == nil then
-      local text
-      if minute then
-        text = call('HGET', account, key)
+    if not minute then
+      local stored = call('HGET', account, 'w')
+      if stored then
+        minute, minute_used, day, day_used = unpack_from('>I4I4I4I4', stored)
+        has_conduct = #stored > 16
       else
-        local stored = call('HMGET', account, 'w', key)
-        text = stored[2]
-        if stored[1] then
-          minute, minute_used, day, day_used = unpack_from('>I4I4I4I4', stored[1])
-        else
-          minute, minute_used, day, day_used, is_new = 0, 0, 0, 0, true
-        end
+        minute, minute_used, day, day_used, is_new = 0, 0, 0, 0, true
       end
-      conduct = conduct_of(text) or false
-      known[key] = conduct
+    end
+    local conduct
+    if has_conduct then
+      known = known or {}
+      conduct = known[key]
+      if conduct == nil then
+        conduct = conduct_of(call('HGET', account, key)) or false
+        known[key] = conduct
+      end
     end
 
     -- The windows in force. A window is never replaced by an earlier one.
-    local this_minute, this_day = max(floor(now / (MINUTE * 1000)), 0), max(floor(now / (DAY * 1000)), 0)
-    local in_minute, in_day = minute_used, day_used
+    if now ~= last_now then
+      last_now, now_minute, now_day = now, max(floor(now / (MINUTE * 1000)), 0), max(floor(now / (DAY * 1000)), 0)
+    end
+    local this_minute, in_minute, this_day, in_day = now_minute, minute_used, now_day, day_used
     if this_minute > minute then
       in_minute = 0
     else
@@ -144,13 +154,14 @@ for index = 1, #KEYS do
 
       local decided = min(count, policy.minute - in_minute, policy.day - in_day)
       if decided > 0 then
-        output[#output + 1] = pack('>BI2I4I4I4I4', 0, decided, this_minute, in_minute, this_day, in_day)
         if this_day > day then
           kept = max(kept, KEPT)
         end
         in_minute, in_day = in_minute + decided, in_day + decided
         minute, minute_used, day, day_used = this_minute, in_minute, this_day, in_day
-        is_counted = true
+        windows = pack('>I4I4I4I4', minute, minute_used, day, day_used)
+        output[#output + 1] = decided == 1 and ONE or pack('>BI2', 0, decided)
+        output[#output + 1] = windows
       else
         -- A refusal is a strike of the key. The day decides if both windows are exhausted.
         local reset = (this_minute + 1) * MINUTE
@@ -159,7 +170,9 @@ for index = 1, #KEYS do
         end
         if not conduct then
           conduct = { reset = 0, strikes = 0, since = NEVER, ends = NEVER, length = 0, lifted = NEVER, recorded = NEVER }
+          known = known or {}
           known[key] = conduct
+          has_conduct = true
         end
         changed = changed or {}
         changed[key] = conduct
@@ -189,13 +202,21 @@ for index = 1, #KEYS do
     end
   end
 
-  if is_counted or changed then
-    local fields = { 'w', pack('>I4I4I4I4', minute, minute_used, day, day_used) }
-    for key, conduct in pairs(changed or {}) do
-      fields[#fields + 1] = key
-      fields[#fields + 1] = packed_conduct(conduct)
+  if windows or changed then
+    windows = windows or pack('>I4I4I4I4', minute, minute_used, day, day_used)
+    if has_conduct then
+      windows = windows .. '\1'
     end
-    call('HSET', account, unpack(fields))
+    if changed then
+      local fields = { 'w', windows }
+      for key, conduct in pairs(changed) do
+        fields[#fields + 1] = key
+        fields[#fields + 1] = packed_conduct(conduct)
+      end
+      call('HSET', account, unpack(fields))
+    else
+      call('HSET', account, 'w', windows)
+    end
     if is_new then
       kept = max(kept, KEPT)
     end

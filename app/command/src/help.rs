@@ -32,6 +32,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),
+    ("new-epoch", "petstore new-epoch postgres://petstore@db1.example/petstore"),
     ("reload", "petstore reload --db /var/lib/petstore/petstore.db"),
     ("check-config", "petstore check-config --config petstore.toml"),
     ("settings", "petstore settings --sample >petstore.toml"),

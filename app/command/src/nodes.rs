@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use self::differences::differences;
 use crate::failure::Failure;
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::{DEFAULT_DB, Db, PgArgs};
 use crate::store::{Node, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::{print, visible_json};
@@ -26,6 +26,9 @@ pub(crate) struct NodesArgs {
     /// File with the password of the PostgreSQL role
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
     db_password_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pg: PgArgs,
 
     /// Print JSON for programs
     #[arg(long)]
@@ -88,7 +91,8 @@ struct ValueView<'n> {
 impl NodesArgs {
     /// Lists the nodes, and the settings in which the live ones differ.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Db::Postgres(target) = self.db.with_password(self.db_password_file.as_deref())? else {
+        let Db::Postgres(target) = self.pg.applied(self.db.with_password(self.db_password_file.as_deref())?)
+        else {
             return Err(Failure::usage(
                 "only a PostgreSQL database has nodes: name it with --db postgres://USER@HOST/DATABASE",
             ));

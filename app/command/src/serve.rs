@@ -123,7 +123,7 @@ async fn run(
         exposition: Some(Arc::new(metrics)),
         sandbox,
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
-        ..args.http(backend.epoch, ops.is_some())
+        ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;

@@ -66,7 +66,8 @@ found! {
         by quotas::exactly_the_limit_is_admitted;
     equal_requests_admitted_as_one: "min(count, policy.minute - in_minute, policy.day - in_day)"
         => "(in_minute < policy.minute and in_day < policy.day) and count or 0" by quotas::exactly_the_limit_is_admitted;
-    a_day_that_counts_refused_requests: "if decided > 0 then\n        output" => "in_day = in_day + (decided > 0 and 0 or count); day_used = in_day; if decided > 0 then\n        output"
+    a_day_that_counts_refused_requests: "      if decided > 0 then\n        if this_day"
+        => "      if decided <= 0 then\n        in_day = in_day + count\n        day_used = in_day\n      end\n      if decided > 0 then\n        if this_day"
         by quotas::both_windows_count_or_neither;
     a_window_that_falls: "if this_minute > minute then" => "if this_minute ~= minute then"
         by quotas::a_clock_that_steps_back_grants_nothing;

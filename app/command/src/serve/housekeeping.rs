@@ -76,7 +76,7 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused) = (None, None);
+    let (mut fault, mut refused, mut unfit) = (None, None, None);
     let (mut quota_faults, mut quota_warnings) = (FaultLog::new(), FaultLog::new());
     let mut ticks = intervals();
     loop {
@@ -93,6 +93,17 @@ pub(super) async fn watch_store(
                 None => log.info("changes are accepted again"),
             }
             refused = why;
+        }
+        for notice in backend.take_notices() {
+            log.error(&notice);
+        }
+        let now_unfit = backend.unfit();
+        if now_unfit != unfit {
+            match now_unfit {
+                Some(why) => log.error(&format!("not ready: {why}")),
+                None => log.info("ready again"),
+            }
+            unfit = now_unfit;
         }
         // The connections to Redis notice an outage without requests, too.
         match quota_faults.note(backend.redis_fault().or_else(|| service.quota_fault())) {
