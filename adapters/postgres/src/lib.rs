@@ -16,7 +16,6 @@
 mod background;
 mod bulk;
 mod connection;
-mod continuity;
 mod directory;
 mod error;
 mod event_forms;

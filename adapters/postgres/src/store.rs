@@ -9,8 +9,8 @@ use petstore_ports::StoreError;
 use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
+use crate::connection::continuity::{Continuity, Reason, identity};
 use crate::connection::{Connector, Role, Session, Target};
-use crate::continuity::{Continuity, Reason, identity};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 use crate::events::EventLog;

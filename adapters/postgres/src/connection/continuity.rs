@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use petstore_ports::{LogEnd, StoreError};
 use tokio::time::Instant;
 
-use crate::connection::Session;
+use crate::connection::session::Session;
 use crate::error::failed;
 use crate::random::Random;
 
@@ -32,7 +32,7 @@ use known::{Known, Verdict};
 pub(crate) use renewal::{Reason, renew};
 pub(crate) use statement::{MARK, NEWEST, mark};
 
-/// What a handle has seen of the database, the epoch that is in force, and what there is to say about both.
+/// The state of the database that a handle has seen, the epoch that is in force, and messages about both for an operator.
 pub(crate) struct Continuity {
     known: Mutex<Known>,
     /// The epoch of the shop, for entity tags and cursors.

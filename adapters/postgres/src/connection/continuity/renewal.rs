@@ -6,7 +6,7 @@ use petstore_ports::{LogEnd, StoreError};
 
 use super::known::Loss;
 use super::{Continuity, statement};
-use crate::connection::Session;
+use crate::connection::session::Session;
 use crate::error::failed;
 
 /// The reason for a new epoch.
