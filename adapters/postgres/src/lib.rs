@@ -39,6 +39,7 @@ mod watch;
 mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};
+pub use continuity::Notice;
 pub use error::OpenError;
 pub use events::EventRetention;
 pub use examine::{Examined, SchemaState, examine};

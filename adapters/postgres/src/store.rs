@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
 use crate::connection::{Connector, Role, Session, Target};
-use crate::continuity::{Continuity, Reason, identity};
+use crate::continuity::{Continuity, Notice, Reason, identity};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 use crate::events::EventLog;
@@ -164,7 +164,7 @@ impl PostgresStore {
     }
 
     /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn take_notices(&self) -> Vec<Notice> {
         self.connector.continuity().take_notices()
     }
 
