@@ -233,6 +233,11 @@ async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
         assert!(ask(&refusing, &secret).await.is_err());
     }
     assert_eq!(refusing.failing_checks().await, [failing]);
+    // Without requests nothing probes the quota store. So the service must be ready again, to get some.
+    advance(Duration::from_secs(1)).await;
+    assert_eq!((refusing.failing_checks().await, refusing.quota_fault()), (vec![], None));
+    assert!(ask(&refusing, &secret).await.is_err());
+    assert_eq!(refusing.failing_checks().await.len(), 1);
     // A service whose requests are counted by others is ready.
     let on_quota_outage = OnQuotaOutage::CountWith(Scripted::new(Mode::Works) as _);
     let counting = service(Ports { quotas: Scripted::new(down()), on_quota_outage, ..ports() });
