@@ -37,6 +37,7 @@ mod store;
 mod watch;
 mod writes;
 
+pub use connection::continuity::Notice;
 pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;

@@ -72,7 +72,7 @@ pub(crate) async fn renew(
         known.read(u64::try_from(number).unwrap_or(0), end, None);
     }
     continuity.set_epoch(epoch);
-    continuity.say(&reason.to_string());
+    continuity.say(matches!(reason, Reason::Lost(_)), &reason.to_string());
     Ok(true)
 }
 
