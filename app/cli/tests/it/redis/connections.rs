@@ -18,7 +18,7 @@ fn now() -> Instant {
 }
 
 /// Asks until the status is this one, for at most this time.
-fn becomes(client: &mut Client, path: &str, status: u16, limit: Duration) -> String {
+pub(super) fn becomes(client: &mut Client, path: &str, status: u16, limit: Duration) -> String {
     let since = now();
     loop {
         let answer = client.ask("GET", path, "", "").unwrap();
