@@ -7,6 +7,8 @@
 mod dates;
 #[path = "fuzz/keys.rs"]
 mod keys;
+#[path = "fuzz/targets.rs"]
+mod targets;
 #[path = "fuzz/texts.rs"]
 mod texts;
 #[path = "../../tests/fuzz/woven.rs"]

@@ -2,6 +2,7 @@
 
 pub(crate) mod authority;
 pub(crate) mod drain;
+pub(crate) mod epoch;
 pub(crate) mod idle_time;
 pub(crate) mod mix;
 pub(crate) mod observe;

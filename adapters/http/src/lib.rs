@@ -41,6 +41,7 @@ mod wire;
 mod woven;
 
 pub use base::authority::{HostName, Origin};
+pub use base::epoch::Epoch;
 pub use base::idle_time::IdleTime;
 pub use base::observe::{Exchange, Exposition, Observer};
 pub use base::page_file::PageFile;

@@ -5,6 +5,8 @@ mod channel_binding;
 mod connector;
 mod counts;
 mod hosts;
+mod pace;
+mod parameter;
 mod server_check;
 mod session;
 mod target;
@@ -13,6 +15,7 @@ mod tls_stream;
 mod url;
 
 pub(crate) use connector::{Connector, Role};
+pub(crate) use parameter::Parameter;
 pub use server_check::Server;
-pub(crate) use session::Session;
+pub(crate) use session::{Session, Settings, Statement};
 pub use target::{Roots, Target, TargetError};

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use petstore_ports::{StoreError, StoreErrorKind};
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::Severity;
 
 /// The reason why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -108,24 +108,36 @@ pub(crate) enum Fate {
     Conflict,
     /// A unique index found a row that the transaction did not see.
     Duplicate,
-    /// The connection, or its server, is of no further use. Another one may be.
+    /// The connection is of no further use. Another one may be.
     Disconnected,
+    /// The whole server is of no further use: it stops, or it accepts no writes any more. So its other connections must be
+    /// given up, too.
+    ServerLost,
+    /// The server lacks a resource, such as disk space or memory. The connection can be used again.
+    Exhausted,
     /// The statement itself is refused, and would be again.
     Refused,
 }
 
 /// Classifies a failure of the driver.
 pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
-    let Some(state) = error.code() else { return Fate::Disconnected };
-    match state.code() {
+    let Some(failure) = error.as_db_error() else { return Fate::Disconnected };
+    // After an error of a higher severity the server closes the connection.
+    let is_error = failure.parsed_severity() == Some(Severity::Error);
+    match failure.code().code() {
         // Serialization failure, deadlock, lock timeout.
         "40001" | "40P01" | "55P03" => Fate::Conflict,
-        _ if *state == SqlState::UNIQUE_VIOLATION => Fate::Duplicate,
-        // Read-only transaction: after a failover the old primary. A transaction that paused or lasted for too long, which
-        // ends its connection. Shutdown, crash, start: classes 57P and 08. Resources such as a full disk or too many
-        // connections: class 53.
-        "25006" | "25P03" | "25P04" => Fate::Disconnected,
-        code if ["08", "57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
+        // Unique violation.
+        "23505" => Fate::Duplicate,
+        // Read-only transaction: after a failover the old primary. Shutdown, crash, start.
+        "25006" | "57P01" | "57P02" | "57P03" => Fate::ServerLost,
+        // A transaction that paused or lasted for too long, which ends its connection.
+        "25P03" | "25P04" => Fate::Disconnected,
+        // A full disk, no memory, too many locks; a failure of the file system.
+        code if is_error && ["53", "58"].contains(&&code[..2]) => Fate::Exhausted,
+        // A failure of the connection itself.
+        code if code.starts_with("08") => Fate::ServerLost,
+        code if ["57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
         _ => Fate::Refused,
     }
 }
@@ -134,7 +146,7 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
 pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreError {
     let kind = match fate(&error) {
         Fate::Conflict => StoreErrorKind::Busy,
-        Fate::Disconnected => StoreErrorKind::Unavailable,
+        Fate::Disconnected | Fate::ServerLost | Fate::Exhausted => StoreErrorKind::Unavailable,
         Fate::Duplicate | Fate::Refused => StoreErrorKind::Corrupt,
     };
     StoreError::new(kind, what).with_source(Driver(error))

@@ -36,6 +36,7 @@ use tokio::sync::mpsc;
 
 use crate::PostgresStore;
 use crate::connection::Connector;
+use crate::continuity::Continuity;
 
 use feed::{Compared, Ends};
 use fetch::{Fetcher, Shared};
@@ -53,6 +54,7 @@ pub(crate) struct EventLog {
     fetcher: Fetcher,
     sequencer: Sequencer,
     ends: Arc<Ends>,
+    continuity: Arc<Continuity>,
     retention: Mutex<EventRetention>,
 }
 
@@ -69,12 +71,23 @@ impl EventLog {
         let (sender, jobs) = mpsc::channel(fetch::JOBS_MAX);
         let fetcher = Fetcher::new(sender);
         let connections = Reconnecting::new(Arc::clone(connector), Use::Pages);
-        let shared =
-            Shared { fetcher: fetcher.clone(), sequencer: sequencer.clone(), ends: Arc::clone(&ends) };
+        let continuity = Arc::clone(connector.continuity());
+        let shared = Shared {
+            fetcher: fetcher.clone(),
+            sequencer: sequencer.clone(),
+            ends: Arc::clone(&ends),
+            continuity: Arc::clone(&continuity),
+        };
         runtime.spawn(fetch::serve(connections, jobs, shared));
 
         runtime.spawn(poll::poll(Arc::clone(&ends), fetcher.clone()));
-        Arc::new(Self { fetcher, sequencer, ends, retention: Mutex::new(EventRetention::DEFAULT) })
+        Arc::new(Self {
+            fetcher,
+            sequencer,
+            ends,
+            continuity,
+            retention: Mutex::new(EventRetention::DEFAULT),
+        })
     }
 
     /// The counts of the sequencer's runs.
@@ -94,6 +107,12 @@ impl EventLog {
 
     /// The end of the log that began with an import or a reset by this handle.
     pub(crate) fn restarted(&self, epoch_number: u64, end: LogEnd) {
+        self.continuity.restarted(epoch_number, end);
+        self.ends.learn(epoch_number, end);
+    }
+
+    /// The end of the log that a check has found.
+    pub(crate) fn found(&self, epoch_number: u64, end: LogEnd) {
         self.ends.learn(epoch_number, end);
     }
 

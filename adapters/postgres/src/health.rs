@@ -22,16 +22,24 @@ struct State {
     answered: Instant,
     /// The last failure since that answer; none if there was no failure.
     failure: Option<StoreError>,
+    /// The reason why a database that answers does not suit.
+    unfit: Option<&'static str>,
 }
 
 impl Pulse {
     /// The pulse of a database that has just answered.
     pub(crate) fn new(now: Instant) -> Self {
-        Self(Mutex::new(State { answered: now, failure: None }))
+        Self(Mutex::new(State { answered: now, failure: None, unfit: None }))
     }
 
-    pub(crate) fn answered(&self, asked: Instant) {
-        *self.0.lock() = State { answered: asked, failure: None };
+    /// Records an answer. `unfit`: the reason why the database does not suit, if there is one.
+    pub(crate) fn answered(&self, asked: Instant, unfit: Option<&'static str>) {
+        *self.0.lock() = State { answered: asked, failure: None, unfit };
+    }
+
+    /// The reason why a database that answers does not suit.
+    pub(crate) fn unfit(&self) -> Option<&'static str> {
+        self.0.lock().unfit
     }
 
     pub(crate) fn failed(&self, error: StoreError) {
@@ -56,7 +64,8 @@ impl Pulse {
 #[async_trait]
 impl StoreHealth for PostgresStore {
     async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
-        self.pulse.check(Instant::now()).and_then(|()| self.node.check())
+        self.pulse.check(Instant::now()).and_then(|()| self.node.check())?;
+        self.pulse.unfit().map_or(Ok(()), |unfit| Err(StoreError::unavailable(unfit)))
     }
 }
 
@@ -76,7 +85,7 @@ mod tests {
             report,
             "the store is unavailable: PostgreSQL has not answered for 2 s: connection refused"
         );
-        pulse.answered(late);
+        pulse.answered(late, None);
         assert_eq!(pulse.check(late), Ok(()));
     }
 }

@@ -14,6 +14,7 @@ pub(crate) struct CountOfAccount;
 impl Lookup for CountOfAccount {
     type Key = i64;
     type Column = i64;
+    type Columns = Vec<i64>;
     type Found = u32;
 
     fn sql() -> String {

@@ -2,14 +2,12 @@
 
 mod cache;
 mod credentials;
-mod poll;
 
 use petstore_ports::{Credential, KeyLookup, KeyReader, Reply, StoreError};
 use tokio::time::Instant;
 
 pub(crate) use cache::KeyCache;
 pub(crate) use credentials::{CredentialByDigest, CredentialById};
-pub(crate) use poll::poll;
 
 use crate::PostgresStore;
 use crate::records::stored_id;

@@ -16,6 +16,7 @@
 mod background;
 mod bulk;
 mod connection;
+mod continuity;
 mod directory;
 mod error;
 mod event_forms;
@@ -34,6 +35,7 @@ mod schema;
 mod start_lock;
 mod stats;
 mod store;
+mod watch;
 mod writes;
 
 pub use connection::{Roots, Server, Target, TargetError};

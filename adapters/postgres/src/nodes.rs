@@ -62,7 +62,8 @@ struct Seen {
 }
 
 impl OwnNode {
-    /// Fails if the form of events in force is one that this program does not know.
+    /// Fails if the form of events in force is one that this program does not know. A program that starts then is refused.
+    /// A node that runs is not ready, and refuses changes.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         if self.seen.is_outdated.load(Ordering::Relaxed) {
             return Err(StoreError::unavailable(

@@ -30,7 +30,11 @@ pub(crate) struct Step {
 /// The steps from an empty schema. A released step never changes.
 pub(crate) const STEPS: &[Step] = &[
     Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 },
-    Step { sql: include_str!("schema/2.sql"), oldest_reader: 1 },
+    // The table of nodes, and the identity of the database.
+    Step {
+        sql: concat!(include_str!("schema/2.sql"), include_str!("schema/shop_identity.sql")),
+        oldest_reader: 1,
+    },
 ];
 
 /// The version that this program writes.

@@ -1,6 +1,9 @@
 //! A lock for the part of a start that only one node at a time may do.
 
+use std::time::Duration;
+
 use petstore_ports::StoreError;
+use tokio::time::timeout;
 
 use crate::PostgresStore;
 use crate::connection::{Connector, Role, Session};
@@ -8,6 +11,9 @@ use crate::error::failed;
 
 /// The first key of the advisory lock, a number that means nothing. The second key is a hash of the schema's name.
 const LOCK: i32 = 1_349_285_957;
+
+/// The time limit for the lock on this side of the connection. The server ends the wait earlier, unless it hangs.
+const LOCK_TIME: Duration = Duration::from_secs(15);
 
 /// A lock that one handle of a store holds at a time, until it is dropped or its connection ends.
 pub struct StartLock {
@@ -30,11 +36,13 @@ async fn take(connector: &Connector) -> Result<StartLock, StoreError> {
     let session = connector.connect_at_start(Role::Writer).await?;
     // The holder may work for longer than a transaction of the write lane may be idle.
     let sql = format!(
-        "begin; set local lock_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s';
+        "{}; set local lock_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s';
          select pg_advisory_xact_lock({LOCK}, hashtext('{}'))",
+        session.begin(),
         connector.schema()
     );
-    let taken = session.batch(&sql).await;
+    let late = |_| StoreError::unavailable("PostgreSQL has not answered a statement of the start in time");
+    let taken = timeout(LOCK_TIME, session.batch(&sql)).await.map_err(late)?;
     taken.map_err(|error| failed("cannot take the lock for the start of a node", error))?;
     Ok(StartLock { _session: session })
 }

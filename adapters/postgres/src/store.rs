@@ -6,21 +6,23 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use petstore_ports::StoreError;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
 use crate::connection::{Connector, Role, Session, Target};
+use crate::continuity::{Continuity, Reason, identity};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 use crate::events::EventLog;
 use crate::health::Pulse;
-use crate::keys::{KeyCache, poll};
+use crate::keys::KeyCache;
 use crate::nodes::OwnNode;
-use crate::queries::{Link, Pool};
+use crate::queries::Pool;
 use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop, Program};
 use crate::stats::Stats;
+use crate::watch::Watch;
 use crate::writes::{AfterCommit, Reconnecting, Writes};
 
 /// The number of connections for pages.
@@ -55,7 +57,6 @@ pub struct PostgresStore {
     pub(crate) node_number: u64,
     pub(crate) node: OwnNode,
     observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
-    epoch: AtomicU64,
     is_sandbox: bool,
     // The last field, because its tasks use the other fields.
     pub(crate) background: Background,
@@ -87,10 +88,12 @@ impl PostgresStore {
     ) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let Options { schema, seed } = options;
+        let requires_sync = target.requires_sync;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
         let Prepared { session, epoch, is_sandbox, forms } =
             background.handle().block_on(prepare(&connector, program, new))?;
+        connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
             return Err(OpenError::NotASandbox { schema });
         }
@@ -98,11 +101,21 @@ impl PostgresStore {
         let events = EventLog::start(handle, &connector);
         handle.block_on(events.bounds())?;
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
-        let link = Link::new(Arc::clone(&connector), Role::Reader);
-        handle.spawn(poll(link, Arc::clone(&keys), Arc::clone(&pulse)));
+        let watch = Watch {
+            connector: Arc::clone(&connector),
+            keys: Arc::clone(&keys),
+            pulse: Arc::clone(&pulse),
+            events: Arc::clone(&events),
+            requires_sync,
+        };
+        handle.spawn(watch.run());
         let observer = Arc::<OnceLock<_>>::default();
-        let after =
-            Hooks { events: Arc::clone(&events), keys: Arc::clone(&keys), observer: Arc::clone(&observer) };
+        let after = Hooks {
+            events: Arc::clone(&events),
+            keys: Arc::clone(&keys),
+            continuity: Arc::clone(connector.continuity()),
+            observer: Arc::clone(&observer),
+        };
         let mut random = Random::of_handle(seed);
         let node_number = random.next();
         // The lane of writes takes over the connection that prepared the schema.
@@ -123,7 +136,6 @@ impl PostgresStore {
             node_number,
             node: OwnNode::default(),
             observer,
-            epoch: AtomicU64::new(epoch),
             is_sandbox,
             connector,
             background,
@@ -132,12 +144,28 @@ impl PostgresStore {
 
     /// The epoch of the shop, for entity tags and cursors.
     pub fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Relaxed)
+        self.live_epoch().load(Ordering::Relaxed)
     }
 
-    /// Takes note of the epoch that began with a reset.
-    pub(crate) fn set_epoch(&self, epoch: u64) {
-        self.epoch.store(epoch, Ordering::Relaxed);
+    /// The epoch of the shop, which changes while the store is open: with a reset by any node, and when the database was
+    /// replaced by one that lacks acknowledged changes.
+    pub fn live_epoch(&self) -> &Arc<AtomicU64> {
+        self.connector.continuity().epoch()
+    }
+
+    /// Begins a new epoch of the shop and of its event log. Entity tags, cursors and ids of events from before are not
+    /// accepted any more, on all nodes. The records and the events stay. Blocks.
+    ///
+    /// # Errors
+    /// The database cannot be reached, or its answer was lost. A further call begins another epoch.
+    pub fn begin_epoch(&self) -> Result<u64, StoreError> {
+        self.background.handle().block_on(self.connector.begin_epoch(Reason::Asked))?;
+        Ok(self.epoch())
+    }
+
+    /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.connector.continuity().take_notices()
     }
 
     /// Returns `true` if only sandboxes had used the schema when the store was opened. The mark may have been removed
@@ -154,6 +182,11 @@ impl PostgresStore {
     /// Sets the observer of this handle's commits. Further calls change nothing.
     pub fn observe_commits(&self, observer: Arc<dyn CommitObserver>) {
         let _: Result<(), _> = self.observer.set(observer);
+    }
+
+    /// The reason why the database, which answers, does not suit.
+    pub fn unfit(&self) -> Option<&'static str> {
+        self.pulse.unfit()
     }
 
     /// Removes the mark of a sandbox, because from now on the schema may hold data that must not be deleted. Blocks.
@@ -181,6 +214,7 @@ pub trait CommitObserver: Send + Sync {
 struct Hooks {
     events: Arc<EventLog>,
     keys: Arc<KeyCache>,
+    continuity: Arc<Continuity>,
     observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
 }
 
@@ -191,6 +225,10 @@ impl AfterCommit for Hooks {
 
     fn keys_changed(&self) {
         self.keys.forget();
+    }
+
+    fn committed(&self, token: [u8; 16]) {
+        self.continuity.committed(token);
     }
 
     fn batch_committed(&self, operations: usize, took: Duration) {
@@ -220,14 +258,27 @@ struct Prepared {
 /// Creates or migrates the schema.
 async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
     let session = schema::prepare(connector, program, new).await?;
+    // A test may open the store as an older program, without this column.
+    if program.steps.len() >= identity::SINCE {
+        timed(identity::settle(connector.continuity(), &session)).await??;
+    }
     let sql = "select epoch, is_sandbox, (select event_form from schema_version where one) from shop";
-    let row = session.client().query_one(sql, &[]).await;
-    let row = row.map_err(|error| failed("read the epoch", error))?;
+    let rows = timed(session.rows_alone(sql, &[])).await?;
+    let rows = rows.map_err(|error| failed("read the epoch", error))?;
+    let row = rows.first().ok_or_else(|| StoreError::corrupt("shop: the row is missing"))?;
     let epoch = u64::from_str_radix(row.get(0), 16);
     let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
     let form = u32::try_from(row.get::<_, i32>(2));
     let form = form.map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))?;
     Ok(Prepared { session, epoch, is_sandbox: row.get(1), forms: EventForms::new(program.forms, form) })
+}
+
+/// The time limit for the answer to a statement of a start.
+const START_TIME: Duration = Duration::from_secs(10);
+
+async fn timed<T>(answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    let late = |_| StoreError::unavailable("PostgreSQL has not answered a statement of the start in time");
+    timeout(START_TIME, answer).await.map_err(late)
 }
 
 /// The number of slots in the counts of idempotency records.

@@ -113,6 +113,7 @@ fn closed() -> StoreError {
 #[async_trait]
 impl Transactor for PostgresStore {
     async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+        self.node.check()?;
         self.writes.run(transition).await
     }
 }

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
 use crate::listen::ListenArgs;
+use crate::new_epoch::NewEpochArgs;
 use crate::nodes::NodesArgs;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
@@ -76,6 +77,8 @@ enum Command {
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
+    /// Begin a new epoch of a shop in PostgreSQL, after its database was restored from a copy
+    NewEpoch(NewEpochArgs),
     /// Apply changed plans, CORS and certificates to a running server
     Reload(ReloadArgs),
     /// Show which settings would be in force, and where each comes from
@@ -189,6 +192,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
         Command::Nodes(args) => args.run(),
         Command::Events { command } => command.run(),
+        Command::NewEpoch(args) => args.run(),
         Command::Listen(args) => args.run(),
         Command::Webhooks { command } => command.run(),
         Command::Reload(args) => args.run(),

@@ -24,8 +24,8 @@ pub(crate) use self::page::{EventFields, ReceivedEvent};
 pub(crate) use self::pages::{LogEnded, LogPages, PAGE_MAX};
 use crate::failure::Failure;
 use crate::runtime::single_threaded;
-use crate::settings::Db;
 use crate::settings::expected::number;
+use crate::settings::{Db, PgArgs};
 use crate::text_file;
 
 /// The variable with the base URL of a server.
@@ -83,6 +83,8 @@ pub(crate) struct TailArgs {
     /// File with the password of the PostgreSQL role
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
     db_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pg: PgArgs,
 }
 
 impl TailArgs {
@@ -93,7 +95,7 @@ impl TailArgs {
                 Err(Failure::usage("a store in memory has no file: name its server with --server"))
             }
             Some(db @ Db::Postgres(_)) => {
-                let db = db.with_password(self.db_password_file.as_deref())?;
+                let db = self.pg.applied(db.with_password(self.db_password_file.as_deref())?);
                 database_tail::follow(&db, self.after, &self.types, output)
             }
             Some(Db::File(file)) => {

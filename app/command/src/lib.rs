@@ -19,6 +19,7 @@ mod log;
 mod metrics;
 mod migration_report;
 mod ndjson;
+mod new_epoch;
 mod nodes;
 mod offline_admin;
 mod openapi;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use self::differences::differences;
 use crate::failure::Failure;
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::{DEFAULT_DB, Db, PgArgs};
 use crate::store::{Node, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::{print, visible_json};
@@ -26,6 +26,9 @@ pub(crate) struct NodesArgs {
     /// File with the password of the PostgreSQL role
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
     db_password_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pg: PgArgs,
 
     /// Print JSON for programs
     #[arg(long)]
@@ -88,7 +91,8 @@ struct ValueView<'n> {
 impl NodesArgs {
     /// Lists the nodes, and the settings in which the live ones differ.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let Db::Postgres(target) = self.db.with_password(self.db_password_file.as_deref())? else {
+        let Db::Postgres(target) = self.pg.applied(self.db.with_password(self.db_password_file.as_deref())?)
+        else {
             return Err(Failure::usage(
                 "only a PostgreSQL database has nodes: name it with --db postgres://USER@HOST/DATABASE",
             ));
@@ -167,8 +171,8 @@ pub(crate) fn warnings(own: &[String], nodes: &[Node]) -> Vec<String> {
         // Other nodes may differ among themselves in a setting that this one does not have.
         let (own, _) = one.values.iter().find(|(_, nodes)| here(nodes))?;
         let others = one.values.iter().filter(|(_, nodes)| !here(nodes)).map(|(value, nodes)| {
-            let names = nodes.iter().flatten().map(|node| format!("{} ({})", node.host, node.address));
-            format!("{value} on {}", names.collect::<Vec<_>>().join(", "))
+            let hosts = nodes.iter().flatten().map(|node| format!("{} ({})", node.host, node.address));
+            format!("{value} on {}", hosts.collect::<Vec<_>>().join(", "))
         });
         let others = others.collect::<Vec<_>>().join(", and ");
         Some(format!("{} is {own} here, but {others}: give all nodes the same value", one.setting))

@@ -122,7 +122,7 @@ async fn run(
         exposition: Some(Arc::new(metrics)),
         sandbox,
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
-        ..args.http(backend.epoch, ops.is_some())
+        ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
@@ -162,9 +162,7 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    tokio::spawn(run_housekeeping(Arc::clone(&backend), Arc::clone(&clock)));
-    tokio::spawn(watch_store(Arc::clone(&backend), Arc::clone(&service), clock, Arc::clone(log)));
-    tokio::spawn(record_bans(Arc::clone(&service), Arc::clone(log)));
+    spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -183,6 +181,13 @@ async fn run(
         log.info("stopped");
     }
     ended
+}
+
+/// Starts the tasks that run beside the requests.
+fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+    tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
+    tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
+    tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));
 }
 
 fn reload(reloader: &Reloader, log: &Log) {

@@ -4,6 +4,7 @@ mod advice;
 mod apply;
 mod check;
 mod db;
+mod db_connection;
 mod db_password;
 pub(crate) mod expected;
 mod file;
@@ -25,6 +26,7 @@ use petstore_redis::RedisTarget;
 
 pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
+pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::shared::shared;
@@ -83,6 +85,23 @@ pub(crate) struct ServeArgs {
     /// File with the password of the PostgreSQL role
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", help_heading = "Data", hide = true)]
     pub(crate) db_password_file: Option<PathBuf>,
+
+    /// Whether statements are prepared on PostgreSQL; `off` behind a pooler in transaction mode, such as PgBouncer
+    #[arg(
+        long,
+        env = "PETSTORE_PG_PREPARE",
+        default_value = "on",
+        value_enum,
+        value_name = "on|off",
+        hide_possible_values = true,
+        help_heading = "Data",
+        hide = true
+    )]
+    pub(crate) pg_prepare: PgPrepare,
+
+    /// Not ready while no standby confirms commits on PostgreSQL (synchronous_standby_names is empty)
+    #[arg(long, env = "PETSTORE_PG_REQUIRE_SYNC", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
+    pub(crate) pg_require_sync: bool,
 
     /// Start with a damaged -wal and drop the changes behind the damage; for one start
     #[arg(long, env = "PETSTORE_DROP_DAMAGED_WAL", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Data", hide = true)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::Timestamp;
-use petstore_http::{IdleTime, TokioTimer};
+use petstore_http::{Epoch, IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
     Bulk, Clock, Entropy, Header, Housekeeping, Resettable, Row, StoreCounts, StoreError, StoreStats,
@@ -60,8 +60,8 @@ pub(crate) struct BackendOptions {
 /// An open store as its ports, and its data file.
 pub(crate) struct Backend {
     kind: Kind,
-    /// The epoch in entity tags and cursors.
-    pub(crate) epoch: u64,
+    /// The epoch in entity tags and cursors. A store that nodes share may change it.
+    pub(crate) epoch: Epoch,
     /// Counters of commits to the file or to the database; none in memory.
     pub(crate) commits: Option<Arc<CommitCounters>>,
     /// The data file, which can be read while the store is open; none without a file.
@@ -82,8 +82,8 @@ impl Backend {
     /// error. Blocks, so it must not be called on a thread of a runtime.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
-        for line in migration_report::lines(&opened.mended) {
-            notify(&line);
+        for line in migration_report::lines(&opened.mended).iter().chain(&opened.take_notices()) {
+            notify(line);
         }
         Ok(opened)
     }
@@ -108,10 +108,10 @@ impl Backend {
         Self::of(Kind::Local(Arc::new(MemoryStore::with_epoch(epoch))), epoch)
     }
 
-    fn of(kind: Kind, epoch: u64) -> Self {
+    fn of(kind: Kind, epoch: impl Into<Epoch>) -> Self {
         Self {
             kind,
-            epoch,
+            epoch: epoch.into(),
             commits: None,
             files: None,
             checkpoints: None,
@@ -215,7 +215,34 @@ impl Backend {
     pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
         match &self.kind {
             Kind::Local(store) => store.check_at(now).is_ok(),
-            Kind::Shared { store, .. } => store.fault().is_none(),
+            Kind::Shared { store, .. } => store.fault().is_none() && store.unfit().is_none(),
+        }
+    }
+
+    /// The reason why a server with this store is not ready, although changes are accepted.
+    pub(crate) fn unfit(&self) -> Option<&'static str> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => store.unfit(),
+        }
+    }
+
+    /// Removes and returns what there is to say to an operator about the database: changes that it has lost, and new
+    /// epochs.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Local(_) => Vec::new(),
+            Kind::Shared { store, .. } => store.take_notices(),
+        }
+    }
+
+    /// Begins a new epoch of a shop that nodes share. Blocks.
+    pub(crate) fn begin_epoch(&self) -> Result<(), StoreError> {
+        match &self.kind {
+            Kind::Local(_) => {
+                Err(StoreError::unavailable("only a database has an epoch that can be renewed"))
+            }
+            Kind::Shared { store, .. } => store.begin_epoch().map(drop),
         }
     }
 

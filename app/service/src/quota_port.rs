@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use petstore_domain::{AccountId, Limits, Timestamp, Usage};
 use petstore_ports::{Ask, Quotas, Reply, ScopedReply, StoreError, StoreErrorKind, Verdict};
@@ -9,6 +10,10 @@ use petstore_ports::{Ask, Quotas, Reply, ScopedReply, StoreError, StoreErrorKind
 use crate::call_deadlines::CallDeadlines;
 use crate::circuit_breaker::{Circuit, Passage};
 use crate::policy::OnQuotaOutage;
+
+/// The time after which a failure says nothing about the present state. Without it, a node that gets no requests because it
+/// is not ready would never be ready again, since only a request probes the store.
+const FAULT_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A quota store with its circuit breaker and outage policy.
 pub(crate) struct QuotaPort {
@@ -74,7 +79,7 @@ impl QuotaPort {
         self.call(move |quotas| quotas.usage(account, limits, now))
     }
 
-    /// The error that opened the circuit; none while it is closed.
+    /// The last error while the circuit is open; none while it is closed, or if no call has failed for a second.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         if self.is_calm.load(Ordering::Relaxed) {
             return None;
@@ -82,7 +87,10 @@ impl QuotaPort {
         let health = self.health();
         match health.circuit {
             Circuit::Closed { .. } => None,
-            Circuit::Open { .. } | Circuit::HalfOpen { .. } => health.fault.clone(),
+            Circuit::Open { since } | Circuit::HalfOpen { since } => {
+                let age = self.deadlines.elapsed().saturating_sub(since);
+                health.fault.clone().filter(|_| age < FAULT_AGE_MAX)
+            }
         }
     }
 
@@ -141,6 +149,10 @@ impl QuotaPort {
         error: StoreError,
     ) -> QuotaReply<'a, T> {
         match &self.on_outage {
+            // Only the count is unknown then: the request was not executed.
+            OnQuotaOutage::Refuse if error.kind() == StoreErrorKind::Indeterminate => {
+                ScopedReply::now(Err(error.with_kind(StoreErrorKind::Unavailable)))
+            }
             OnQuotaOutage::Refuse => ScopedReply::now(Err(error)),
             OnQuotaOutage::CountWith(local) => {
                 self.stand_ins.fetch_add(1, Ordering::Relaxed);

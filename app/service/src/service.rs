@@ -195,7 +195,7 @@ impl Service {
     }
 
     /// The last error of the quota store while the circuit is open, that is, while the quota store is not called and
-    /// [`Ports::on_quota_outage`] applies. None while the quota store is called.
+    /// [`Ports::on_quota_outage`] applies. None while the quota store is called, or if no call has failed for a second.
     pub fn quota_fault(&self) -> Option<StoreError> {
         self.gatekeeper.quotas().fault()
     }

@@ -4,6 +4,7 @@
 //! server ends with it. A [`FaultProxy`] in front of a server interferes with its connections.
 
 mod folders;
+mod pgbouncer;
 mod postgres;
 mod processes;
 mod programs;
@@ -16,6 +17,7 @@ pub mod skips;
 mod small_disk;
 mod standby;
 
+pub use pgbouncer::PgBouncer;
 pub use postgres::{Postgres, PostgresBuilder, Stop};
 pub use proxy::{Cut, FaultProxy, How, Mode, Side};
 pub use redis::{Redis, RedisBuilder};

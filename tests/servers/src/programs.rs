@@ -46,7 +46,12 @@ impl Programs {
 
     /// A command that runs a program as the user of the server.
     pub(crate) fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(self.path(name));
+        self.other(&self.path(name))
+    }
+
+    /// A command that runs another program as the user of the server.
+    pub(crate) fn other(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
         if let Some(user) = self.user {
             command.gid(user.group).uid(user.id);

@@ -1,5 +1,8 @@
 //! The suite on PostgreSQL. Each case has its own schema, and further handles of the schema represent other nodes. Each
 //! node counts quotas in memory.
+//!
+//! With `PETSTORE_TEST_STORE=pooler` the nodes use a pooler that gives each transaction another connection, without prepared
+//! statements (`bash tests/deep pooler`).
 
 mod planted;
 mod shop;

@@ -1,27 +1,41 @@
 //! The shop of a case: a separate schema, and handles on the schema like those of nodes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use petstore_memory::MemoryStore;
 use petstore_ports::{Resettable, Row, StoreError};
 use petstore_postgres::{Options, PostgresStore, Target};
-use petstore_test_servers::Postgres;
+use petstore_test_servers::{PgBouncer, Postgres};
 use petstore_tests::{AnotherHandle, ResetSubject, Subject};
 
 /// The shop of one case.
 pub(crate) struct Shop {
     server: &'static Postgres,
+    /// The pooler that the stores use; none if they use the server itself.
+    pooler: Option<&'static PgBouncer>,
     schema: String,
 }
 
+/// The connections of the pooler to the server. They are fewer than the clients of a case, so that clients share them.
+const POOLED_CONNECTIONS: u32 = 12;
+
+/// The pooler that all cases share.
+static POOLER: OnceLock<Option<PgBouncer>> = OnceLock::new();
+
 impl Shop {
-    /// A new shop. None without PostgreSQL, after the case was reported as skipped.
+    /// A new shop. None without PostgreSQL or a pooler that was chosen, after the case was reported as skipped.
     #[track_caller]
     pub(crate) fn new() -> Option<Arc<Self>> {
         let server = Postgres::shared()?;
-        Some(Arc::new(Self { server, schema: server.new_schema() }))
+        let pooler = match std::env::var("PETSTORE_TEST_STORE").as_deref() {
+            Ok("pooler") => {
+                Some(POOLER.get_or_init(|| PgBouncer::start(server, POOLED_CONNECTIONS)).as_ref()?)
+            }
+            _ => None,
+        };
+        Some(Arc::new(Self { server, pooler, schema: server.new_schema() }))
     }
 
     /// Runs SQL in the schema, as a superuser.
@@ -37,7 +51,9 @@ impl Shop {
     /// Opens a store on the schema, as a node does at its start.
     async fn open_store(&self) -> Arc<PostgresStore> {
         static SEED: AtomicU64 = AtomicU64::new(0x5EED);
-        let target = Target::parse(&self.server.url()).expect("the URL of the server");
+        let url = self.pooler.map_or_else(|| self.server.url(), PgBouncer::url);
+        let mut target = Target::parse(&url).expect("the URL of the server");
+        target.set_prepares(self.pooler.is_none());
         let options = Options { schema: self.schema.clone(), seed: SEED.fetch_add(1, Ordering::Relaxed) };
         let opened = tokio::task::spawn_blocking(move || PostgresStore::open(target, options)).await;
         Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))
@@ -59,7 +75,8 @@ impl Shop {
 #[async_trait]
 impl AnotherHandle for Shop {
     async fn open(&self) -> Subject {
-        let another = Arc::new(Self { server: self.server, schema: self.schema.clone() });
+        let another =
+            Arc::new(Self { server: self.server, pooler: self.pooler, schema: self.schema.clone() });
         subject(&self.open_store().await, &Arc::default(), &another)
     }
 }

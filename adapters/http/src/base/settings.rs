@@ -9,6 +9,7 @@ use petstore_ports::api::Sandbox;
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
+use crate::base::epoch::Epoch;
 use crate::base::idle_time::IdleTime;
 use crate::base::observe::{Exposition, Observer};
 use crate::base::page_file::PageFile;
@@ -34,7 +35,7 @@ pub struct HttpSettings {
     /// `X-Forwarded-Proto` and `X-Forwarded-Host`.
     pub trusted_proxies: Vec<Network>,
     /// The epoch of the store. Entity tags and cursors of another epoch are not valid.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// The seed of generated request ids. It must be random at each start. With the same seed, the ids of an earlier
     /// start would repeat.
     pub request_ids: u64,
@@ -62,7 +63,8 @@ impl HttpSettings {
     /// Other values are set by `HttpSettings { cors: Cors::Off, ..HttpSettings::new(epoch, documents) }`. Request ids
     /// are seeded with the epoch. The epoch of a durable store is the same at each start, so set
     /// [`request_ids`](Self::request_ids) too.
-    pub fn new(epoch: u64, documents: Documents) -> Self {
+    pub fn new(epoch: impl Into<Epoch>, documents: Documents) -> Self {
+        let epoch = epoch.into();
         Self {
             base_path: "/v1".to_owned(),
             public_url: None,
@@ -71,8 +73,8 @@ impl HttpSettings {
             require_if_match: false,
             enforce_sunset: false,
             trusted_proxies: vec![],
+            request_ids: epoch.get(),
             epoch,
-            request_ids: epoch,
             documents,
             deadlines: Deadlines::DEFAULT,
             bounds: Bounds::DEFAULT,

@@ -23,7 +23,6 @@ use crate::base::settings::HttpSettings;
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::io::activity::Activity;
 use crate::response::answer::{Answer, Location};
-use crate::thread::sandbox::SandboxState;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::request_head::{Field, RequestHead};
@@ -108,7 +107,7 @@ impl<'a> OperationCall<'a> {
     }
 
     fn epoch(&self) -> u64 {
-        self.thread.app.sandbox.as_ref().map_or(self.settings().epoch, SandboxState::epoch)
+        self.settings().epoch.get()
     }
 
     fn known(&self) -> Result<IfNoneMatch<'a>, ApiError> {
@@ -167,10 +166,7 @@ impl<'a> OperationCall<'a> {
     }
 
     fn tag(&self, version: Version) -> EntityTag {
-        match &self.thread.app.sandbox {
-            None => self.thread.tags.tag(version),
-            Some(sandbox) => EntityTag::strong(sandbox.epoch(), version),
-        }
+        self.thread.tag(version)
     }
 
     /// Returns the response to a read: the resource, 304, or 404.

@@ -6,7 +6,6 @@
 pub(crate) mod fault_plan;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use petstore_ports::{StoreError, api};
@@ -15,6 +14,8 @@ use tokio::time::timeout;
 
 use fault_plan::{FaultPlan, PlannedFaults};
 
+use crate::base::epoch::Epoch;
+
 /// Time for which a reset waits for the requests in flight.
 const RESET_WAIT: Duration = Duration::from_secs(2);
 
@@ -22,7 +23,7 @@ const RESET_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct SandboxState {
     port: Arc<dyn api::Sandbox>,
     /// The epoch of the store, which changes with each reset.
-    epoch: AtomicU64,
+    epoch: Epoch,
     faults: PlannedFaults,
     /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
     /// overlaps a reset.
@@ -70,13 +71,12 @@ impl SandboxState {
         RequestPermit(Arc::clone(&self.reset_lock).read_owned().await)
     }
 
-    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: u64) -> Self {
-        let (epoch, reset_lock) = (AtomicU64::new(epoch), Arc::default());
+    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: Epoch) -> Self {
         Self {
             port,
             epoch,
             faults: PlannedFaults::default(),
-            reset_lock,
+            reset_lock: Arc::default(),
             changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),
         }
@@ -95,14 +95,9 @@ impl SandboxState {
 
     /// Records a reset: a new epoch, an empty plan, and delayed requests are dropped.
     pub(crate) fn restart(&self, epoch: u64) {
-        self.epoch.store(epoch, Ordering::Relaxed);
+        self.epoch.set(epoch);
         self.faults.set(FaultPlan::default());
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.resets += 1);
-    }
-
-    /// The epoch of the store.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch.load(Ordering::Relaxed)
     }
 
     /// Completes once a reset or a change of the clock has begun to wait for the end of the requests in flight.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
-use petstore_domain::Timestamp;
+use petstore_domain::{Timestamp, Version};
 use tokio::task::{AbortHandle, spawn_local};
 
 use crate::base::mix::mix;
@@ -24,8 +24,8 @@ use crate::wire;
 pub(crate) struct ThreadState {
     pub(crate) app: Arc<App>,
     pub(crate) serves: Serves,
-    /// The prefix of the store's entity tags.
-    pub(crate) tags: wire::TagPrefix,
+    /// The prefix of the store's entity tags, and the epoch that it was made for.
+    tags: Cell<(u64, wire::TagPrefix)>,
     pub(crate) arena: Arena,
     pub(crate) header_templates: HeaderTemplates,
     pub(crate) gzip: GzipEncoder,
@@ -43,9 +43,10 @@ pub(crate) struct ThreadState {
 
 impl ThreadState {
     pub(crate) fn new(app: Arc<App>, serves: Serves) -> Self {
+        let epoch = app.settings.epoch.get();
         Self {
             request_ids: Cell::new(app.next_request_ids()),
-            tags: wire::TagPrefix::new(app.settings.epoch),
+            tags: Cell::new((epoch, wire::TagPrefix::new(epoch))),
             arena: Arena::new(),
             header_templates: HeaderTemplates::new(),
             gzip: GzipEncoder::new(),
@@ -58,6 +59,17 @@ impl ThreadState {
             serves,
             host: RefCell::new(None),
         }
+    }
+
+    /// The entity tag of a version of a resource.
+    pub(crate) fn tag(&self, version: Version) -> wire::EntityTag {
+        let epoch = self.app.settings.epoch.get();
+        let (known, mut prefix) = self.tags.get();
+        if known != epoch {
+            prefix = wire::TagPrefix::new(epoch);
+            self.tags.set((epoch, prefix));
+        }
+        prefix.tag(version)
     }
 
     /// The time of day, for a request.

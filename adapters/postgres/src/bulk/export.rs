@@ -25,7 +25,8 @@ pub(super) fn export(
     let connector = Arc::clone(&store.connector);
     let session = store.background.run(async move {
         let session = connector.connect(Role::Reader).await?;
-        let begun = session.batch("begin isolation level repeatable read read only").await;
+        let begin = session.begin_as("isolation level repeatable read read only");
+        let begun = session.batch(&begin).await;
         begun.map_err(|error| failed("begin an export", error))?;
         Ok::<_, StoreError>(Arc::new(session))
     })??;
@@ -63,10 +64,9 @@ fn walk<R: Record + Send + 'static>(
 
 async fn read<R: Record>(session: &Session, after: i64) -> Result<Vec<R>, StoreError> {
     let sql = format!("select {} from {} where id > $1 order by id limit $2", R::COLUMNS, R::TABLE);
-    let rows = async {
-        let statement = session.prepared(&sql).await?;
-        session.client().query(&statement, &[&after, &PAGE]).await
-    };
-    let rows = rows.await.map_err(|error| failed("read a page of an export", error))?;
+    let rows = session
+        .rows(&sql, &[&after, &PAGE])
+        .await
+        .map_err(|error| failed("read a page of an export", error))?;
     rows.iter().map(R::parse).collect()
 }

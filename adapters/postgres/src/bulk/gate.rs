@@ -15,7 +15,7 @@ pub(super) struct Gate(Session);
 /// Locks the table exclusively. The time limit for an idle transaction is raised, because a long pause of the caller
 /// must not end the transaction.
 const CLOSE: &str =
-    "begin; set local idle_in_transaction_session_timeout = '10min'; lock table shop_lock in exclusive mode";
+    "set local idle_in_transaction_session_timeout = '10min'; lock table shop_lock in exclusive mode";
 
 impl Gate {
     /// Keeps writers out. Fails as busy if the table is not free in time, for example because of another import or
@@ -35,5 +35,6 @@ impl Gate {
 
 /// Begins a transaction that keeps writers out until its end.
 pub(super) async fn close_in(session: &Session) -> Result<(), StoreError> {
-    session.batch(CLOSE).await.map_err(|error| failed("lock the shop for an import or a reset", error))
+    let sql = format!("{}; {CLOSE}", session.begin());
+    session.batch(&sql).await.map_err(|error| failed("lock the shop for an import or a reset", error))
 }

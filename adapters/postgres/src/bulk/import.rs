@@ -51,8 +51,9 @@ impl<'s> Import<'s> {
 
 async fn is_empty(session: &Session) -> Result<bool, StoreError> {
     let sql = "select not (exists (select from categories) or exists (select from pets) or exists (select from orders))";
-    let row = session.client().query_one(sql, &[]).await;
-    row.and_then(|row| row.try_get(0)).map_err(|error| failed("look for rows of the shop", error))
+    let rows = session.rows(sql, &[]).await;
+    let is_empty = rows.and_then(|rows| rows.first().map_or(Ok(false), |row| row.try_get(0)));
+    is_empty.map_err(|error| failed("look for rows of the shop", error))
 }
 
 impl BulkImport for Import<'_> {
@@ -120,8 +121,8 @@ async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Resu
 pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
     session.batch("commit").await.map_err(|error| {
         let kind = match fate(&error) {
-            Fate::Disconnected => StoreErrorKind::Indeterminate,
-            Fate::Conflict | Fate::Duplicate | Fate::Refused => StoreErrorKind::Unavailable,
+            Fate::Disconnected | Fate::ServerLost => StoreErrorKind::Indeterminate,
+            Fate::Conflict | Fate::Duplicate | Fate::Exhausted | Fate::Refused => StoreErrorKind::Unavailable,
         };
         StoreError::new(kind, "the commit of an import or a reset").with_source(Driver(error))
     })

@@ -2,9 +2,8 @@
 
 use petstore_domain::{CategoryRecord, Description, FoldedName, OrderRecord, PetRecord};
 use petstore_ports::StoreError;
-use tokio_postgres::types::ToSql;
 
-use crate::connection::Session;
+use crate::connection::{Parameter, Session};
 use crate::error::failed;
 use crate::records::stored_option;
 
@@ -53,7 +52,7 @@ pub(super) async fn pets(session: &Session, records: &[PetRecord]) -> Result<(),
         let stock = numbers(chunk, |record| record.stock);
         let item_versions = numbers(chunk, |record| record.item_version.get());
         let open_orders = numbers(chunk, |record| record.open_orders.into());
-        let parameters: [&(dyn ToSql + Sync); 9] =
+        let parameters: [&dyn Parameter; 9] =
             [&ids, &names, &folded, &categories, &statuses, &versions, &stock, &item_versions, &open_orders];
         insert(session, PETS, &parameters).await?;
     }
@@ -74,10 +73,10 @@ pub(super) async fn orders(session: &Session, records: &[OrderRecord]) -> Result
     Ok(())
 }
 
-async fn insert(session: &Session, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
+async fn insert(session: &Session, sql: &str, parameters: &[&dyn Parameter]) -> Result<(), StoreError> {
     let inserted = async {
         let statement = session.prepared(sql).await?;
-        session.client().execute(&statement, parameters).await
+        session.execute(&statement, parameters).await
     };
     inserted.await.map(drop).map_err(|error| failed("insert the rows of an import or a reset", error))
 }

@@ -35,21 +35,21 @@ impl NewEpoch {
 
 /// Locks the log against the sequencers. Must be called before anything that they need is locked.
 pub(super) async fn lock(session: &Session) -> Result<(), StoreError> {
-    let locked = session.client().query_one("select from event_log where one for update", &[]).await;
-    locked.map(drop).map_err(|error| failed("lock the event log", error))
+    let locked = session.batch("select from event_log where one for update").await;
+    locked.map_err(|error| failed("lock the event log", error))
 }
 
 /// Removes all events and begins a new epoch, as part of the transaction that locked the log. No writer is at work.
 pub(super) async fn restart(session: &Session, new: NewEpoch) -> Result<Restarted, StoreError> {
     let restarted = async {
-        let client = session.client();
-        let before: String =
-            client.query_one("select epoch from event_log where one", &[]).await?.try_get(0)?;
+        let rows = session.rows("select epoch from event_log where one", &[]).await?;
+        let before: String = rows.first().map_or(Ok(String::new()), |row| row.try_get(0))?;
         let epoch = new.after(u64::from_str_radix(&before, 16).unwrap_or(0));
-        client.execute("delete from event_batches", &[]).await?;
+        session.batch("delete from event_batches").await?;
         let sql = "update event_log set epoch = $1, epoch_number = epoch_number + 1, last_position = 0, pruned_position = 0, \
             bytes = 0 where one returning epoch_number";
-        let number: i64 = client.query_one(sql, &[&format!("{epoch:016x}")]).await?.try_get(0)?;
+        let rows = session.rows(sql, &[&format!("{epoch:016x}")]).await?;
+        let number: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
         let epoch_number = u64::try_from(number).unwrap_or(0);
         Ok::<_, Error>(Restarted { epoch_number, end: LogEnd { epoch, last: Position::START } })
     };

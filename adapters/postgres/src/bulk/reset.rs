@@ -36,9 +36,9 @@ pub(super) fn reset(
     let done =
         store.background.run(async move { replace(&connector, staged, epoch, begun, is_sandbox).await });
     let restarted = done.and_then(|done| done)?;
-    store.set_epoch(epoch);
     store.keys.forget();
     store.events.restarted(restarted.epoch_number, restarted.end);
+    store.connector.continuity().set_epoch(epoch);
     Ok(())
 }
 
@@ -73,7 +73,7 @@ async fn replace(
     // another connection.
     let gate = Gate::close(connector).await?;
     let session = &writer;
-    session.batch("begin").await.map_err(|error| failed("begin a reset", error))?;
+    session.batch(&session.begin()).await.map_err(|error| failed("begin a reset", error))?;
     set_epoch(session, epoch, is_sandbox).await?;
     log_restart::lock(session).await?;
     session.batch(EMPTY).await.map_err(|error| failed("empty the shop", error))?;
@@ -87,7 +87,7 @@ async fn replace(
     let restarted = log_restart::restart(session, NewEpoch::Given(epoch)).await?;
     commit(session).await?;
     // The reset has happened. If this fails, later ids are higher than they need to be.
-    let _: Result<(), _> = sequences::set(session, highest).await;
+    let _: Result<(), _> = sequences::set_alone(session, highest).await;
     gate.open().await;
     Ok(restarted)
 }
@@ -96,12 +96,10 @@ async fn replace(
 /// fails if the mark is gone: a server without `--sandbox` has removed it, and its data must not be deleted. The update
 /// locks the row of the mark, so the mark cannot be removed until the reset ends.
 async fn set_epoch(session: &Session, epoch: u64, is_sandbox: bool) -> Result<(), StoreError> {
-    let sql = "update shop set epoch = $1 where is_sandbox or not $2";
-    let updated = session.client().execute(sql, &[&format!("{epoch:016x}"), &is_sandbox]).await;
-    match updated.map_err(|error| failed("set the epoch of the shop", error))? {
-        0 => Err(no_sandbox()),
-        _ => Ok(()),
-    }
+    let sql = "update shop set epoch = $1 where is_sandbox or not $2 returning one";
+    let updated = session.rows(sql, &[&format!("{epoch:016x}"), &is_sandbox]).await;
+    let updated = updated.map_err(|error| failed("set the epoch of the shop", error))?;
+    if updated.is_empty() { Err(no_sandbox()) } else { Ok(()) }
 }
 
 /// Removes all bans, recorded or begun, as part of a transaction that keeps writers out.
@@ -111,7 +109,7 @@ async fn forget_in(session: &Session, begun: &[BegunBan]) -> Result<(), StoreErr
         "select {} from keys where ban_since is not null or id = any($1) order by id for no key update",
         KeyRecord::COLUMNS
     );
-    let rows = session.client().query(&sql, &[&ids]).await;
+    let rows = session.rows(&sql, &[&ids]).await;
     let rows = rows.map_err(|error| failed("read the keys with bans", error))?;
     let mut changed = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -135,6 +133,6 @@ async fn write(session: &Session, keys: &[KeyRecord]) -> Result<(), StoreError> 
             from unnest($1::bigint[], $2::timestamptz[]) as new (id, lifted_at) where keys.id = new.id
         )
         update key_changes set number = number + 1 where one";
-    let written = session.client().execute(sql, &[&ids, &lifted]).await;
+    let written = session.rows(sql, &[&ids, &lifted]).await;
     written.map(drop).map_err(|error| failed("forget bans", error))
 }

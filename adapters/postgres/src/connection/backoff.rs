@@ -5,9 +5,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The range of a wait.
+/// The shortest wait.
 const WAIT_MIN: Duration = Duration::from_millis(50);
-const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The longest wait. With the attempts before and after it, a node must write again within five seconds after its database
+/// answers.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Exponential backoff with full jitter, shared by all connections of a store: nodes that lost the same server do not
 /// return to it at the same moment, nor do the connections of one node.

@@ -1,22 +1,27 @@
 //! Opening a connection.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls};
 
 use super::backoff::Backoff;
 use super::counts::ConnectionCounts;
 use super::hosts::Hosts;
+use super::pace::Pace;
 use super::server_check::Server;
-use super::session::Session;
+use super::session::{Session, Settings, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
+use crate::continuity::{Continuity, Reason, renew};
 use crate::error::Driver;
+use crate::random::Random;
 
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
@@ -26,6 +31,9 @@ const START_TIME: Duration = Duration::from_secs(15);
 
 /// The failure of an attempt that a server did not answer.
 const LATE: &str = "PostgreSQL does not answer in time";
+
+/// The time limit for looking for what was seen before, and for the transaction that begins a new epoch.
+const CHECK_TIME: Duration = Duration::from_millis(1_500);
 
 /// The failure of an attempt that was not made, because earlier ones failed.
 const BUSY: &str = "PostgreSQL cannot be reached; the next attempt to connect waits";
@@ -45,6 +53,12 @@ pub(crate) struct Connector {
     hosts: Hosts,
     turns: Semaphore,
     backoff: Backoff,
+    pace: Pace,
+    /// The number of times that the whole server has failed or was replaced. A connection that was opened before the last
+    /// time is not used again.
+    server_failures: Arc<AtomicU64>,
+    /// What was seen of the database. A connection is used only if the database still has it.
+    continuity: Arc<Continuity>,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
     counts: Arc<ConnectionCounts>,
@@ -57,6 +71,9 @@ impl Connector {
             target,
             turns: Semaphore::new(1),
             backoff: Backoff::new(seed),
+            pace: Pace::new(Instant::now()),
+            server_failures: Arc::default(),
+            continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
             failure: Mutex::default(),
             counts: Arc::default(),
         }
@@ -70,6 +87,16 @@ impl Connector {
     /// The schema of the tables.
     pub(crate) fn schema(&self) -> &str {
         self.target.schema()
+    }
+
+    /// What this handle has seen of the database.
+    pub(crate) fn continuity(&self) -> &Arc<Continuity> {
+        &self.continuity
+    }
+
+    /// Gives up all connections, because the whole server is of no further use.
+    pub(crate) fn give_up_all(&self) {
+        self.server_failures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within 2 s.
@@ -94,10 +121,16 @@ impl Connector {
         let until = Instant::now() + TURN_TIME;
         // The semaphore is never closed.
         let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| self.busy())?;
-        if let Some(next) = self.backoff.next() {
-            timeout_at(until, sleep_until(next)).await.map_err(|_| self.busy())?;
+        let next = self.pace.next().max(self.backoff.next().unwrap_or_else(Instant::now));
+        if next > until {
+            return Err(self.busy());
         }
-        let opened = self.open(role).await;
+        sleep_until(next).await;
+        self.pace.begun(Instant::now());
+        let opened = match self.open(role).await {
+            Ok((session, server)) => self.checked(session, role).await.map(|session| (session, server)),
+            Err(error) => Err(error),
+        };
         if opened.is_ok() {
             self.backoff.succeeded();
         } else {
@@ -118,13 +151,47 @@ impl Connector {
         }
     }
 
+    /// Returns the session if the database has what this handle has seen. Otherwise it begins a new epoch first.
+    async fn checked(&self, session: Session, role: Role) -> Result<Session, StoreError> {
+        if !self.continuity.has_seen_any() {
+            return Ok(session);
+        }
+        let check = timeout(CHECK_TIME, self.continuity.check(&session)).await;
+        let (_, loss) = check.map_err(|_| StoreError::unavailable(LATE))??;
+        if let Some(loss) = loss {
+            if role == Role::Writer {
+                self.renew(&session, Reason::Lost(loss)).await?;
+            } else {
+                let (writer, _) = self.open(Role::Writer).await?;
+                self.renew(&writer, Reason::Lost(loss)).await?;
+            }
+        }
+        Ok(session)
+    }
+
+    /// Begins a new epoch on the connection of a writer.
+    async fn renew(&self, writer: &Session, reason: Reason<'_>) -> Result<(), StoreError> {
+        let renewed = timeout(CHECK_TIME, renew(&self.continuity, writer, reason)).await;
+        renewed.map_err(|_| StoreError::unavailable(LATE))?.map(drop)
+    }
+
+    /// Begins a new epoch, because a check on an open connection has found a loss, or for another reason.
+    pub(crate) async fn begin_epoch(&self, reason: Reason<'_>) -> Result<(), StoreError> {
+        // If something is lost, opening a connection begins the epoch.
+        let writer = self.connect(Role::Writer).await?;
+        self.renew(&writer, reason).await
+    }
+
     async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {
         let mut failure = StoreError::unavailable("the URL names no host");
         for (place, host) in self.hosts.in_turn() {
             match timeout(ATTEMPT_TIME / self.hosts.count(), self.open_at(host, role)).await {
-                Ok(Ok(opened)) => {
-                    self.hosts.connected(place);
-                    return Ok(opened);
+                Ok(Ok((client, server))) => {
+                    if self.hosts.connected(place) {
+                        // The other connections lead to a host that accepts no writes any more, or does not answer.
+                        self.server_failures.fetch_add(1, Ordering::Relaxed);
+                    }
+                    return Ok((self.session(client, role), server));
                 }
                 Ok(Err(error)) => failure = error,
                 Err(_) => failure = StoreError::unavailable(LATE),
@@ -133,7 +200,7 @@ impl Connector {
         Err(failure)
     }
 
-    async fn open_at(&self, host: &Config, role: Role) -> Result<(Session, Server), StoreError> {
+    async fn open_at(&self, host: &Config, role: Role) -> Result<(Client, Server), StoreError> {
         let Target { encryption, tls, .. } = &self.target;
         // The task of a connection is not awaited: the calls of the client return its errors.
         let connected = match (encryption, tls) {
@@ -150,39 +217,70 @@ impl Connector {
         let client = connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
         let set_up = async {
             let server = Server::of(&client).await?;
-            client.batch_execute(&self.settings(role)).await?;
+            if self.target.prepares {
+                client.batch_execute(&self.settings(role, "set")).await?;
+            }
             Ok(server)
         };
         let server =
             set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
         server.check()?;
-        Ok((Session::new(client, self.counts.count()), server))
+        Ok((client, server))
     }
 
-    /// The statements that set what all other statements rely on: plans that use indexes whatever the statistics say,
-    /// and for writers a durable commit. A commit is answered after it is on the server's disk, and on those of its
-    /// synchronous standbys.
-    fn settings(&self, role: Role) -> String {
-        let common = format!(
-            "set search_path = \"{}\"; set jit = off; set plan_cache_mode = force_generic_plan; set client_encoding = 'UTF8'",
-            self.schema()
-        );
-        match role {
-            // The right plan of a read always walks an index in the order of the rows, even while the statistics are
-            // those of an empty table. So all other plans are disabled.
-            Role::Reader => format!(
-                "{common}; set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; \
-                 set enable_mergejoin = off; set enable_sort = off; set enable_incremental_sort = off"
-            ),
-            Role::Writer => format!(
-                "{common}; set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; \
-                 set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '1500ms'; \
-                 select set_config('synchronous_commit', \
-                 case current_setting('synchronous_commit') when 'remote_apply' then 'remote_apply' else 'on' end, false)"
-            ),
+    fn session(&self, client: Client, role: Role) -> Session {
+        let counted = self.counts.count();
+        if self.target.prepares {
+            Session::prepared_once(client, &self.server_failures, counted)
+        } else {
+            Session::pooled(client, self.settings(role, "set local"), &self.server_failures, counted)
         }
     }
+
+    /// The statements that set what all other statements rely on. `set`: `set` for a connection, or `set local` for a
+    /// transaction.
+    fn settings(&self, role: Role, set: &str) -> String {
+        let is_local = set != "set";
+        let mut sql = format!("{set} search_path = \"{}\"; {}", self.schema(), assignments(set, COMMON));
+        match role {
+            Role::Reader => sql.push_str(&assignments(set, READER)),
+            Role::Writer => {
+                sql.push_str(&assignments(set, WRITER));
+                // A commit is answered after it is on the server's disk, and on those of its synchronous standbys.
+                let _: Result<(), _> = write!(
+                    sql,
+                    "select set_config('synchronous_commit', case current_setting('synchronous_commit') \
+                     when 'remote_apply' then 'remote_apply' else 'on' end, {is_local}); "
+                );
+            }
+        }
+        sql
+    }
 }
+
+/// The settings of all connections.
+const COMMON: Settings =
+    &[("jit", "off"), ("plan_cache_mode", "force_generic_plan"), ("client_encoding", "'UTF8'")];
+
+/// The settings of a reader. The right plan of a read always walks an index in the order of the rows, even while the
+/// statistics are those of an empty table. So all other plans are disabled.
+const READER: Settings = &[
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_sort", "off"),
+    ("enable_incremental_sort", "off"),
+];
+
+/// The settings of a writer.
+const WRITER: Settings = &[
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("idle_in_transaction_session_timeout", "'5s'"),
+    ("lock_timeout", "'1500ms'"),
+];
 
 /// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many
 /// connections, has not answered in time, or was not tried. Returns `false` after any other failure.

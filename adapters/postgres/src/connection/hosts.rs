@@ -33,9 +33,9 @@ impl Hosts {
         places.map(|place| (place, &self.each[place]))
     }
 
-    /// Remembers the host that was connected to.
-    pub(super) fn connected(&self, place: usize) {
-        self.last.store(place, Ordering::Relaxed);
+    /// Remembers the host that was connected to. Returns whether it is another one than before.
+    pub(super) fn connected(&self, place: usize) -> bool {
+        self.last.swap(place, Ordering::Relaxed) != place
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
             one.connect_timeout(*single.get_connect_timeout().unwrap());
             assert!(one == single, "{one:?} {single:?}");
         }
-        hosts.connected(1);
+        assert_eq!([hosts.connected(1), hosts.connected(1)], [true, false]);
         assert_eq!(hosts.in_turn().map(|(place, _)| place).collect::<Vec<_>>(), [1, 0]);
     }
 }

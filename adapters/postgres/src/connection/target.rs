@@ -36,6 +36,10 @@ pub struct Target {
     pub(super) encryption: Encryption,
     pub(super) sslrootcert: Option<PathBuf>,
     pub(super) tls: Option<Tls>,
+    /// True if statements are prepared. False behind a pooler that gives each transaction another connection.
+    pub(super) prepares: bool,
+    /// True if a store is not healthy while no commit waits for a standby.
+    pub(crate) requires_sync: bool,
 }
 
 /// The TLS client of a target. Two clients are equal if they are the same object.
@@ -79,6 +83,17 @@ impl Target {
     /// Sets the password.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
+    }
+
+    /// Sets whether statements are prepared. They must not be behind a pooler that gives each transaction another
+    /// connection and does not itself keep prepared statements.
+    pub fn set_prepares(&mut self, prepares: bool) {
+        self.prepares = prepares;
+    }
+
+    /// Sets whether a store is healthy only while the server waits for a standby before it acknowledges a commit.
+    pub fn set_requires_sync(&mut self, requires_sync: bool) {
+        self.requires_sync = requires_sync;
     }
 
     /// The certificates that [`Target::set_tls`] needs.
@@ -167,8 +182,16 @@ impl Target {
 impl From<Config> for Target {
     fn from(config: Config) -> Self {
         let schema = DEFAULT_SCHEMA.to_owned();
-        Self { config, schema, encryption: Encryption::Never, sslrootcert: None, tls: None }
-            .with_fixed_settings()
+        Self {
+            config,
+            schema,
+            encryption: Encryption::Never,
+            sslrootcert: None,
+            tls: None,
+            prepares: true,
+            requires_sync: false,
+        }
+        .with_fixed_settings()
     }
 }
 

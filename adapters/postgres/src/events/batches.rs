@@ -5,6 +5,7 @@ use petstore_ports::{EventBounds, PageOrder, StoreError};
 use tokio_postgres::Row;
 
 use super::columns::{epoch, position};
+use crate::continuity::{Mark, mark};
 use crate::error::failed;
 use crate::records::Fields;
 
@@ -38,12 +39,17 @@ pub(super) struct Fetched {
     pub(super) epoch_number: u64,
     /// True if current batches were wanted and some have no position. Then no batch was read.
     pub(super) has_backlog: bool,
+    /// The newest batch of the log.
+    pub(super) newest: Option<Mark>,
     /// In the order of their positions, without a gap.
     pub(super) batches: Vec<Batch>,
 }
 
 /// The index of the first column that belongs to the batch. The columns before it are the extent of the log.
 const BATCH: usize = 6;
+
+/// The index of the first column of the newest batch.
+const NEWEST: usize = 9;
 
 impl Fetched {
     /// Parses the rows of a statement, of which there is at least one.
@@ -54,6 +60,7 @@ impl Fetched {
         let (last, pruned) = (position(&mut fields)?, position(&mut fields)?);
         let bounds = EventBounds { epoch, pruned, last, oldest_at: fields.optional_time()? };
         let has_backlog = fields.plain()?;
+        let newest = mark(&mut Fields::after(NEWEST, "event_batches", row))?;
         let mut batches = Vec::with_capacity(rows.len());
         for row in rows {
             batches.extend(batch(row)?);
@@ -64,7 +71,7 @@ impl Fetched {
             let why = format!("event_batches: the events after position {after} are missing");
             return Err(StoreError::corrupt(why));
         }
-        Ok(Self { bounds, epoch_number, has_backlog, batches })
+        Ok(Self { bounds, epoch_number, has_backlog, newest, batches })
     }
 }
 

@@ -14,7 +14,8 @@ use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
-use crate::error::failed;
+use crate::continuity::Continuity;
+use crate::error::{Fate, failed, fate};
 
 /// The maximum number of fetches that wait for a statement.
 pub(super) const JOBS_MAX: usize = 4_096;
@@ -87,6 +88,7 @@ pub(super) struct Shared {
     pub(super) fetcher: Fetcher,
     pub(super) sequencer: Sequencer,
     pub(super) ends: Arc<Ends>,
+    pub(super) continuity: Arc<Continuity>,
 }
 
 /// Serves jobs, all on one connection, until the store is closed.
@@ -165,13 +167,17 @@ async fn fetch(
         fetched = statement(connection, Wanted { is_current: false, ..wanted }).await?;
     }
     let EventBounds { epoch, last, .. } = fetched.bounds;
-    shared.ends.learn(fetched.epoch_number, LogEnd { epoch, last });
+    let end = LogEnd { epoch, last };
+    shared.continuity.read(fetched.epoch_number, end, fetched.newest);
+    shared.ends.learn(fetched.epoch_number, end);
     Ok(Arc::new(fetched))
 }
 
 async fn statement(connection: &Connection, wanted: Wanted) -> Result<Fetched, StoreError> {
     let rows = query(connection, wanted).await.map_err(|error| {
-        connection.discard();
+        if fate(&error) != Fate::Exhausted {
+            connection.discard();
+        }
         failed("read the event log", error)
     })?;
     Fetched::parse(&rows)
@@ -182,11 +188,10 @@ async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, toki
         PageOrder::Ascending => &*statements::ASCENDING,
         PageOrder::Descending => &*statements::DESCENDING,
     };
-    let statement = connection.session.prepared(sql).await?;
     let after = wanted.after.map(|position| i64::try_from(position.get()).unwrap_or(i64::MAX));
     let positions = i64::from(wanted.positions);
     let epoch = wanted.epoch.map(|epoch| format!("{epoch:016x}"));
-    connection.session.client().query(&statement, &[&after, &positions, &wanted.is_current, &epoch]).await
+    connection.session.rows_alone(sql, &[&after, &positions, &wanted.is_current, &epoch]).await
 }
 
 #[cfg(test)]

@@ -62,14 +62,14 @@ impl Reconnecting {
     async fn open(&self) -> Result<Session, StoreError> {
         match self.purpose {
             Use::Pages => {
-                let session = self.connector.connect(Role::Reader).await?;
-                let limited = session.batch(READ_TIME).await;
+                let mut session = self.connector.connect(Role::Reader).await?;
+                let limited = session.set(READ_TIME).await;
                 limited.map_err(|error| failed("set up the connection for pages of events", error))?;
                 Ok(session)
             }
             Use::Sequencer => {
-                let session = self.connector.connect(Role::Writer).await?;
-                let set = session.batch(statements::SEQUENCER_SETTINGS).await;
+                let mut session = self.connector.connect(Role::Writer).await?;
+                let set = session.set(statements::SEQUENCER_SETTINGS).await;
                 set.map_err(|error| failed("set up the connection of the sequencer", error))?;
                 Ok(session)
             }

@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
+use crate::connection::Settings;
+use crate::continuity::{MARK, NEWEST};
+
 /// Settings of the sequencer's connection, in addition to those of a writer. The only good plan of its statements uses
 /// the indexes, even while the statistics are those of an empty table.
-pub(super) const SEQUENCER_SETTINGS: &str = "set enable_seqscan = off; set enable_bitmapscan = off";
+pub(super) const SEQUENCER_SETTINGS: Settings = &[("enable_seqscan", "off"), ("enable_bitmapscan", "off")];
 
 /// Locks the log, and returns the number of the transaction.
 pub(super) const LOCK: &str = "select pg_current_xact_id()::text::bigint from event_log where one for update";
@@ -52,11 +55,11 @@ with log as materialized (
         $3::boolean and exists (
             select from event_batches where last_position is null and seq > (select settled_seq from event_log where one)
         ) as has_backlog,
-        $4::text is null or $4::text = epoch as is_expected
-    from event_log where one
+        $4::text is null or $4::text = epoch as is_expected, {MARK}
+    from event_log left join lateral {NEWEST} as mark on true where one
 )
 select log.epoch, log.epoch_number, log.last_position, log.pruned_position, log.oldest_at, log.has_backlog,
-    batch.last_position, batch.events, batch.body
+    batch.last_position, batch.events, batch.body, {MARK}
 from log
 cross join lateral (select {span}) as span (after, last)
 left join lateral (

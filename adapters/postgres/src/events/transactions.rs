@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::future::join4;
 use petstore_ports::{LogEnd, StoreError};
 use tokio::time::timeout;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
 use super::backlog::Seen;
@@ -13,7 +12,8 @@ use super::columns::{epoch, position};
 use super::reconnecting::Connection;
 use super::retention::{Limits, Pruned};
 use super::statements;
-use crate::error::failed;
+use crate::connection::Parameter;
+use crate::error::{Fate, failed, fate};
 use crate::records::{Fields, stored};
 
 /// The time limit of a transaction.
@@ -53,59 +53,74 @@ pub(super) async fn prune(connection: &Connection, limits: Limits) -> Result<Pru
     if !is_over(connection, &[&not_before, &limits.bytes]).await? {
         return Ok(Pruned { events: 0, has_more: false });
     }
-    let parameters: [&(dyn ToSql + Sync); 3] = [&not_before, &limits.bytes, &PRUNED_MAX];
+    let parameters: [&dyn Parameter; 3] = [&not_before, &limits.bytes, &PRUNED_MAX];
     let (_, row) = transaction(connection, statements::PRUNE, &parameters).await?;
     let mut fields = Fields::of("event_batches", &row);
     let batches: i64 = fields.plain()?;
     Ok(Pruned { events: fields.number(Ok::<_, &str>)?, has_more: batches >= PRUNED_MAX })
 }
 
-async fn is_over(connection: &Connection, parameters: &[&(dyn ToSql + Sync)]) -> Result<bool, StoreError> {
-    let asked = async {
-        let statement = connection.session.prepared(statements::IS_OVER).await?;
-        connection.session.client().query_one(&statement, parameters).await?.try_get(0)
-    };
-    limited(connection, asked).await
+async fn is_over(connection: &Connection, parameters: &[&dyn Parameter]) -> Result<bool, StoreError> {
+    let rows = limited(connection, connection.session.rows_alone(statements::IS_OVER, parameters)).await?;
+    let row = first(rows)?;
+    row.try_get(0).map_err(|error| StoreError::corrupt("event_log cannot be read").with_source(error))
 }
 
-/// Runs a statement while the log is locked. Returns the row of the lock and that of the statement. After a failure the
-/// connection is given up, because the transaction may still be open.
+/// Runs a statement while the log is locked. Returns the row of the lock and that of the statement. If the server lacks a
+/// resource, the transaction is rolled back and the connection stays. After any other failure the connection is given up,
+/// because the transaction may still be open.
 async fn transaction(
     connection: &Connection,
     sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
+    parameters: &[&dyn Parameter],
 ) -> Result<(Row, Row), StoreError> {
-    limited(connection, pipeline(connection, sql, parameters)).await
+    let (locked, changed) = limited(connection, pipeline(connection, sql, parameters)).await?;
+    Ok((first(locked)?, first(changed)?))
 }
 
-/// Awaits an answer within the time limit. After a failure the connection is given up.
+fn first(rows: Vec<Row>) -> Result<Row, StoreError> {
+    rows.into_iter().next().ok_or_else(|| StoreError::corrupt("event_log has no row"))
+}
+
+/// Awaits an answer within the time limit. After a failure that the connection does not survive it is given up.
 async fn limited<T>(
     connection: &Connection,
     answer: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, StoreError> {
-    let outcome = match timeout(TRANSACTION_TIME, answer).await {
-        Ok(outcome) => outcome.map_err(|error| failed("give positions to events", error)),
-        Err(_) => Err(StoreError::unavailable("positions of events were not given in time")),
+    let Ok(outcome) = timeout(TRANSACTION_TIME, answer).await else {
+        connection.discard();
+        return Err(StoreError::unavailable("positions of events were not given in time"));
     };
-    if outcome.is_err() {
+    if let Err(error) = &outcome
+        && !(fate(error) == Fate::Exhausted && is_rolled_back(connection).await)
+    {
         connection.discard();
     }
-    outcome
+    outcome.map_err(|error| failed("give positions to events", error))
+}
+
+/// Rolls a failed transaction back. Returns whether the server has confirmed it in time.
+async fn is_rolled_back(connection: &Connection) -> bool {
+    matches!(timeout(TRANSACTION_TIME, connection.session.batch("rollback")).await, Ok(Ok(())))
 }
 
 async fn pipeline(
     connection: &Connection,
     sql: &str,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<(Row, Row), Error> {
-    let lock = connection.session.prepared(statements::LOCK).await?;
-    let statement = connection.session.prepared(sql).await?;
-    let client = connection.session.client();
+    parameters: &[&dyn Parameter],
+) -> Result<(Vec<Row>, Vec<Row>), Error> {
+    let session = &connection.session;
+    let lock = session.prepared(statements::LOCK).await?;
+    let statement = session.prepared(sql).await?;
+    let begin = session.begin();
     // A statement is sent when its future is polled first, so they are sent in this order.
-    let begin = client.batch_execute("begin");
-    let commit = client.batch_execute("commit");
-    let (start, locked, changed, end) =
-        join4(begin, client.query_one(&lock, &[]), client.query_one(&statement, parameters), commit).await;
+    let (start, locked, changed, end) = join4(
+        session.batch(&begin),
+        session.query(&lock, &[]),
+        session.query(&statement, parameters),
+        session.batch("commit"),
+    )
+    .await;
     // The commit of a failed transaction rolls it back and reports no error. So the results of the other statements
     // must be checked, too.
     start?;

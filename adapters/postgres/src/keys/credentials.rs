@@ -23,6 +23,7 @@ pub(crate) struct CredentialById;
 impl Lookup for CredentialByDigest {
     type Key = KeyDigest;
     type Column = Vec<u8>;
+    type Columns = Vec<Vec<u8>>;
     type Found = Seen;
 
     fn sql() -> String {
@@ -46,6 +47,7 @@ impl Lookup for CredentialByDigest {
 impl Lookup for CredentialById {
     type Key = i64;
     type Column = i64;
+    type Columns = Vec<i64>;
     type Found = Seen;
 
     fn sql() -> String {

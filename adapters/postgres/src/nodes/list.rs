@@ -77,11 +77,10 @@ impl PostgresStore {
 }
 
 async fn listed(session: &Session) -> Result<Vec<Node>, StoreError> {
-    let rows = async {
-        let statement = session.prepared(statements::LIST).await?;
-        session.client().query(&statement, &[]).await
-    };
-    let rows = rows.await.map_err(|error| failed("cannot read the nodes", error))?;
+    let rows = session
+        .rows_alone(statements::LIST, &[])
+        .await
+        .map_err(|error| failed("cannot read the nodes", error))?;
     rows.iter().map(parse).collect()
 }
 

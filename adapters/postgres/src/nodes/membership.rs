@@ -6,11 +6,10 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use tokio::time::timeout;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::row::{NewNode, OwnRow};
 use super::statements;
-use crate::connection::{Connector, Role, Session};
+use crate::connection::{Connector, Parameter, Role, Session};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 
@@ -100,7 +99,7 @@ impl Membership {
         self.renewals = self.renewals.saturating_add(1);
         let newest = self.forms.known().newest;
         if may_raise(renewed, newest, self.renewals) {
-            let raised = session.batch(&statements::raise(newest)).await;
+            let raised = session.batch_alone(&statements::raise(newest)).await;
             raised.map_err(|error| failed("raise the form of events", error))?;
             // A node that joined meanwhile keeps the form from rising. So it is read again.
             let row = self.execute(&session, statements::RENEW).await;
@@ -118,21 +117,18 @@ impl Membership {
                 Some(session) => session,
                 None => connector.connect(Role::Writer).await?,
             };
-            let statement = session.prepared(statements::LEAVE).await;
-            let statement = statement.map_err(|error| failed("remove the row of the node", error))?;
-            let removed = session.client().execute(&statement, &[&self.row.id]).await;
+            let removed = session.rows_alone(statements::LEAVE, &[&self.row.id]).await;
             removed.map(drop).map_err(|error| failed("remove the row of the node", error))
         };
         // If the row cannot be removed, the node counts as gone 30 s later.
         let _: Result<Result<(), StoreError>, _> = timeout(RENEWAL_TIME, left).await;
     }
 
-    async fn execute(&self, session: &Session, sql: &str) -> Result<Row, tokio_postgres::Error> {
-        let statement = session.prepared(sql).await?;
+    async fn execute(&self, session: &Session, sql: &str) -> Result<Vec<Row>, tokio_postgres::Error> {
         let OwnRow { id, version, host, address, settings, .. } = &self.row;
         let (form, seconds) = (self.forms.known().stored(), self.row.seconds());
-        let parameters: [&(dyn ToSql + Sync); 7] = [id, version, &form, host, address, settings, &seconds];
-        session.client().query_one(&statement, &parameters).await
+        let parameters: [&dyn Parameter; 7] = [id, version, &form, host, address, settings, &seconds];
+        session.rows_alone(sql, &parameters).await
     }
 }
 
@@ -141,15 +137,21 @@ fn may_raise(found: Renewed, newest: u32, renewals: u32) -> bool {
     found.in_force < newest && !found.has_older && (!found.has_older_row || renewals >= SETTLED)
 }
 
-fn form(row: &Row) -> Result<u32, StoreError> {
+fn form(rows: &[Row]) -> Result<u32, StoreError> {
+    let row = first(rows)?;
     let form: i32 = row.try_get(0).map_err(unreadable)?;
     u32::try_from(form).map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))
 }
 
-fn renewed(row: &Row) -> Result<Renewed, StoreError> {
+fn first(rows: &[Row]) -> Result<&Row, StoreError> {
+    rows.first().ok_or_else(|| StoreError::corrupt("schema_version: the row is missing"))
+}
+
+fn renewed(rows: &[Row]) -> Result<Renewed, StoreError> {
+    let row = first(rows)?;
     let others: i64 = row.try_get(1).map_err(unreadable)?;
     Ok(Renewed {
-        in_force: form(row)?,
+        in_force: form(rows)?,
         live: u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1),
         has_older: row.try_get(2).map_err(unreadable)?,
         has_older_row: row.try_get(3).map_err(unreadable)?,

@@ -41,16 +41,15 @@ pub(super) const LEAVE: &str = "\
 with quick as materialized (select set_config('synchronous_commit', 'off', true) as is_set)
 delete from nodes using quick where id = $1::text and is_set is not null";
 
-/// Raises the form of events in force to the one that a node knows, unless a live node does not know it. The statements
+/// The statements of a transaction that raises the form of events in force to the one that a node knows, unless a live node does not know it. The statements
 /// must be sent together, as simple queries: the last one sees the nodes that joined before the lock was taken. The commit
 /// does not wait for a standby, so that the lock is held for a moment only. A standby that has an event of the new form has
 /// the raised form, too, because that was committed before.
 pub(super) fn raise(form: u32) -> String {
     format!(
-        "begin; set local synchronous_commit = local; select from schema_version where one for update;
+        "set local synchronous_commit = local; select from schema_version where one for update;
          update schema_version set event_form = {form} where event_form < {form} and not exists (
-             select from nodes where event_form < {form} and seen_at > clock_timestamp() - interval '30 s');
-         commit"
+             select from nodes where event_form < {form} and seen_at > clock_timestamp() - interval '30 s')"
     )
 }
 

@@ -178,7 +178,7 @@ fn a_node_that_joins_and_one_that_raises_the_form_do_not_miss_each_other() {
                     let session = new.connector.connect(Role::Writer).await.unwrap();
                     barrier.wait();
                     tokio::time::sleep(Duration::from_micros(round * 100)).await;
-                    session.batch(&statements::raise(2)).await.unwrap();
+                    session.batch_alone(&statements::raise(2)).await.unwrap();
                 });
             });
             shop.runtime.block_on(async {

@@ -93,7 +93,7 @@ impl<L: Lookup> Batcher<L> {
 
     async fn send(&self, batch: &mut Vec<Waiting<L>>) {
         batch.sort_unstable_by(|left, right| left.key.cmp(&right.key));
-        let keys: Vec<L::Column> = batch.iter().map(|waiting| L::column(&waiting.key)).collect();
+        let keys: L::Columns = batch.iter().map(|waiting| L::column(&waiting.key)).collect();
         match self.link.rows(&self.sql, &[&keys], Instant::now() + FLIGHT_TIME).await {
             Ok(rows) => deliver(batch.drain(..), &rows),
             Err(error) => {

@@ -7,14 +7,13 @@ use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
-use crate::connection::{Connector, Role, Session};
-use crate::error::failed;
+use crate::connection::{Connector, Parameter, Role, Session, Settings};
+use crate::error::{Fate, failed, fate};
 
 /// Ends a read on the server after its caller has given up, so that each read that hangs does not occupy a connection.
 /// Not for writers: a commit that waits for a standby is not undone if its statement is ended.
-pub(crate) const READ_TIME: &str = "set statement_timeout = '2s'";
+pub(crate) const READ_TIME: Settings = &[("statement_timeout", "'2s'")];
 
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
 /// on the runtime that first used it.
@@ -36,7 +35,7 @@ impl Link {
     pub(crate) async fn rows(
         &self,
         sql: &str,
-        parameters: &[&(dyn ToSql + Sync)],
+        parameters: &[&dyn Parameter],
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         let mut first = None;
@@ -61,14 +60,13 @@ impl Link {
         })
     }
 
-    async fn attempt(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
+    async fn attempt(&self, sql: &str, parameters: &[&dyn Parameter]) -> Result<Vec<Row>, StoreError> {
         let session = self.session().await?;
-        let rows = async {
-            let statement = session.prepared(sql).await?;
-            session.client().query(&statement, parameters).await
-        };
-        rows.await.map_err(|error| {
-            self.discard(&session);
+        session.rows_alone(sql, parameters).await.map_err(|error| {
+            // The server has undone the statement, and a new connection would lead to the same shortage.
+            if fate(&error) != Fate::Exhausted {
+                self.discard(&session);
+            }
             failed("read", error)
         })
     }
@@ -83,11 +81,12 @@ impl Link {
         if let Some(session) = self.open_session() {
             return Ok(session);
         }
-        let session = Arc::new(self.connector.connect(self.role).await?);
+        let mut session = self.connector.connect(self.role).await?;
         if self.role == Role::Reader {
-            let limited = session.batch(READ_TIME).await;
+            let limited = session.set(READ_TIME).await;
             limited.map_err(|error| failed("set up the connection", error))?;
         }
+        let session = Arc::new(session);
         *self.session.lock() = Some(Arc::clone(&session));
         Ok(session)
     }

@@ -2,15 +2,18 @@
 
 use petstore_ports::StoreError;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSqlOwned, ToSql};
+use tokio_postgres::types::FromSqlOwned;
+
+use crate::connection::Parameter;
 
 /// A statement that finds at most one row for each key of a list.
 pub(crate) trait Lookup: Send + Sync + 'static {
     /// The key. Its order is that of the rows.
     type Key: Ord + Send + Sync + 'static;
-    /// The form of the key in SQL: `$1` of the statement is an array of this type, and the first column of each row has
-    /// this type.
-    type Column: ToSql + FromSqlOwned + Send + Sync;
+    /// The form of the key in SQL, which the first column of each row has.
+    type Column: FromSqlOwned;
+    /// The array that `$1` of the statement is.
+    type Columns: FromIterator<Self::Column> + Parameter + Send;
     /// The contents of a row.
     type Found: Clone + Send + 'static;
 

@@ -10,10 +10,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use super::Link;
-use crate::connection::{Connector, Role};
+use crate::connection::{Connector, Parameter, Role};
 
 /// The maximum number of statements that wait for a connection.
 const WAITING_MAX: usize = 1_024;
@@ -22,7 +21,7 @@ const WAITING_MAX: usize = 1_024;
 const STATEMENT_TIME: Duration = Duration::from_millis(1_900);
 
 /// The parameters of a statement.
-pub(crate) type Parameters = Vec<Box<dyn ToSql + Sync + Send>>;
+pub(crate) type Parameters = Vec<Box<dyn Parameter + Send>>;
 
 /// A few connections, each of which executes one statement at a time, on the background thread.
 pub(crate) struct Pool {
@@ -79,7 +78,7 @@ impl Links {
     async fn rows(
         &self,
         sql: &str,
-        parameters: &[Box<dyn ToSql + Sync + Send>],
+        parameters: &[Box<dyn Parameter + Send>],
         deadline: Instant,
     ) -> Result<Vec<Row>, StoreError> {
         let permit = timeout_at(deadline, self.permits.acquire()).await;
@@ -89,8 +88,8 @@ impl Links {
         let Some(free) = &link.link else {
             return Err(StoreError::unavailable("no connection to PostgreSQL is free"));
         };
-        let parameters: Vec<&(dyn ToSql + Sync)> =
-            parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)).collect();
+        let parameters: Vec<&dyn Parameter> =
+            parameters.iter().map(|parameter| &**parameter as &dyn Parameter).collect();
         free.rows(sql, &parameters, deadline).await
     }
 }

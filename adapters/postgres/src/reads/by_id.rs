@@ -9,6 +9,7 @@ use crate::records::Record;
 impl<R: Record + Clone + Send + Sync + 'static> Lookup for R {
     type Key = i64;
     type Column = i64;
+    type Columns = Vec<i64>;
     type Found = R;
 
     fn sql() -> String {

@@ -43,7 +43,7 @@ fn reader() -> Option<(tokio::runtime::Runtime, Session)> {
 async fn plan(session: &Session, sql: &str, parameters: &str) -> String {
     session.batch(&format!("prepare statement as {sql}")).await.expect("it is prepared");
     let explain = format!("explain (analyze, costs off, timing off) execute statement({parameters})");
-    let messages = session.client().simple_query(&explain).await.expect("it is explained");
+    let messages = session.simple_query(&explain).await.expect("it is explained");
     session.batch("deallocate statement").await.expect("it is prepared");
     let line = |message: &tokio_postgres::SimpleQueryMessage| match message {
         tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),

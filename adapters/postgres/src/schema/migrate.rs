@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use petstore_ports::StoreError;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::privileges;
 use super::state::{State, probe};
@@ -18,6 +19,12 @@ const LOCK: i32 = 1_349_285_956;
 /// The time limit for another node's migration.
 const MIGRATION_TIME: Duration = Duration::from_mins(1);
 
+/// The time limit for the answer to a statement that does not change tables.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// The time limit for the steps of a migration, which may have to read large tables.
+const STEPS_TIME: Duration = Duration::from_mins(10);
+
 /// The wait between two attempts to take the lock, each of which waits for 2 s itself.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -31,18 +38,18 @@ pub(crate) async fn prepare(
     let since = Instant::now();
     loop {
         let session = connector.connect_at_start(Role::Writer).await?;
-        match probe(&session, schema).await? {
+        match within(ANSWER_TIME, probe(&session, schema)).await?? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {
                 found.check(schema, known, program.forms)?;
                 if found.version >= known {
-                    privileges::check(&session, schema).await?;
+                    within(ANSWER_TIME, privileges::check(&session, schema)).await??;
                     return Ok(session);
                 }
             }
             State::Absent | State::Empty => {}
         }
-        match migrate(&session, schema, program, new).await {
+        match migrate(&session, schema, program, new).await? {
             Ok(()) => {}
             // Another node holds the lock, or has just made the schema.
             Err(error) if matches!(fate(&error), Fate::Conflict | Fate::Duplicate) => {
@@ -63,12 +70,15 @@ async fn migrate(
     schema: &str,
     Program { steps, forms }: Program<'_>,
     new: NewShop,
-) -> Result<(), tokio_postgres::Error> {
+) -> Result<Result<(), tokio_postgres::Error>, StoreError> {
     let lock = format!(
-        "begin; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))"
+        "{}; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))",
+        session.begin()
     );
-    session.batch(&lock).await?;
-    let done = match probe(session, schema).await {
+    if let Err(error) = within(ANSWER_TIME, session.batch(&lock)).await? {
+        return Ok(Err(error));
+    }
+    let done = match within(ANSWER_TIME, probe(session, schema)).await? {
         Ok(State::Made(found)) => usize::try_from(found.version).unwrap_or(0),
         // Nothing is applied here. The next probe of `prepare` finds the same fault and returns it.
         Ok(State::Foreign) | Err(_) => steps.len(),
@@ -78,8 +88,11 @@ async fn migrate(
     if done == 0 {
         // `create schema if not exists` needs the privilege even if the schema exists.
         let sql_exists = "select to_regnamespace(quote_ident($1)) is not null";
-        let row = session.client().query_one(sql_exists, &[&schema]).await?;
-        if !row.get::<_, bool>(0) {
+        let rows = match within(ANSWER_TIME, session.rows(sql_exists, &[&schema])).await? {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        if !rows.first().is_some_and(|row| row.get(0)) {
             sql = format!("create schema \"{schema}\";");
         }
     }
@@ -92,7 +105,18 @@ async fn migrate(
         let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest};");
     }
     sql.push_str("commit");
-    session.batch(&sql).await
+    within(STEPS_TIME, session.batch(&sql)).await
+}
+
+/// Awaits an answer of the server within a time limit.
+async fn within<T>(limit: Duration, answer: impl Future<Output = T>) -> Result<T, StoreError> {
+    let late = || {
+        let seconds = limit.as_secs();
+        StoreError::unavailable(format!(
+            "PostgreSQL has not answered a statement of the start within {seconds} s"
+        ))
+    };
+    timeout(limit, answer).await.map_err(|_| late())
 }
 
 /// The failure of a node that has waited in vain: it names the connection that holds the lock.
@@ -103,10 +127,10 @@ async fn locked(connector: &Connector, error: tokio_postgres::Error) -> OpenErro
         where locktype = 'advisory' and granted and classid = $1::int4::oid and objid = hashtext($2)::oid and objsubid = 2";
     let session = connector.connect(Role::Reader).await;
     let holder = match &session {
-        Ok(session) => session.client().query_opt(sql, &[&LOCK, &schema]).await.ok().flatten(),
-        Err(_) => None,
+        Ok(session) => session.rows(sql, &[&LOCK, &schema]).await.unwrap_or_default(),
+        Err(_) => Vec::new(),
     };
-    match holder {
+    match holder.first() {
         Some(row) => OpenError::Locked { schema, holder: row.get(0) },
         None => OpenError::Store(failed("cannot take the lock for a migration", error)),
     }

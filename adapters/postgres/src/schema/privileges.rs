@@ -20,9 +20,9 @@ const MISSING: &str = "
 
 /// Refuses a role that lacks a privilege, which it names.
 pub(super) async fn check(session: &Session, schema: &str) -> Result<(), OpenError> {
-    let missing = session.client().query_opt(MISSING, &[&schema]).await;
+    let missing = session.rows(MISSING, &[&schema]).await;
     let missing = missing.map_err(|error| failed("cannot read the privileges of the role", error))?;
-    match missing {
+    match missing.first() {
         Some(row) => Err(OpenError::Privilege { missing: row.get(0) }),
         None => Ok(()),
     }

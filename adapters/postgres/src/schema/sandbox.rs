@@ -12,6 +12,6 @@ pub(crate) fn no_sandbox() -> StoreError {
 
 /// Removes the mark.
 pub(crate) async fn disclaim(session: &Session) -> Result<(), StoreError> {
-    let removed = session.client().execute("update shop set is_sandbox = false where is_sandbox", &[]).await;
-    removed.map(drop).map_err(|error| failed("cannot remove the mark of a sandbox", error))
+    let removed = session.batch_alone("update shop set is_sandbox = false where is_sandbox").await;
+    removed.map_err(|error| failed("cannot remove the mark of a sandbox", error))
 }

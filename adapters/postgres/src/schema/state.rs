@@ -36,7 +36,9 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
     let sql = "select to_regnamespace(quote_ident($1)) is not null,
         exists (select 1 from pg_class where relnamespace = to_regnamespace(quote_ident($1))),
         to_regclass(format('%I.schema_version', $1)) is not null and to_regclass(format('%I.event_batches', $1)) is not null";
-    let row = session.client().query_one(sql, &[&schema]).await.map_err(asked)?;
+    let rows = session.rows(sql, &[&schema]).await.map_err(asked)?;
+    let row =
+        rows.first().ok_or_else(|| StoreError::corrupt("the catalogue of the database has no answer"))?;
     let (exists, has_tables, is_ours): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
     if !is_ours {
         return Ok(match (exists, has_tables) {
@@ -45,9 +47,10 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
             (true, true) => State::Foreign,
         });
     }
-    let sql = "select version, oldest_reader, folding, event_form from schema_version";
-    let row = session.client().query_opt(sql, &[]).await.map_err(asked)?;
-    let row = row.ok_or_else(|| StoreError::corrupt("schema_version: the row is missing"))?;
+    // The name of the schema stands here because this may be outside of a transaction, which sets the search path.
+    let sql = format!("select version, oldest_reader, folding, event_form from \"{schema}\".schema_version");
+    let rows = session.rows(&sql, &[]).await.map_err(asked)?;
+    let row = rows.first().ok_or_else(|| StoreError::corrupt("schema_version: the row is missing"))?;
     let found =
         Found { version: row.get(0), oldest_reader: row.get(1), folding: row.get(2), event_form: row.get(3) };
     Ok(State::Made(found))

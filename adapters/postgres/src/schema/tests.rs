@@ -151,8 +151,8 @@ fn the_settings_of_a_writer_are_at_least_on() {
         let connector = Connector::new(target, 1);
         runtime().block_on(async {
             let session = connector.connect(Role::Writer).await?;
-            let row = session.client().query_one("show synchronous_commit", &[]).await.unwrap();
-            Ok::<String, petstore_ports::StoreError>(row.get(0))
+            let rows = session.rows_alone("select current_setting('synchronous_commit')", &[]).await.unwrap();
+            Ok::<String, petstore_ports::StoreError>(rows[0].get(0))
         })
     };
     let set = |value: &str| format!("options=-c%20synchronous_commit%3D{value}");

@@ -72,7 +72,7 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
         Ok((done, true)) => End::Done(done, open),
         Ok((done, false)) => End::Unknown(done),
         Err(failure) => {
-            let open = if !failure.concerns_database() && first_flight::roll_back(&open).await {
+            let open = if failure.spares_connection() && first_flight::roll_back(&open).await {
                 Some(open)
             } else {
                 None
@@ -85,7 +85,7 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
 /// Runs a batch up to its commit. The flag is `true` if the commit was answered, or none was needed.
 async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, bool), Failure> {
     read_beforehand(open, batch).await?;
-    let begin = commit.begin.sql(&mut open.plans, Instant::now());
+    let begin = commit.begin.sql(&open.session, &mut open.plans, Instant::now());
     let (loaded, mut ids) = first_flight::lock(open, &references(batch), &wanted(batch), &begin).await?;
     let mut decisions = Decisions::new(commit.writable);
     let ask = |one: &Pending| decisions.ask(one.transition(), one.learnt(), &loaded, &mut ids);

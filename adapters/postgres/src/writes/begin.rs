@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::connection::Session;
+
 /// The age at which plans are made again.
 ///
 /// A plan is made for the size that a table has at that moment, and is kept. If the table had one page, the plan reads
@@ -27,14 +29,19 @@ pub(super) enum Begin {
 
 impl Begin {
     /// The statements.
-    pub(super) fn sql(self, plans: &mut Plans, now: Instant) -> String {
-        let discard = if plans.are_due(now) { "discard plans; " } else { "" };
+    pub(super) fn sql(self, session: &Session, plans: &mut Plans, now: Instant) -> String {
+        let discards = session.prepares() && plans.are_due(now);
+        self.text(&session.begin(), discards)
+    }
+
+    fn text(self, begin: &str, discards: bool) -> String {
+        let discard = if discards { "discard plans; " } else { "" };
         let limit = match self {
             Self::Batch => "",
             Self::Short => " set local lock_timeout = '100ms';",
             Self::Brief => " set local lock_timeout = '5ms';",
         };
-        format!("{discard}begin;{limit} lock table shop_lock in row share mode")
+        format!("{discard}{begin};{limit} lock table shop_lock in row share mode")
     }
 }
 
@@ -68,10 +75,10 @@ mod tests {
     fn plans_are_discarded_once_a_second() {
         let start = Instant::now();
         let mut plans = Plans::new(start);
-        let mut discards = |millis| {
-            Begin::Batch.sql(&mut plans, start + Duration::from_millis(millis)).starts_with("discard plans;")
-        };
+        let mut discards = |millis| plans.are_due(start + Duration::from_millis(millis));
         let found = [0, 999, 1_000, 1_001, 1_999, 2_000, 9_000].map(&mut discards);
         assert_eq!(found, [false, false, true, false, false, true, true]);
+        assert!(Begin::Batch.text("begin", true).starts_with("discard plans; begin;"));
+        assert!(Begin::Batch.text("begin", false).starts_with("begin;"));
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::failure::Failure;
 
 /// The causes of failed attempts to run a batch, in the order of the counts.
-const CAUSES: [&str; 8] = ["conflict", "locked", "duplicate", "refused", "lost", "away", "late", "unknown"];
+const CAUSES: [&str; 9] =
+    ["conflict", "locked", "duplicate", "refused", "exhausted", "lost", "away", "late", "unknown"];
 
 /// The outcomes of commits whose answer was lost, in the order of the counts.
 const OUTCOMES: [&str; 3] = ["committed", "not_committed", "unsettled"];
@@ -70,10 +71,11 @@ fn cause(failure: &Failure) -> usize {
         Failure::Locked(_) => 1,
         Failure::Duplicate(_) => 2,
         Failure::Refused(_) => 3,
-        Failure::Lost(_) => 4,
-        Failure::Away(_) => 5,
-        Failure::Late(_) => 6,
-        Failure::Unsettled(_) => 7,
+        Failure::Exhausted(_) => 4,
+        Failure::Lost(_) => 5,
+        Failure::Away(_) => 6,
+        Failure::Late(_) => 7,
+        Failure::Unsettled(_) => 8,
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) enum Failure {
     Duplicate(StoreError),
     /// The server refuses a statement, and would refuse it again.
     Refused(StoreError),
+    /// The server lacks disk space or another resource.
+    Exhausted(StoreError),
     /// The connection was lost.
     Lost(StoreError),
     /// No connection could be opened.
@@ -39,7 +41,8 @@ impl Failure {
             Fate::Conflict => Self::Conflict(error(StoreErrorKind::Busy)),
             Fate::Duplicate => Self::Duplicate(error(StoreErrorKind::Busy)),
             Fate::Refused => Self::Refused(error(StoreErrorKind::Corrupt)),
-            Fate::Disconnected => Self::Lost(error(StoreErrorKind::Unavailable)),
+            Fate::Exhausted => Self::Exhausted(error(StoreErrorKind::Unavailable)),
+            Fate::Disconnected | Fate::ServerLost => Self::Lost(error(StoreErrorKind::Unavailable)),
         }
     }
 
@@ -54,6 +57,11 @@ impl Failure {
         matches!(self, Self::Lost(_) | Self::Away(_) | Self::Late(_) | Self::Unsettled(_))
     }
 
+    /// Returns whether the connection can be used again, once the transaction is rolled back.
+    pub(super) fn spares_connection(&self) -> bool {
+        !self.concerns_database()
+    }
+
     /// The answer to the callers if it is the last attempt.
     pub(super) fn error(&self) -> StoreError {
         match self {
@@ -61,6 +69,7 @@ impl Failure {
             | Self::Locked(error)
             | Self::Duplicate(error)
             | Self::Refused(error)
+            | Self::Exhausted(error)
             | Self::Lost(error)
             | Self::Away(error)
             | Self::Late(error)
@@ -109,7 +118,9 @@ impl Attempts {
             }
             Failure::Locked(_) | Failure::Duplicate(_) | Failure::Refused(_) => Next::Singly,
             Failure::Lost(_) => self.lost(),
-            Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+            Failure::Exhausted(_) | Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => {
+                Next::Answer
+            }
         }
     }
 
@@ -125,7 +136,11 @@ impl Attempts {
                 if self.conflicts < CONFLICTS_MAX { Next::Again } else { Next::Answer }
             }
             Failure::Lost(_) => self.lost(),
-            Failure::Refused(_) | Failure::Away(_) | Failure::Late(_) | Failure::Unsettled(_) => Next::Answer,
+            Failure::Refused(_)
+            | Failure::Exhausted(_)
+            | Failure::Away(_)
+            | Failure::Late(_)
+            | Failure::Unsettled(_) => Next::Answer,
         }
     }
 

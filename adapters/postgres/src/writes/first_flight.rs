@@ -9,13 +9,14 @@ use futures_util::future::join_all;
 use petstore_domain::RecordRef;
 use petstore_ports::StoreError;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 use super::failure::Failure;
 use super::loaded::Loaded;
 use super::next_ids::NextIds;
 use super::reconnect::Open;
 use super::wanted::{Locking, Wanted};
+use crate::connection::Session;
 
 /// The time limit of one flight. Beyond it the connection is discarded.
 pub(super) const FLIGHT_TIME: Duration = Duration::from_secs(2);
@@ -71,41 +72,43 @@ async fn fly(
     Ok((loaded, ids))
 }
 
-/// Sends all statements before the first answer arrives. Returns the rows of each statement except the first, which
-/// begins the transaction.
+/// Sends all statements before the first answer arrives. Returns the rows of the reads and draws.
 async fn send(
     open: &Open,
     wanted: &Wanted,
     locking: Locking,
     begin: Option<&str>,
 ) -> Result<(Vec<super::table::Table>, Vec<Vec<Row>>), Error> {
-    let client = open.session.client();
+    let session = &open.session;
     let reads = wanted.reads(locking);
     let mut prepared = Vec::with_capacity(reads.len());
     for (_, sql, _) in &reads {
-        prepared.push(open.session.prepared(sql).await?);
+        prepared.push(session.prepared(sql).await?);
     }
     let mut drawn = Vec::new();
     for (kind, count) in wanted.draws() {
-        drawn.push((open.session.prepared(kind.sql()).await?, count));
+        drawn.push((session.prepared(kind.sql()).await?, count));
     }
-    let mut statements: Statements<'_> = Vec::with_capacity(1 + prepared.len() + drawn.len());
-    statements.push(Box::pin(begun(client, begin)));
+    // Without prepared statements these need a transaction of their own, which has the settings.
+    let alone = (begin.is_none() && !session.prepares()).then(|| session.begin());
+    let mut statements: Statements<'_> = Vec::with_capacity(2 + prepared.len() + drawn.len());
+    statements.push(Box::pin(batch(session, begin.or(alone.as_deref()))));
     for (statement, (_, _, parameters)) in prepared.iter().zip(&reads) {
-        statements.push(Box::pin(client.query(statement, parameters)));
+        statements.push(Box::pin(session.query(statement, parameters)));
     }
     for (statement, count) in &drawn {
-        statements.push(Box::pin(async move { client.query(statement, &[*count]).await }));
+        statements.push(Box::pin(async move { session.query(statement, &[*count]).await }));
     }
+    statements.push(Box::pin(batch(session, alone.as_ref().map(|_| "commit"))));
     // A statement is sent when its future is polled first, so they are sent in their order. The first failure is the
     // cause of the later ones.
     let results = join_all(statements).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((reads.into_iter().map(|(table, _, _)| table).collect(), results.into_iter().skip(1).collect()))
 }
 
-async fn begun(client: &Client, begin: Option<&str>) -> Result<Vec<Row>, Error> {
-    if let Some(begin) = begin {
-        client.batch_execute(begin).await?;
+async fn batch(session: &Session, sql: Option<&str>) -> Result<Vec<Row>, Error> {
+    if let Some(sql) = sql {
+        session.batch(sql).await?;
     }
     Ok(Vec::new())
 }

@@ -43,6 +43,9 @@ pub(crate) trait AfterCommit: Send + Sync {
     /// Accounts or keys were changed.
     fn keys_changed(&self);
 
+    /// A commit with this token is in the database.
+    fn committed(&self, token: [u8; 16]);
+
     /// A batch of this many operations was committed in this time.
     fn batch_committed(&self, operations: usize, took: Duration);
 
@@ -211,7 +214,7 @@ impl Lane {
         let open = self.connection.take().await.map_err(Failure::Away)?;
         let token = self.tokens.next();
         let commit = Commit { token, slot: self.slot, begin, writable: self.forms.writable() };
-        match attempt(open, batch, commit).await {
+        let done = match attempt(open, batch, commit).await {
             End::Done(done, open) => {
                 self.connection.keep(open);
                 Ok(done)
@@ -240,7 +243,11 @@ impl Lane {
                     Err(Failure::Unsettled(error))
                 }
             },
+        };
+        if done.as_ref().is_ok_and(|done| done.is_committed) {
+            self.after.committed(token);
         }
+        done
     }
 
     fn conclude(&mut self, done: Done, batch: Vec<Pending>) {

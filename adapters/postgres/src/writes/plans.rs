@@ -51,7 +51,7 @@ async fn plan(open: &Open, sql: &str, parameters: usize) -> String {
     open.session.batch(&format!("prepare statement as {sql}")).await.expect("it is prepared");
     let values = vec!["null"; parameters].join(", ");
     let explain = format!("explain (costs off) execute statement({values})");
-    let messages = open.session.client().simple_query(&explain).await.expect("it is explained");
+    let messages = open.session.simple_query(&explain).await.expect("it is explained");
     open.session.batch("deallocate statement").await.expect("it is prepared");
     let line = |message: &tokio_postgres::SimpleQueryMessage| match message {
         tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),

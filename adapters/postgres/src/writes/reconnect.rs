@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use super::begin::Plans;
 use super::statement::Texts;
-use crate::connection::{Connector, Role, Session};
+use crate::connection::{Connector, Role, Session, Settings};
 use crate::error::failed;
 
 /// The time limits of the lane. For each lock of a batch, because all callers of the node wait meanwhile. For a pause
 /// within a transaction, because a node that hangs between its two flights keeps its locks until then, and other nodes
 /// wait for them.
-const SETTINGS: &str = "set lock_timeout = '500ms'; set idle_in_transaction_session_timeout = '1s'";
+const SETTINGS: Settings = &[("lock_timeout", "'500ms'"), ("idle_in_transaction_session_timeout", "'1s'")];
 
 /// An open connection with the texts that it has prepared.
 pub(super) struct Open {
@@ -41,11 +41,11 @@ impl Reconnecting {
         if let Some(open) = self.open.take().filter(|open| !open.session.is_closed()) {
             return Ok(open);
         }
-        let session = match self.first.take().filter(|session| !session.is_closed()) {
+        let mut session = match self.first.take().filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => self.connector.connect(Role::Writer).await?,
         };
-        session.batch(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
+        session.set(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
         Ok(Box::new(Open { session, texts: Texts::default(), plans: Plans::new(Instant::now()) }))
     }
 

@@ -3,13 +3,14 @@
 use futures_util::future::{join, join3};
 use petstore_ports::StoreError;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 use super::absence::{self, Absent, Identity};
 use super::failure::Failure;
 use super::first_flight::FLIGHT_TIME;
 use super::reconnect::Open;
 use super::statement::Statement;
+use crate::connection::{Session, Statement as Prepared};
 
 /// The answer to a commit.
 pub(super) enum Answer {
@@ -24,7 +25,7 @@ pub(super) enum Answer {
 pub(super) async fn read_again(open: &Open, absent: &Absent) -> Result<Vec<Identity>, Failure> {
     let rows = async {
         let statement = open.session.prepared(absence::SQL).await?;
-        query(open.session.client(), Some((&statement, absent))).await
+        query(&open.session, Some((&statement, absent))).await
     };
     let rows = timeout(FLIGHT_TIME, rows).await.map_err(|_| late())?;
     absence::identities(&rows.map_err(|error| Failure::of("read absent records again", error))?)
@@ -33,10 +34,10 @@ pub(super) async fn read_again(open: &Open, absent: &Absent) -> Result<Vec<Ident
 /// Ends a transaction that writes nothing.
 pub(super) async fn release(open: &Open, absent: Option<&Absent>) -> Result<Answer, Failure> {
     let flight = async {
-        let client = open.session.client();
+        let session = &open.session;
         let statement = prepared_again(open, absent).await?;
         let (rows, ended) =
-            join(query(client, statement.as_ref().zip(absent)), client.batch_execute("rollback")).await;
+            join(query(session, statement.as_ref().zip(absent)), session.batch("rollback")).await;
         ended.and(rows)
     };
     let rows = timeout(FLIGHT_TIME, flight).await.map_err(|_| late())?;
@@ -54,18 +55,18 @@ pub(super) async fn commit(
     statement: Statement<'_>,
     absent: Option<&Absent>,
 ) -> Result<Answer, Failure> {
-    let client = open.session.client();
+    let session = &open.session;
     let preparing = async {
         let again = prepared_again(open, absent).await?;
-        Ok::<_, Error>((again, open.session.prepared(&statement.sql).await?))
+        Ok::<_, Error>((again, session.prepared(&statement.sql).await?))
     };
     let prepared = timeout(FLIGHT_TIME, preparing).await.map_err(|_| late())?;
     let (again, write) = prepared.map_err(|error| Failure::of("prepare the write of a batch", error))?;
     let parameters = statement.parameters();
     let flight = join3(
-        query(client, again.as_ref().zip(absent)),
-        client.execute(&write, &parameters),
-        client.batch_execute("commit"),
+        query(session, again.as_ref().zip(absent)),
+        session.execute(&write, &parameters),
+        session.batch("commit"),
     );
     let Ok((rows, written, committed)) = timeout(FLIGHT_TIME, flight).await else {
         return Ok(Answer::Unknown);
@@ -90,22 +91,16 @@ pub(super) async fn commit(
     }
 }
 
-async fn prepared_again(
-    open: &Open,
-    absent: Option<&Absent>,
-) -> Result<Option<tokio_postgres::Statement>, Error> {
+async fn prepared_again(open: &Open, absent: Option<&Absent>) -> Result<Option<Prepared<'static>>, Error> {
     match absent {
         Some(_) => open.session.prepared(absence::SQL).await.map(Some),
         None => Ok(None),
     }
 }
 
-async fn query(
-    client: &Client,
-    again: Option<(&tokio_postgres::Statement, &Absent)>,
-) -> Result<Vec<Row>, Error> {
+async fn query(session: &Session, again: Option<(&Prepared<'_>, &Absent)>) -> Result<Vec<Row>, Error> {
     match again {
-        Some((statement, absent)) => client.query(statement, &absent.parameters()).await,
+        Some((statement, absent)) => session.query(statement, &absent.parameters()).await,
         None => Ok(Vec::new()),
     }
 }

@@ -47,9 +47,8 @@ pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Re
 async fn insert(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
     let open = connection.take().await?;
     let failed = |error| StoreError::indeterminate("look for the commit").with_source(Driver(error));
-    let statement = open.session.prepared(SQL).await.map_err(failed)?;
-    let row = open.session.client().query_one(&statement, &[&token.as_slice()]).await.map_err(failed)?;
-    let is_undone = row.try_get(0).map_err(failed)?;
+    let rows = open.session.rows_alone(SQL, &[&token.as_slice()]).await.map_err(failed)?;
+    let is_undone = rows.first().map_or(Ok(true), |row| row.try_get(0)).map_err(failed)?;
     connection.keep(open);
     Ok(if is_undone { Outcome::NotCommitted } else { Outcome::Committed })
 }

@@ -10,17 +10,16 @@ mod parts;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use tokio_postgres::types::ToSql;
-
 use super::decide::Decisions;
 use super::net_changes::NetChanges;
+use crate::connection::Parameter;
 
 /// The maximum number of texts that a connection prepares, besides the one that has all parts. Each text takes memory
 /// of the server.
 const TEXTS_MAX: usize = 64;
 
 /// The values of one column.
-type Column<'r> = Box<dyn ToSql + Sync + Send + 'r>;
+type Column<'r> = Box<dyn Parameter + Send + 'r>;
 
 /// A part of the statement, with its number.
 struct Part<'r> {
@@ -39,8 +38,8 @@ pub(super) struct Statement<'r> {
 
 impl Statement<'_> {
     /// The parameters, in their order.
-    pub(super) fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
-        self.columns.iter().map(|column| &**column as &(dyn ToSql + Sync)).collect()
+    pub(super) fn parameters(&self) -> Vec<&dyn Parameter> {
+        self.columns.iter().map(|column| &**column as &dyn Parameter).collect()
     }
 }
 

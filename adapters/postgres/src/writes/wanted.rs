@@ -3,14 +3,13 @@
 use petstore_domain::{
     Account, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
 };
-use tokio_postgres::types::ToSql;
 
 use super::next_ids::IdKind;
 use super::table::Table;
 use crate::records::Record;
 
 /// A parameter of a statement.
-pub(super) type Parameter<'p> = &'p (dyn ToSql + Sync);
+pub(super) type Parameter<'p> = &'p dyn crate::connection::Parameter;
 
 /// The lock on rows that are read, until the end of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

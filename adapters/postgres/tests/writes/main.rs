@@ -3,5 +3,8 @@
 mod batches;
 mod commits;
 mod consistency;
+mod epochs;
+mod pooled;
 mod proxy;
 mod shop;
+mod shortages;

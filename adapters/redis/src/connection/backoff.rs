@@ -20,7 +20,7 @@ impl Backoff {
 
     /// The length of the next wait.
     pub(super) fn next(&mut self) -> Duration {
-        let range = u64::try_from((*WAIT.end() - *WAIT.start()).as_millis()).unwrap_or(u64::MAX);
+        let range = u64::try_from(WAIT.end().saturating_sub(*WAIT.start()).as_millis()).unwrap_or(u64::MAX);
         *WAIT.start() + Duration::from_millis(self.random() % (range + 1))
     }
 

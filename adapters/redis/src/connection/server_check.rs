@@ -14,17 +14,14 @@ pub struct RedisServer {
     pub program: &'static str,
     /// The version of the program, such as `7.0.15`.
     pub version: String,
-    /// The version of Redis with which it is compatible.
-    compatible: String,
     /// The setting `maxmemory-policy`; empty if the server does not report it.
     pub eviction: String,
     /// `true` if each change is also appended to a file (`appendonly`).
     pub is_durable: bool,
     /// The number of replicas that follow it.
     pub replicas: String,
-    is_cluster: bool,
-    is_replica: bool,
-    is_loading: bool,
+    /// The first of its states that quotas cannot work with: a cluster, loading, a version, or a replica.
+    state: Option<Unfit>,
 }
 
 /// A property of a server that the quotas cannot work with.
@@ -53,42 +50,36 @@ impl RedisServer {
         let is = |name, value| field(name) == Some(value);
         let valkey = field("valkey_version").map(ToOwned::to_owned);
         let compatible = text("redis_version");
+        let version = valkey.clone().unwrap_or_else(|| compatible.clone());
+        let states = [
+            (is("cluster_enabled", "1") || is("redis_mode", "cluster"), Unfit::Cluster),
+            (is("loading", "1"), Unfit::Loading),
+            (is_too_old(&compatible), Unfit::Version(version.clone())),
+            (is("role", "slave") || is("role", "replica"), Unfit::Replica),
+        ];
         Self {
             program: if valkey.is_some() { "Valkey" } else { "Redis" },
-            version: valkey.unwrap_or_else(|| compatible.clone()),
-            compatible,
+            version,
             eviction: text("maxmemory_policy"),
             is_durable: is("aof_enabled", "1"),
             replicas: text("connected_slaves"),
-            is_cluster: is("cluster_enabled", "1") || is("redis_mode", "cluster"),
-            is_replica: is("role", "slave") || is("role", "replica"),
-            is_loading: is("loading", "1"),
+            state: states.into_iter().find_map(|(is_so, state)| is_so.then_some(state)),
         }
     }
 
     /// The first property that the quotas cannot work with. `allows_eviction` accepts a server that drops keys.
     pub fn unfit(&self, allows_eviction: bool) -> Option<Unfit> {
         let evicts = !matches!(&*self.eviction, "noeviction" | "");
-        if self.is_cluster {
-            Some(Unfit::Cluster)
-        } else if self.is_loading {
-            Some(Unfit::Loading)
-        } else if self.is_too_old() {
-            Some(Unfit::Version(self.version.clone()))
-        } else if self.is_replica {
-            Some(Unfit::Replica)
-        } else if evicts && !allows_eviction {
-            Some(Unfit::Eviction(self.eviction.clone()))
-        } else {
-            None
-        }
+        let eviction = || (evicts && !allows_eviction).then(|| Unfit::Eviction(self.eviction.clone()));
+        self.state.clone().or_else(eviction)
     }
+}
 
-    fn is_too_old(&self) -> bool {
-        let mut numbers = self.compatible.split('.').map_while(|number| number.parse::<u32>().ok());
-        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        version < VERSION_MIN
-    }
+/// Returns whether a version of Redis, such as `7.0.15`, is older than the oldest that is supported.
+fn is_too_old(version: &str) -> bool {
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version < VERSION_MIN
 }
 
 impl Unfit {

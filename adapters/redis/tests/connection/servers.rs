@@ -8,12 +8,12 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A password of the servers.
-pub const PASSWORD: &str = "s3cr3t";
+pub(crate) const PASSWORD: &str = "s3cr3t";
 
 /// The treatment of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum ProxyMode {
+pub(crate) enum ProxyMode {
     Pass,
     /// Bytes of a client are lost; connections stay open.
     LoseCommands,
@@ -24,7 +24,7 @@ pub enum ProxyMode {
 }
 
 /// A running proxy.
-pub struct ServerProxy {
+pub(crate) struct ServerProxy {
     port: u16,
     state: Arc<ProxyState>,
 }
@@ -42,7 +42,7 @@ impl ProxyState {
 
 impl ServerProxy {
     /// Starts a proxy before the server on this port.
-    pub async fn before(server: u16) -> Self {
+    pub(crate) async fn before(server: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(ProxyState { mode: AtomicU8::new(0), server: AtomicU16::new(server) });
@@ -63,16 +63,16 @@ impl ServerProxy {
         Self { port, state }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    pub fn set(&self, mode: ProxyMode) {
+    pub(crate) fn set(&self, mode: ProxyMode) {
         self.state.mode.store(mode as u8, Ordering::SeqCst);
     }
 
     /// Leads new connections to another server. Connections to the former one stay open.
-    pub fn lead_to(&self, server: u16) {
+    pub(crate) fn lead_to(&self, server: u16) {
         self.state.server.store(server, Ordering::SeqCst);
     }
 }

@@ -7,6 +7,7 @@ mod receiver;
 mod requests;
 mod reuse;
 mod tls;
+mod urls;
 
 #[path = "../../../../tests/skips.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests include the file, too")]

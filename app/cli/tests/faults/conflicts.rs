@@ -26,7 +26,7 @@ fn deadlocks_and_serialization_failures_of_three_per_cent() {
     let end = |scene: &Scene| {
         scene.server.sql("drop trigger undo on petstore.orders");
     };
-    let report = run(&mut scene, fault_time(5), begin, end);
+    let report = run(&mut scene, fault_time(3), begin, end);
     assert_eq!(report.refused, 0, "each is run again");
     let undone = scene.server.sql("select last_value from petstore.undone where is_called");
     assert!(undone.parse::<u64>().is_ok_and(|count| count > 0), "{undone}");
@@ -59,7 +59,7 @@ fn a_foreign_program_that_locks_pets_in_another_order() {
             }
             runs
         });
-        run(&mut scene, fault_time(3), |_| (), |_| ());
+        run(&mut scene, fault_time(2), |_| (), |_| ());
         is_over.store(true, Ordering::SeqCst);
         assert!(program.join().unwrap() > 0);
     });

@@ -7,6 +7,7 @@ mod common;
 mod conflicts;
 mod cuts;
 mod load;
+mod machine;
 mod outage;
 mod outages;
 mod planted;

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::load::Run;
+use crate::load::{ANSWER_MAX, Run};
 use crate::now;
-use crate::scene::Scene;
+use crate::scene::{Node, Scene};
 use crate::trader::{PAUSE, Trader};
-use crate::{tail, verdict};
+use crate::{machine, tail, verdict};
 
 /// The number of clients.
 const CLIENTS: usize = 6;
@@ -60,13 +60,15 @@ pub(crate) fn run(
     let before = scene.process_ids();
     let run = Run::new(scene.ports(), std::slice::from_ref(&scene.key));
     let since = now();
-    let (records, tails, unknown, report) = thread::scope(|scope| {
+    let (records, tails, unknown, report, stall) = thread::scope(|scope| {
         let run = &run;
         let traders: Vec<_> = (0..CLIENTS)
             .map(|number| scope.spawn(move || Trader::new(run, number, 0, PAUSE).trade()))
             .collect();
         let tails: Vec<_> =
             (0..run.ports.len()).map(|node| scope.spawn(move || tail::follow(run, node))).collect();
+        let folder = scene.nodes[0].site.folder.clone();
+        let stall = scope.spawn(move || machine::longest_stall(run, &folder));
         sleep(HEALTHY);
         let refused = run.refused.load(Ordering::SeqCst);
         begin(scene);
@@ -81,14 +83,15 @@ pub(crate) fn run(
         let unknown = verdict::settle(run, &mut records);
         run.is_settled.store(true, Ordering::SeqCst);
         let tails: Vec<_> = tails.into_iter().map(|tail| tail.join().unwrap()).collect();
-        (records, tails, unknown, Report { recovered, refused })
+        (records, tails, unknown, Report { recovered, refused }, stall.join().unwrap())
     });
     verdict::check(&run, &records, &tails);
     let connects = scene.proxy.most_connects_in_a_second(since);
     if connects > CONNECTS_MAX * scene.nodes.len() {
         run.violation(format!("{connects} attempts to connect in a second"));
     }
-    if report.recovered > RECOVERY_MAX {
+    run.judge_times(ANSWER_MAX, stall);
+    if report.recovered > RECOVERY_MAX + stall * 4 {
         run.violation(format!("the nodes write again after {:?}", report.recovered));
     }
     if scene.process_ids() != before {
@@ -96,7 +99,7 @@ pub(crate) fn run(
     }
     println!(
         "{} requests, {} refused, {} of them during the fault, {unknown} settled, slowest {:?}, writes again after \
-         {:?}, at most {connects} connects in a second",
+         {:?}, at most {connects} connects in a second, stall of the machine {stall:?}",
         run.requests.load(Ordering::SeqCst),
         run.refused.load(Ordering::SeqCst),
         report.refused,
@@ -104,7 +107,7 @@ pub(crate) fn run(
         report.recovered,
     );
     let violations = run.violations.lock().unwrap();
-    let logs = || scene.nodes.iter().map(|node| node.log()).collect::<Vec<_>>().join("\n--- next node\n");
+    let logs = || scene.nodes.iter().map(Node::log).collect::<Vec<_>>().join("\n--- next node\n");
     assert!(violations.is_empty(), "{} violations:\n{}\n{}", violations.len(), violations.join("\n"), logs());
     report
 }

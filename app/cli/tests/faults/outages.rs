@@ -18,7 +18,7 @@ fn a_database_that_is_down() {
     let Some(mut scene) = scene("down") else { return };
     let report = run(
         &mut scene,
-        fault_time(3),
+        fault_time(2),
         |scene| scene.server.stop(Stop::Immediate),
         |scene| scene.server.start_again(),
     );
@@ -39,7 +39,7 @@ fn a_database_that_is_restarted() {
 #[test]
 fn a_database_that_hangs() {
     let Some(mut scene) = scene("hangs") else { return };
-    let report = run(&mut scene, fault_time(4), |scene| scene.server.pause(), |scene| scene.server.resume());
+    let report = run(&mut scene, fault_time(3), |scene| scene.server.pause(), |scene| scene.server.resume());
     assert!(report.refused > 0);
 }
 
@@ -48,7 +48,7 @@ fn a_network_that_swallows_everything_and_delivers_it_late() {
     let Some(mut scene) = scene("blackholed") else { return };
     let report = run(
         &mut scene,
-        fault_time(4),
+        fault_time(3),
         |scene| scene.proxy.set_mode(Mode::Blackhole),
         |scene| scene.proxy.set_mode(Mode::Pass),
     );
@@ -73,7 +73,7 @@ fn a_database_that_is_read_only() {
         scene.server.sql(&format!("alter system set default_transaction_read_only = {value}"));
         scene.server.sql("select pg_reload_conf()");
     };
-    let report = run(&mut scene, fault_time(3), |scene| set(scene, "on"), |scene| set(scene, "off"));
+    let report = run(&mut scene, fault_time(2), |scene| set(scene, "on"), |scene| set(scene, "off"));
     assert!(report.refused > 0);
 }
 
@@ -90,7 +90,7 @@ fn a_database_out_of_connections() {
     let end = |scene: &Scene| {
         scene.server.sql("alter role clerk connection limit -1");
     };
-    let report = run(&mut scene, fault_time(3), begin, end);
+    let report = run(&mut scene, fault_time(2), begin, end);
     assert!(report.refused > 0);
 }
 
@@ -100,6 +100,6 @@ fn a_database_whose_disk_is_full() {
     let Some(disk) = server.database_on_small_disk("shop", 32) else { return };
     let hosts = |proxy: u16| format!("127.0.0.1:{proxy}");
     let mut scene = Scene::with_hosts(server, "full", node_count(), "petstore", "shop", hosts);
-    let report = run(&mut scene, fault_time(5), |_| disk.fill(), |_| disk.free());
+    let report = run(&mut scene, fault_time(3), |_| disk.fill(), |_| disk.free());
     assert!(report.refused > 0);
 }

@@ -59,7 +59,7 @@ fn a_primary_that_becomes_read_only_while_the_standby_is_promoted() {
 fn a_synchronous_standby_that_stops() {
     let Some((primary, standby)) = with_synchronous_standby() else { return };
     let mut scene = Scene::on(primary, "sync-stopped", node_count());
-    let report = run(&mut scene, fault_time(4), |_| standby.pause(), |_| standby.resume());
+    let report = run(&mut scene, fault_time(3), |_| standby.pause(), |_| standby.resume());
     assert!(report.refused > 0);
 }
 

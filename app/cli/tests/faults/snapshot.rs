@@ -1,5 +1,5 @@
 //! A foreign transaction that keeps an old snapshot, so that no row version which it may see is removed.
-//! `PETSTORE_SNAPSHOT_SECONDS` sets for how long, which is six seconds by default.
+//! `PETSTORE_SNAPSHOT_SECONDS` sets for how long, which is four seconds by default.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
@@ -13,9 +13,11 @@ use crate::scene::{PETS, Scene};
 
 const CLIENTS: usize = 8;
 
-/// The least share of the orders that are placed beside the snapshot. The bound allows for the noise of a busy machine
-/// over a short time.
-const SHARE_MIN: f64 = 0.7;
+/// The least share of the orders that are placed beside the snapshot. The bound allows for the noise of a busy machine.
+const SHARE_MIN: f64 = 0.8;
+
+/// The maximum number of rounds, one of which must keep the bounds.
+const ROUNDS_MAX: usize = 3;
 
 /// The longest time after which an event is listed.
 const LISTED_MAX: Duration = Duration::from_millis(500);
@@ -53,17 +55,13 @@ fn orders(scene: &Scene, lasts: Duration) -> (u64, Duration) {
     (count.into_inner(), slowest)
 }
 
-#[test]
-fn orders_and_events_go_on_beside_a_foreign_snapshot() {
-    let Some(server) = Postgres::start() else { return };
-    let scene = Scene::on(server, "snapshot", 2);
-    let lasts = Duration::from_secs(number("PETSTORE_SNAPSHOT_SECONDS").unwrap_or(6));
-    // The half before the snapshot has the same length as the one beside it.
-    orders(&scene, Duration::from_secs(1));
-    let (without, slowest_without) = orders(&scene, lasts);
-    let holds = lasts.as_secs() + 60;
+/// Compares the orders without a foreign snapshot and beside one, each for this time. Returns the share of the latter, and
+/// the slowest list of each half.
+fn compare(scene: &Scene, lasts: Duration) -> (f64, [Duration; 2]) {
+    let (without, slowest_without) = orders(scene, lasts);
     let hold = format!(
-        "begin isolation level repeatable read; select count(*) from petstore.pets; select pg_sleep({holds}); commit"
+        "begin isolation level repeatable read; select count(*) from petstore.pets; select pg_sleep({}); commit",
+        lasts.as_secs() + 60
     );
     let sleeping =
         "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and backend_xmin is not null";
@@ -75,10 +73,11 @@ fn orders_and_events_go_on_beside_a_foreign_snapshot() {
         while scene.server.sql(sleeping) == "0" {
             sleep(Duration::from_millis(10));
         }
-        let measured = orders(&scene, lasts);
+        let measured = orders(scene, lasts);
         assert_eq!(scene.server.sql(sleeping), "1", "the snapshot was held all the time");
-        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'";
-        scene.server.sql(end);
+        scene
+            .server
+            .sql("select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'");
         measured
     });
     #[expect(clippy::cast_precision_loss, reason = "a ratio of small numbers")]
@@ -87,9 +86,19 @@ fn orders_and_events_go_on_beside_a_foreign_snapshot() {
         "{without} orders without a snapshot and {with} beside one: {share:.2}; slowest list {slowest_without:?} and \
          {slowest_with:?}"
     );
-    assert!(share >= SHARE_MIN, "{with} orders beside a snapshot, {without} without");
-    assert!(
-        slowest_with <= LISTED_MAX.max(slowest_without * 2),
-        "{slowest_with:?}, {slowest_without:?} without"
-    );
+    (share, [slowest_without, slowest_with])
+}
+
+#[test]
+fn orders_and_events_go_on_beside_a_foreign_snapshot() {
+    let Some(server) = Postgres::start() else { return };
+    let scene = Scene::on(server, "snapshot", 2);
+    let lasts = Duration::from_secs(number("PETSTORE_SNAPSHOT_SECONDS").unwrap_or(4));
+    orders(&scene, Duration::from_secs(1));
+    // Another program that uses the machine in one of the halves is not there in each round.
+    let is_steady = (0..ROUNDS_MAX).any(|_| {
+        let (share, [without, with]) = compare(&scene, lasts);
+        share >= SHARE_MIN && with <= LISTED_MAX.max(without * 2)
+    });
+    assert!(is_steady, "a foreign snapshot slows orders or lists down");
 }

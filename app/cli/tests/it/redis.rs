@@ -1,6 +1,6 @@
 //! The binary with its quotas in Redis: two nodes with one quota, passwords, TLS, and servers that do not suit.
 
-mod connections;
+pub(crate) mod connections;
 mod lost_bans;
 mod secrecy;
 
@@ -8,6 +8,7 @@ use std::process::Output;
 
 use petstore_test_servers::{Postgres, Redis};
 
+use self::connections::{BACK, becomes};
 use crate::common::nodes::Nodes;
 use crate::common::{Client, Site};
 
@@ -47,36 +48,42 @@ fn newest_key(nodes: &Nodes) -> String {
     listed.as_array().unwrap().last().unwrap()["id"].to_string()
 }
 
+/// The statuses and the remaining requests that a key without a quota of its own sees up to its ban: 60 requests pass, 60
+/// are refused, and the next ones are banned. None if a request was refused with 503, because the machine was so busy that
+/// Redis was not asked in time.
+fn course_of_a_quota(client: &mut Client) -> Option<Vec<(u16, Option<u64>)>> {
+    let mut ask = || {
+        let answer = client.ask("GET", "/v1/pets", "", "").unwrap();
+        (answer.status != 503).then_some((answer.status, answer.remaining.filter(|_| answer.status == 200)))
+    };
+    (0..124).map(|_| ask()).collect()
+}
+
 #[test]
 fn two_nodes_have_one_quota_one_ban_and_one_lift() {
     let Some((_redis, nodes)) = two_nodes("one-quota", &["--ban-strikes", "60"]) else { return };
-    let key = key_with_quota(&nodes, 60);
+    let courses = (0..5).find_map(|_| {
+        let key = key_with_quota(&nodes, 60);
+        let mut client = Client::connect(nodes.proxy.port, &key).unwrap();
+        course_of_a_quota(&mut client).map(|course| (client, course))
+    });
+    let (mut client, course) = courses.expect("a key whose requests Redis has counted in time");
     let id = newest_key(&nodes);
-    let mut client = Client::connect(nodes.proxy.port, &key).unwrap();
-    let mut ask = || client.ask("GET", "/v1/pets", "", "").unwrap();
-    for left in (0..60).rev() {
-        let answer = ask();
-        assert_eq!((answer.status, answer.remaining), (200, Some(left)), "{}", answer.body);
-    }
-    for refused in 61..=120 {
-        assert_eq!(ask().status, 429, "request {refused}");
-    }
-    for banned in 121..=124 {
-        assert_eq!(ask().status, 403, "request {banned}");
-    }
+    let passed = (0..60).rev().map(|left| (200, Some(left)));
+    let expected: Vec<_> = passed.chain([(429, None); 60]).chain([(403, None); 4]).collect();
+    assert_eq!(course, expected);
     // A ban that was lifted ends on both nodes, and so do the strikes. The quota of the day stays used up.
     let unbanned = nodes.sites[0].run(&["keys", "unban", &id, "--db", &nodes.url]);
     assert!(unbanned.status.success(), "{}", printed(&unbanned));
-    let mut refusals = 0;
-    while ask().status == 403 {
-        refusals += 1;
-        assert!(refusals < 200, "the ban was not lifted within a second");
+    let mut statuses = std::iter::repeat_with(|| {
         std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    for refused in 2..=60 {
-        assert_eq!(ask().status, 429, "request {refused} after the ban");
-    }
-    assert_eq!(ask().status, 403);
+        client.ask("GET", "/v1/pets", "", "").unwrap().status
+    });
+    let banned = statuses.by_ref().take_while(|status| *status == 403).take(200).count();
+    assert!(banned < 200, "the ban was not lifted within a second");
+    let refused = statuses.take_while(|status| *status != 403).filter(|status| *status == 429).count();
+    // The first refusal ended the loop above. A refusal with 503 may have been counted or not.
+    assert!((57..=59).contains(&refused), "{refused} refusals until the next ban");
 }
 
 #[test]
@@ -135,8 +142,9 @@ fn a_sandbox_forgets_the_counts_of_its_own_prefix_only() {
     site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key)]);
     redis.command(&["HSET", "shop:1:1", "w", "other"]);
     let mut client = Client::connect(site.port, &key).unwrap();
+    becomes(&mut client, "/v1/pets", 200, BACK);
     let mut remaining = || client.ask("GET", "/v1/pets", "", "").unwrap().remaining;
-    assert_eq!([remaining(), remaining()], [Some(999), Some(998)]);
+    assert_eq!([remaining(), remaining()], [Some(998), Some(997)]);
     let mut control = Client::connect(site.port, "").unwrap();
     assert_eq!(control.ask("POST", "/sandbox/reset", "", "").unwrap().status, 204);
     assert_eq!(remaining(), Some(999));

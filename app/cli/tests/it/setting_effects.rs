@@ -33,6 +33,8 @@ const CASES: &[Case] = &[
     (&["redis-password-file"], redis::the_password),
     (&["redis-allow-eviction"], redis::eviction),
     (&["quota-fallback"], redis::fallback),
+    (&["pg-prepare"], serving::statements_that_are_not_prepared),
+    (&["pg-require-sync"], serving::a_node_that_requires_a_standby),
     (&["drop-damaged-wal"], damage::drop_damaged_wal),
     (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),

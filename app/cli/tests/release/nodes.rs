@@ -61,7 +61,7 @@ fn node(name: &str, mut variables: BTreeMap<String, String>) -> Option<(Site, BT
         assert!(["db-password", "initial-key"].contains(&&*mounted), "{file} is one of the secrets");
         let place = site.folder.join(mounted);
         fs::write(&place, format!("{secret}\n")).unwrap();
-        *file = place.to_str().unwrap().to_owned();
+        place.to_str().unwrap().clone_into(file);
     }
     let url = &variables["PETSTORE_DB"];
     assert!(url.starts_with("postgres://petstore@") && url.contains("/petstore"), "{url}");

@@ -11,7 +11,7 @@ use petstore_domain::ApiKey;
 use crate::admin::{AccountView, AdminAnswer, AdminRequest, KeyView, Replaced, ServerAddress, ask, connect};
 use crate::failure::Failure;
 use crate::offline_admin;
-use crate::settings::{DEFAULT_DB, Db};
+use crate::settings::{DEFAULT_DB, Db, PgArgs};
 use crate::store::check_made;
 use crate::table::show;
 use crate::terminal::notify;
@@ -44,6 +44,9 @@ pub(crate) struct StoreTarget {
     )]
     db_password_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    pg: PgArgs,
+
     /// Print JSON for programs
     #[arg(long, global = true, display_order = LAST)]
     pub(crate) json: bool,
@@ -69,7 +72,7 @@ impl StoreTarget {
 
     /// The location of the data, with the password of a database.
     pub(crate) fn located(&self) -> Result<Db, Failure> {
-        self.db.clone().with_password(self.db_password_file.as_deref())
+        Ok(self.pg.applied(self.db.clone().with_password(self.db_password_file.as_deref())?))
     }
 
     /// Returns whether the command sends its request to a server. The server behind the default socket may use another

@@ -76,7 +76,7 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused) = (None, None);
+    let (mut fault, mut refused, mut unfit) = (None, None, None);
     let (mut quota_faults, mut quota_warnings) = (FaultLog::new(), FaultLog::new());
     let mut ticks = intervals();
     loop {
@@ -94,6 +94,17 @@ pub(super) async fn watch_store(
             }
             refused = why;
         }
+        for notice in backend.take_notices() {
+            log.error(&notice);
+        }
+        let now_unfit = backend.unfit();
+        if now_unfit != unfit {
+            match now_unfit {
+                Some(why) => log.error(&format!("not ready: {why}")),
+                None => log.info("ready again"),
+            }
+            unfit = now_unfit;
+        }
         // The connections to Redis notice an outage without requests, too.
         match quota_faults.note(backend.redis_fault().or_else(|| service.quota_fault())) {
             Some(FaultChange::Began(error)) => {
@@ -104,7 +115,7 @@ pub(super) async fn watch_store(
         }
         match quota_warnings.note(backend.redis_warning()) {
             Some(FaultChange::Began(error)) => {
-                log.error(&format!("this node is not ready: {}", error.reason()))
+                log.error(&format!("this node is not ready: {}", error.reason()));
             }
             Some(FaultChange::Ended) => log.info("the fault of Redis or of its clock is over"),
             None => {}

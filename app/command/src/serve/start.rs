@@ -40,6 +40,7 @@ impl<'a> Inputs<'a> {
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
+        let db = db.with_connection(args.pg_prepare, args.pg_require_sync);
         let redis = args.redis_target()?;
         Ok(Self {
             db,
@@ -92,7 +93,7 @@ pub(super) async fn count_in_redis(
     if let Some(warning) = target.encryption_words().1 {
         log.warn(warning);
     }
-    let (redis, server) = RedisStore::open(args, target, backend.epoch, Arc::clone(clock)).await?;
+    let (redis, server) = RedisStore::open(args, target, backend.epoch.get(), Arc::clone(clock)).await?;
     match server {
         Some(server) => {
             log.info(&format!("quotas are counted in {target}, {} {}", server.program, server.version));

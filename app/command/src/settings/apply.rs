@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use petstore_domain::{BanPolicy, Limits, PlanTable};
-use petstore_http::{Bounds, Deadlines, HttpSettings};
+use petstore_http::{Bounds, Deadlines, Epoch, HttpSettings};
 use petstore_service::Policy;
 use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 
@@ -48,7 +48,7 @@ impl ServeArgs {
     }
 
     /// The settings of the transport. With `ops_apart`, health and metrics have their own listener.
-    pub(crate) fn http(&self, epoch: u64, ops_apart: bool) -> HttpSettings {
+    pub(crate) fn http(&self, epoch: Epoch, ops_apart: bool) -> HttpSettings {
         HttpSettings {
             base_path: self.base_path.clone(),
             public_url: self.public_url.clone(),

@@ -31,8 +31,8 @@ pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backe
         PostgresStore::open(target, options)
     };
     let store = opened.map_err(|error| unusable(&name, &error))?;
-    let epoch = store.epoch();
-    let meters = Arc::new(MemoryStore::with_epoch(epoch));
+    let epoch = Arc::clone(store.live_epoch());
+    let meters = Arc::new(MemoryStore::with_epoch(store.epoch()));
     let commits = Arc::<CommitCounters>::default();
     store.observe_commits(Arc::clone(&commits) as _);
     let backend = Backend::of(Kind::Shared { store: Arc::new(store), meters }, epoch);
@@ -100,7 +100,13 @@ fn with_tls(target: &Target) -> Result<Target, Failure> {
 }
 
 fn unusable(name: &str, error: &OpenError) -> Failure {
+    // The driver says so before it asks the server.
+    const MISSING: &str = "password missing";
     match error {
+        error if report(error).contains(MISSING) => Failure::because(format!(
+            "{name} cannot be used: the role needs a password: set PETSTORE_DB_PASSWORD, or name a file that holds it in \
+             db-password-file"
+        )),
         OpenError::NotASandbox { .. } => Failure::usage(format!("{name}: {error}")),
         error => Failure::because(format!("{name} cannot be used: {}", report(error))),
     }

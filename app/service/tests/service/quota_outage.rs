@@ -157,6 +157,15 @@ async fn a_quota_store_that_hangs_is_left_alone_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_whose_count_is_unknown_was_not_executed() {
+    let quotas = Scripted::new(Mode::Fails(StoreError::indeterminate("the reply was lost")));
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    let error = ask(&service, &secret).await.unwrap_err();
+    assert_eq!(error, StoreError::unavailable("the reply was lost"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn errors_of_single_requests_do_not_open_the_circuit() {
     for error in [StoreError::busy("the queue is full"), StoreError::corrupt("no such account")] {
         let quotas = Scripted::new(Mode::Fails(error));
@@ -224,6 +233,11 @@ async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
         assert!(ask(&refusing, &secret).await.is_err());
     }
     assert_eq!(refusing.failing_checks().await, [failing]);
+    // Without requests nothing probes the quota store. So the service must be ready again, to get some.
+    advance(Duration::from_secs(1)).await;
+    assert_eq!((refusing.failing_checks().await, refusing.quota_fault()), (vec![], None));
+    assert!(ask(&refusing, &secret).await.is_err());
+    assert_eq!(refusing.failing_checks().await.len(), 1);
     // A service whose requests are counted by others is ready.
     let on_quota_outage = OnQuotaOutage::CountWith(Scripted::new(Mode::Works) as _);
     let counting = service(Ports { quotas: Scripted::new(down()), on_quota_outage, ..ports() });

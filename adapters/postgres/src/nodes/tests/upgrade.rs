@@ -151,7 +151,7 @@ fn a_new_kind_of_event_is_written_only_after_the_last_older_node_has_gone() {
 }
 
 #[test]
-fn a_node_that_slept_through_the_upgrade_is_not_ready() {
+fn a_node_that_slept_through_the_upgrade_is_not_ready_and_refuses_changes() {
     let Some(server) = Postgres::shared() else { return };
     let shop = Shop::new(server);
     let (old, new) = (shop.open(OLDER, 2), shop.open(NEWER, 3));
@@ -162,7 +162,12 @@ fn a_node_that_slept_through_the_upgrade_is_not_ready() {
     wait_until(|| old.fault().is_some());
     let fault = old.fault().unwrap().report();
     assert!(fault.contains("events of a newer release"), "{fault}");
+    let new_category = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    let create = CreateCategory { new: new_category };
+    let refused = shop.runtime.block_on(run(&old, create.clone(), Timestamp::EPOCH)).unwrap_err().report();
+    assert_eq!(refused, fault);
     let mut row = shop.node(&new, "new").unwrap();
     shop.renew(&mut row, &new, 1);
     assert_eq!((new.event_form(), new.fault()), (2, None));
+    shop.runtime.block_on(run(&new, create, Timestamp::EPOCH)).unwrap().unwrap();
 }

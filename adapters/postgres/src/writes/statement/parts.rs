@@ -6,9 +6,9 @@ use petstore_domain::{
     Account, CategoryRecord, Description, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan,
     Timestamp,
 };
-use tokio_postgres::types::ToSql;
 
 use super::{Column, Part};
+use crate::connection::Parameter;
 use crate::records::{stored, stored_option};
 use crate::writes::decide::Decisions;
 use crate::writes::net_changes::{NetChanges, Rows};
@@ -43,7 +43,10 @@ fn push<'r>(
 }
 
 /// The values of one column of these rows.
-fn column<'r, R, T: ToSql + Sync + Send + 'r>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Column<'r> {
+fn column<'r, R, T>(rows: &[&'r R], value: impl Fn(&'r R) -> T) -> Column<'r>
+where
+    Vec<T>: Parameter + Send + 'r,
+{
     Box::new(rows.iter().map(|row| value(row)).collect::<Vec<T>>())
 }
 

@@ -46,7 +46,10 @@ fn a_password_stands_in_the_url_in_a_file_or_in_a_variable_and_is_never_shown() 
     let fails = |output: &Output, named: &str| {
         assert!(!output.status.success() && printed(output).contains(named), "{}", printed(output));
     };
-    fails(&check(&bare, &[], &[]), "password missing");
+    fails(
+        &check(&bare, &[], &[]),
+        "set PETSTORE_DB_PASSWORD, or name a file that holds it in db-password-file",
+    );
     succeeds(&check(&whole, &[], &[]));
     succeeds(&check(&format!("{bare}?password={ENCODED}"), &[], &[]));
     succeeds(&check(&bare, &["--db-password-file", "password"], &[]));

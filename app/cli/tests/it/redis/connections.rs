@@ -10,7 +10,7 @@ use crate::common::exposition::scrape;
 use crate::common::{Client, Site};
 
 /// The time after which a node counts again when Redis works. It is a second, and time for a loaded machine.
-const BACK: Duration = Duration::from_millis(1_500);
+pub(crate) const BACK: Duration = Duration::from_millis(1_500);
 
 #[expect(clippy::disallowed_methods, reason = "the time limit is one of the wall clock")]
 fn now() -> Instant {
@@ -18,7 +18,7 @@ fn now() -> Instant {
 }
 
 /// Asks until the status is this one, for at most this time.
-pub(super) fn becomes(client: &mut Client, path: &str, status: u16, limit: Duration) -> String {
+pub(crate) fn becomes(client: &mut Client, path: &str, status: u16, limit: Duration) -> String {
     let since = now();
     loop {
         let answer = client.ask("GET", path, "", "").unwrap();
@@ -93,15 +93,16 @@ fn a_node_starts_without_redis_and_counts_when_redis_does() {
     assert_eq!(ready["details"][0]["field"], "quotas", "{ready}");
     assert!(ready["details"][0]["message"].as_str().unwrap().contains("Connection refused"), "{ready}");
     redis.start_again();
-    becomes(&mut client, "/v1/pets", 200, BACK);
+    // Without a request, the node notices by itself.
     becomes(&mut client, "/ready", 200, BACK);
+    becomes(&mut client, "/v1/pets", 200, BACK);
 }
 
 #[test]
 fn an_outage_is_counted_and_shown_by_ready() {
     let Some((redis, nodes)) = two_nodes("redis-outage", &[]) else { return };
     let mut client = Client::connect(nodes.sites[0].port, &nodes.key).unwrap();
-    assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    becomes(&mut client, "/v1/pets", 200, BACK);
     redis.freeze();
     // Without a request, the node notices by itself.
     let told = becomes(&mut client, "/ready", 503, Duration::from_secs(3));
@@ -115,7 +116,7 @@ fn an_outage_is_counted_and_shown_by_ready() {
     let is =
         |name: &str, value: f64| assert!((counted[name] - value).abs() < 0.5, "{name}: {}", counted[name]);
     is("petstore_quota_store_up", 0.0);
-    is("petstore_redis_outages_total", 1.0);
+    assert!(counted["petstore_redis_outages_total"] > 0.5);
     redis.thaw();
     becomes(&mut client, "/v1/pets", 200, BACK);
     becomes(&mut client, "/ready", 200, BACK);

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use petstore_test_servers::Redis;
 
+use super::connections::{BACK, becomes};
 use super::{new_database, printed};
 use crate::common::{Client, Site, tools};
 
@@ -85,7 +86,7 @@ fn a_node_needs_few_permissions_and_never_shows_the_password() {
     let key = String::from_utf8(output.stdout).unwrap().trim().to_owned();
     site.serve(&args, &[]);
     let mut client = Client::connect(site.port, &key).unwrap();
-    assert_eq!(client.ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    becomes(&mut client, "/v1/pets", 200, BACK);
     redis.kill();
     for path in ["/v1/pets", "/ready", "/metrics"] {
         assert_secret_is_absent(&client.ask("GET", path, "", "").unwrap().body);
@@ -157,5 +158,5 @@ fn the_certificate_must_be_valid_for_the_host() {
     let certificate = site.folder.join("server.pem");
     let url = format!("rediss://localhost:{port}?cacert={}", certificate.display());
     node.serve(&["--db", &database, "--redis-url", &url], &[("PETSTORE_INITIAL_KEY", &key)]);
-    assert_eq!(Client::connect(node.port, &key).unwrap().ask("GET", "/v1/pets", "", "").unwrap().status, 200);
+    becomes(&mut Client::connect(node.port, &key).unwrap(), "/v1/pets", 200, BACK);
 }

@@ -4,6 +4,7 @@ use petstore_test_servers::{Postgres, Redis};
 
 use super::Trial;
 use crate::common::Site;
+use crate::redis::connections::{BACK, becomes};
 
 /// The URLs of a schema and of a Redis server of their own. None after the test was reported as skipped.
 fn servers() -> Option<(String, Redis)> {
@@ -20,7 +21,7 @@ fn checked(args: &[&str]) -> (bool, String) {
 pub(crate) fn one_quota() {
     let Some((db, redis)) = servers() else { return };
     let trial = Trial::with("redis", &["--db", &db, "--redis-url", &redis.url(), "--redis-prefix", "pets"]);
-    assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, 200);
+    becomes(&mut trial.client(), "/v1/pets", 200, BACK);
     let keys = redis.command(&["KEYS", "*"]);
     assert!(keys.lines().count() >= 2 && keys.lines().all(|key| key.starts_with("pets:")), "{keys}");
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::Command;
 
+use petstore_test_servers::{PgBouncer, Postgres};
 use serde_json::json;
 
 use super::{Trial, read, refused};
@@ -146,6 +147,36 @@ pub(super) fn the_password_of_a_database() {
         &["--db", &url, "--db-password-file", &site.folder.join("password").display().to_string()],
     );
     assert_eq!(trial.ask("GET", "/v1/pets", "", "").status, 200);
+}
+
+/// Without prepared statements a server works behind a pooler that gives each transaction another connection.
+pub(super) fn statements_that_are_not_prepared() {
+    let Some(server) = Postgres::start() else { return };
+    let Some(pooler) = PgBouncer::start(&server, 2) else { return };
+    let trial = Trial::with("unprepared", &["--db", &pooler.url(), "--pg-prepare", "off"]);
+    for number in 0..20 {
+        let body = format!("{{\"name\": \"Category {number}\"}}");
+        assert_eq!(trial.ask("POST", "/v1/categories", "", &body).status, 201);
+        assert_eq!(trial.ask("GET", "/v1/categories/1", "", "").status, 200);
+    }
+    assert_eq!(server.psql(&pooler.url(), "select count(*) from pg_prepared_statements").unwrap(), "0");
+}
+
+/// A server that requires a synchronous standby is not ready without one, and says why.
+pub(super) fn a_node_that_requires_a_standby() {
+    let Some(server) = Postgres::start() else { return };
+    let trial = Trial::with("requires-sync", &["--db", &server.url(), "--pg-require-sync"]);
+    let is_ready =
+        || (trial.ask("GET", "/ready", "", "").status == 200, trial.ask("GET", "/ready", "", "").body);
+    let becomes = |ready: bool| {
+        (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            is_ready().0 == ready
+        })
+    };
+    assert!(becomes(false) && is_ready().1.contains("synchronous_standby_names"), "{}", is_ready().1);
+    server.wait_for_standbys("one");
+    assert!(becomes(true), "{}", is_ready().1);
 }
 
 /// A file of an older version, with two pairs of categories whose names compare as equal.

@@ -108,6 +108,9 @@ fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
     refused.len()
 }
 
+/// A named outage, from its beginning to its end.
+type Outage = (&'static str, fn(&Redis));
+
 /// The length of an outage.
 const OUTAGE: Duration = Duration::from_millis(800);
 
@@ -115,7 +118,7 @@ const OUTAGE: Duration = Duration::from_millis(800);
 fn each_outage_of_redis_ends_by_itself_and_every_request_by_an_answer() {
     let _alone = alone();
     let Some(shop) = Shop::start("redis-outages", &[]) else { return };
-    let outages: [(&str, fn(&Redis)); 3] = [
+    let outages: [Outage; 3] = [
         ("killed", |redis| {
             redis.kill();
             thread::sleep(OUTAGE);

@@ -1,0 +1,136 @@
+//! Noticing that the database lacks what this handle has seen of it.
+//!
+//! After a failover to a standby that had not received all commits, the database lacks changes that were acknowledged. It
+//! then gives their positions and versions again, to other contents. So ids of events, entity tags and cursors of the time
+//! before must not be accepted any more: a new epoch begins.
+//!
+//! A handle remembers the last batch of events that it has read, its own last commit, and the number of changes of keys.
+//! It looks for them on each new connection before it uses that connection, and with each regular poll: behind a pooler a
+//! connection may lead to another server without having ended.
+//!
+//! Several nodes may notice the same loss. Each one locks the row of the log and looks again. The first one begins the new
+//! epoch. The others find an epoch with a higher number than the one that they know, and use it.
+
+pub(crate) mod identity;
+mod known;
+mod renewal;
+mod statement;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use petstore_ports::{LogEnd, StoreError};
+use tokio::time::Instant;
+
+use crate::connection::Session;
+use crate::error::failed;
+use crate::random::Random;
+
+pub(crate) use known::{Found, Loss, Mark};
+use known::{Known, Verdict};
+pub(crate) use renewal::{Reason, renew};
+pub(crate) use statement::{MARK, NEWEST, mark};
+
+/// What a handle has seen of the database, the epoch that is in force, and what there is to say about both.
+pub(crate) struct Continuity {
+    known: Mutex<Known>,
+    /// The epoch of the shop, for entity tags and cursors.
+    epoch: Arc<AtomicU64>,
+    random: Mutex<Random>,
+    notices: Mutex<Vec<String>>,
+}
+
+impl Continuity {
+    /// A handle that has seen nothing yet.
+    pub(crate) fn new(random: Random) -> Self {
+        Self {
+            known: Mutex::default(),
+            epoch: Arc::default(),
+            random: Mutex::new(random),
+            notices: Mutex::default(),
+        }
+    }
+
+    /// The epoch of the shop. It changes while the store is open.
+    pub(crate) fn epoch(&self) -> &Arc<AtomicU64> {
+        &self.epoch
+    }
+
+    /// Takes note of an epoch of the shop that a transaction of this handle, or its start, has found.
+    pub(crate) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Takes note of the end of the log, and of the batch at this end.
+    pub(crate) fn read(&self, epoch_number: u64, end: LogEnd, newest: Option<Mark>) {
+        self.known.lock().read(epoch_number, end, newest);
+    }
+
+    /// Returns `true` once this handle has read the event log, and `false` before, when there is nothing to look for.
+    pub(crate) fn has_seen_any(&self) -> bool {
+        self.known.lock().has_log()
+    }
+
+    /// Takes note of the token of a commit of this handle.
+    pub(crate) fn committed(&self, token: [u8; 16]) {
+        self.known.lock().commit = Some((token, Instant::now()));
+    }
+
+    /// Looks whether the database has what this handle has seen. Takes over the epoch of the database.
+    pub(crate) async fn check(&self, session: &Session) -> Result<(Found, Option<Loss>), StoreError> {
+        let known = *self.known.lock();
+        let (position, token) = known.asked(Instant::now());
+        let token = token.as_ref().map(<[u8; 16]>::as_slice);
+        let rows = session.rows_alone(statement::CHECK, &[&position, &token]).await;
+        let rows = rows.map_err(|error| failed("look for what was read before", error))?;
+        let found = statement::parse(&rows)?;
+        let verdict = self.judge(&known, &found);
+        Ok((found, verdict))
+    }
+
+    /// Compares a state of the database with the one that was known when it was asked for.
+    fn judge(&self, known: &Known, found: &Found) -> Option<Loss> {
+        let verdict = known.judge(found);
+        let mut now = self.known.lock();
+        match verdict {
+            Verdict::Lost(loss) => return Some(loss),
+            Verdict::OtherEpoch => self.say(
+                "a new epoch has begun: entity tags, cursors and ids of events from \
+                the time before are not accepted any more",
+            ),
+            Verdict::Same => {}
+        }
+        // An answer may be late: this handle may have begun or found a later epoch meanwhile.
+        if now.follows(found) {
+            now.adopt(found);
+            self.epoch.store(found.shop_epoch, Ordering::Relaxed);
+        }
+        None
+    }
+
+    /// Takes note of an epoch that this handle has begun.
+    pub(crate) fn restarted(&self, epoch_number: u64, end: LogEnd) {
+        self.known.lock().read(epoch_number, end, None);
+    }
+
+    /// A random number for an epoch.
+    fn new_epoch(&self) -> u64 {
+        self.random.lock().next()
+    }
+
+    fn say(&self, notice: &str) {
+        let mut notices = self.notices.lock();
+        if notices.len() < NOTICES_MAX {
+            notices.push(notice.to_owned());
+        }
+    }
+
+    /// Removes and returns what there is to say to an operator.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.notices.lock())
+    }
+}
+
+/// The maximum number of notices that wait to be taken.
+const NOTICES_MAX: usize = 100;

@@ -1,0 +1,266 @@
+//! The comparison of a state of the database with what was seen before.
+
+use std::fmt;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use petstore_domain::Position;
+use petstore_ports::LogEnd;
+use tokio::time::Instant;
+
+/// The age up to which a commit of this handle is looked for. The database keeps the tokens of commits for ten minutes by
+/// its own clock.
+const COMMIT_AGE_MAX: Duration = Duration::from_mins(5);
+
+/// The properties by which a batch of events is recognised. Two batches that got the same position in two histories of the
+/// database do not share all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) seq: i64,
+    pub(crate) events: i32,
+    pub(crate) first_at: DateTime<Utc>,
+    pub(crate) latest_at: DateTime<Utc>,
+    pub(crate) bytes: i32,
+    /// The end of the body.
+    pub(crate) tail: [u8; 32],
+}
+
+/// The state of the database as this handle has seen it last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    /// The end of the event log, and the batch at this end; none before the first look.
+    log: Option<KnownLog>,
+    /// The token and the time of the last commit of this handle.
+    pub(super) commit: Option<([u8; 16], Instant)>,
+    /// The number of changes of accounts and keys.
+    key_changes: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KnownLog {
+    epoch_number: u64,
+    end: LogEnd,
+    newest: Option<Mark>,
+}
+
+/// The state of the database, as one statement finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) shop_epoch: u64,
+    pub(crate) epoch_number: u64,
+    pub(crate) end: LogEnd,
+    pub(crate) pruned: Position,
+    /// The batch at the position that was asked for; none if there is none.
+    pub(crate) batch: Option<Mark>,
+    /// True if the commit that was asked for is there, or none was asked for.
+    pub(crate) has_commit: bool,
+    pub(crate) key_changes: i64,
+    /// True if the server accepts no writes.
+    pub(crate) is_read_only: bool,
+    /// True if commits wait for a standby.
+    pub(crate) is_synchronous: bool,
+}
+
+/// The first difference that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The log ends before this position.
+    Shorter(Position),
+    /// Another batch has this position.
+    OtherBatch(Position),
+    /// The last commit of this handle.
+    Commit,
+    /// Changes of accounts or keys.
+    Keys,
+    /// The epoch of the log.
+    Epoch,
+}
+
+/// The result of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The database has all that was seen.
+    Same,
+    /// A later epoch has begun.
+    OtherEpoch,
+    /// The database lacks something.
+    Lost(Loss),
+}
+
+impl Known {
+    /// The position of the batch, and the token of the commit, that are to be looked for.
+    pub(super) fn asked(&self, now: Instant) -> (Option<i64>, Option<[u8; 16]>) {
+        let position = self.log.filter(|log| log.newest.is_some()).map(|log| log.end.last.get());
+        let position = position.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
+        let recent = |(_, at): &([u8; 16], Instant)| now.saturating_duration_since(*at) < COMMIT_AGE_MAX;
+        (position, self.commit.filter(recent).map(|(token, _)| token))
+    }
+
+    /// Takes over an end of the log, unless a later one is known.
+    pub(super) fn read(&mut self, epoch_number: u64, end: LogEnd, newest: Option<Mark>) {
+        let is_later = self.log.is_none_or(|known| {
+            let (before, after) = ((known.epoch_number, known.end.last), (epoch_number, end.last));
+            after > before || after == before && known.newest.is_none()
+        });
+        if is_later {
+            self.log = Some(KnownLog { epoch_number, end, newest });
+        }
+    }
+
+    /// Compares a state of the database, in which [`Known::asked`] was looked for.
+    pub(super) fn judge(&self, found: &Found) -> Verdict {
+        let Some(KnownLog { epoch_number, end, newest }) = self.log else { return Verdict::Same };
+        if found.end.epoch != end.epoch {
+            // A new epoch is legitimate only if its number is higher.
+            let is_later = found.epoch_number > epoch_number;
+            return if is_later { Verdict::OtherEpoch } else { Verdict::Lost(Loss::Epoch) };
+        }
+        if found.end.last < end.last {
+            return Verdict::Lost(Loss::Shorter(end.last));
+        }
+        // A batch that was dropped because of its age cannot be compared.
+        if found.pruned < end.last && newest.is_some() && newest != found.batch {
+            return Verdict::Lost(Loss::OtherBatch(end.last));
+        }
+        if !found.has_commit {
+            return Verdict::Lost(Loss::Commit);
+        }
+        if found.key_changes < self.key_changes {
+            return Verdict::Lost(Loss::Keys);
+        }
+        Verdict::Same
+    }
+
+    /// Returns whether a state is at least as late as what is known.
+    pub(super) fn follows(&self, found: &Found) -> bool {
+        self.log.is_none_or(|known| found.epoch_number >= known.epoch_number)
+    }
+
+    /// Takes over a state that follows. In a later epoch nothing of the time before is looked for.
+    pub(super) fn adopt(&mut self, found: &Found) {
+        if self.log.is_none_or(|known| known.epoch_number < found.epoch_number) {
+            *self = Self::default();
+            self.read(found.epoch_number, found.end, None);
+        }
+        self.key_changes = self.key_changes.max(found.key_changes);
+    }
+
+    pub(super) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The number of the epoch that is known.
+    pub(super) fn epoch_number(&self) -> u64 {
+        self.log.map_or(0, |log| log.epoch_number)
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shorter(last) => write!(f, "the events up to position {last}"),
+            Self::OtherBatch(last) => write!(f, "the event at position {last}, which is another one now"),
+            Self::Commit => f.write_str("the last change that this node had acknowledged"),
+            Self::Keys => f.write_str("changes of accounts or keys"),
+            Self::Epoch => f.write_str("the epoch of the event log"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+
+    use super::*;
+
+    const EPOCH: u64 = 7;
+
+    fn position(number: u64) -> Position {
+        Position::new(number).unwrap()
+    }
+
+    fn end(epoch: u64, last: u64) -> LogEnd {
+        LogEnd { epoch, last: position(last) }
+    }
+
+    fn mark(seq: i64) -> Mark {
+        let at = Utc.timestamp_opt(1, 0).unwrap();
+        Mark { seq, events: 2, first_at: at, latest_at: at, bytes: 40, tail: [1; 32] }
+    }
+
+    /// A handle that has read up to position 10 of epoch 7, the second one, and has committed.
+    fn known() -> Known {
+        let mut known = Known::default();
+        known.read(2, end(EPOCH, 10), Some(mark(5)));
+        known.commit = Some(([1; 16], Instant::now()));
+        known.key_changes = 4;
+        known
+    }
+
+    /// A database that has all of it, and more.
+    fn found() -> Found {
+        Found {
+            shop_epoch: 9,
+            epoch_number: 2,
+            end: end(EPOCH, 12),
+            pruned: position(3),
+            batch: Some(mark(5)),
+            has_commit: true,
+            key_changes: 6,
+            is_read_only: false,
+            is_synchronous: false,
+        }
+    }
+
+    #[test]
+    fn a_database_that_has_all_is_the_same_one() {
+        assert_eq!(known().judge(&found()), Verdict::Same);
+        assert_eq!(Known::default().judge(&found()), Verdict::Same, "nothing was seen");
+        let pruned = Found { pruned: position(10), batch: None, ..found() };
+        assert_eq!(known().judge(&pruned), Verdict::Same, "the batch was dropped");
+    }
+
+    #[test]
+    fn each_loss_is_found() {
+        for (state, loss) in [
+            (Found { end: end(EPOCH, 9), ..found() }, Loss::Shorter(position(10))),
+            (Found { batch: None, ..found() }, Loss::OtherBatch(position(10))),
+            (Found { batch: Some(mark(6)), ..found() }, Loss::OtherBatch(position(10))),
+            (
+                Found { batch: Some(Mark { tail: [2; 32], ..mark(5) }), ..found() },
+                Loss::OtherBatch(position(10)),
+            ),
+            (Found { has_commit: false, ..found() }, Loss::Commit),
+            (Found { key_changes: 3, ..found() }, Loss::Keys),
+            (Found { end: end(8, 12), epoch_number: 1, ..found() }, Loss::Epoch),
+            (Found { end: end(8, 12), ..found() }, Loss::Epoch),
+        ] {
+            assert_eq!(known().judge(&state), Verdict::Lost(loss), "{state:?}");
+        }
+    }
+
+    #[test]
+    fn a_later_epoch_is_used_and_nothing_of_the_earlier_one_is_looked_for() {
+        let later = Found {
+            end: end(8, 1),
+            epoch_number: 3,
+            batch: None,
+            has_commit: false,
+            key_changes: 0,
+            ..found()
+        };
+        let mut known = known();
+        assert_eq!(known.judge(&later), Verdict::OtherEpoch);
+        known.adopt(&later);
+        assert_eq!(known.asked(Instant::now()), (None, None));
+        assert_eq!(known.judge(&later), Verdict::Same);
+        assert!(!known.follows(&found()), "an answer from before the epoch is late");
+    }
+
+    #[test]
+    fn only_recent_commits_are_looked_for() {
+        let (known, now) = (known(), Instant::now());
+        assert_eq!(known.asked(now), (Some(10), Some([1; 16])));
+        assert_eq!(known.asked(now + COMMIT_AGE_MAX), (Some(10), None));
+    }
+}

@@ -1,0 +1,99 @@
+//! The regular look at the database: whether it answers, changes of keys, and the epoch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::connection::{Connector, Role, Session};
+use crate::continuity::{Found, Reason};
+use crate::events::EventLog;
+use crate::health::Pulse;
+use crate::keys::KeyCache;
+use crate::queries::READ_TIME;
+
+/// The pause between two looks.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// The time limit of a look.
+const TIME: Duration = Duration::from_secs(1);
+
+/// The reason why a store that requires synchronous standbys is not healthy.
+const NOT_SYNCHRONOUS: &str = "pg-require-sync is set and synchronous_standby_names of PostgreSQL is empty, so a failover \
+    could lose acknowledged changes: name a standby there";
+
+/// The parts of a store that hear of what is found.
+pub(crate) struct Watch {
+    pub(crate) connector: Arc<Connector>,
+    pub(crate) keys: Arc<KeyCache>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) events: Arc<EventLog>,
+    /// True if the store is not healthy without a synchronous standby.
+    pub(crate) requires_sync: bool,
+}
+
+impl Watch {
+    /// Looks again and again until the task is dropped.
+    pub(crate) async fn run(self) {
+        let mut session = None;
+        let mut epoch_number = None;
+        loop {
+            let began = Instant::now();
+            match self.look(&mut session).await {
+                Ok(found) => {
+                    if epoch_number
+                        .replace(found.epoch_number)
+                        .is_some_and(|known| known != found.epoch_number)
+                    {
+                        // The keys of an earlier epoch may have been changed otherwise in this one.
+                        self.keys.forget();
+                    }
+                    self.keys.checked(found.key_changes, began);
+                    self.events.found(found.epoch_number, found.end);
+                    let is_unfit = self.requires_sync && !found.is_synchronous;
+                    self.pulse.answered(began, is_unfit.then_some(NOT_SYNCHRONOUS));
+                }
+                Err(error) => {
+                    session = None;
+                    self.pulse.failed(error);
+                }
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    async fn look(&self, session: &mut Option<Session>) -> Result<Found, StoreError> {
+        let looked = timeout(TIME, async {
+            let open = session.take().filter(|session| !session.is_closed());
+            let open = match open {
+                Some(open) => open,
+                None => self.connect().await?,
+            };
+            let (found, loss) = self.connector.continuity().check(&open).await?;
+            *session = Some(open);
+            Ok::<_, StoreError>((found, loss))
+        });
+        let late = |_| StoreError::unavailable("PostgreSQL has not answered in time");
+        let (found, loss) = looked.await.map_err(late)??;
+        if found.is_read_only {
+            // The other connections still read from a server that is no longer the primary.
+            self.connector.give_up_all();
+            return Err(StoreError::unavailable("the database accepts no writes: it is read-only"));
+        }
+        match loss {
+            None => Ok(found),
+            Some(loss) => {
+                self.connector.begin_epoch(Reason::Lost(loss)).await?;
+                Err(StoreError::unavailable("a new epoch has begun"))
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Session, StoreError> {
+        let mut session = self.connector.connect(Role::Reader).await?;
+        let set = session.set(READ_TIME).await;
+        set.map_err(|error| crate::error::failed("set up the connection", error))?;
+        Ok(session)
+    }
+}

@@ -1,0 +1,155 @@
+//! New epochs: after a database has lost acknowledged changes, and by resets of another handle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::EventFilter;
+use petstore_ports::{EventQuery, EventRead, EventReader, PageOrder, Resettable};
+use petstore_postgres::PostgresStore;
+use petstore_test_servers::{Postgres, Stop};
+
+use crate::shop::{Shop, block_on, create_category, open, order};
+
+/// The time within which a handle must notice.
+const NOTICED: Duration = Duration::from_secs(10);
+
+/// Waits until a condition holds.
+#[track_caller]
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..NOTICED.as_millis() / 20 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{what}");
+}
+
+/// The epoch of the event log as a handle reads it, with the number of events.
+fn log_of(store: &PostgresStore) -> (u64, usize) {
+    let all = EventQuery {
+        epoch: None,
+        order: PageOrder::Ascending,
+        after: None,
+        filter: EventFilter::ALL,
+        events_max: 1_000,
+        positions_max: 10_000,
+    };
+    match block_on(store.read(all)).expect("the server runs") {
+        EventRead::Page(page) => (page.bounds.epoch, page.events.len()),
+        EventRead::Expired(bounds) => panic!("{bounds:?}"),
+    }
+}
+
+/// The number of the epoch of a shop's log.
+fn epoch_number(shop: &Shop<'_>) -> String {
+    shop.sql("select epoch_number from event_log")
+}
+
+fn lost(notice: &str) -> bool {
+    notice.contains("the database has lost acknowledged changes")
+}
+
+#[test]
+fn after_a_failover_with_loss_one_of_two_nodes_begins_one_new_epoch_that_both_use() {
+    let Some(primary) = Postgres::start() else { return };
+    let Some(standby) = primary.standby("one") else { return };
+    let hosts = [primary.port(), standby.port()].map(|port| format!("127.0.0.1:{port}")).join(",");
+    let url = format!("postgres://petstore@{hosts}/petstore");
+    let schema = primary.new_schema();
+    let stores = [open(&url, &schema), open(&url, &schema)];
+    let shop = |server, store: &Arc<PostgresStore>| Shop {
+        server,
+        schema: schema.clone(),
+        store: Arc::clone(store),
+    };
+    let pet = block_on(shop(&primary, &stores[0]).add_pet(100));
+    let before = log_of(&stores[0]);
+    wait_until("the standby has the first changes", || {
+        standby.psql(&standby.url_of(&schema), &format!("select last_position from {schema}.event_log"))
+            == Ok(primary.sql(&format!("select last_position from {schema}.event_log")))
+    });
+    standby.stop(Stop::Fast);
+    let of_primary = stores.each_ref().map(|store| shop(&primary, store));
+    for shop in &of_primary {
+        block_on(shop.run(order(pet, 1))).unwrap().unwrap();
+    }
+    assert!(stores.iter().all(|store| log_of(store).1 > before.1), "both have read the order");
+    primary.stop(Stop::Immediate);
+    standby.start_again();
+    standby.promote();
+
+    let of_standby = stores.each_ref().map(|store| shop(&standby, store));
+    wait_until("writes go on", || {
+        block_on(of_standby[0].run(order(pet, 1))).is_ok_and(|placed| placed.is_ok())
+    });
+    wait_until("both nodes use the new epoch", || {
+        let epochs = stores.each_ref().map(|store| store.epoch());
+        epochs[0] != before.0 && epochs[0] == epochs[1]
+    });
+    assert_eq!(epoch_number(&of_standby[0]), "2", "one of the nodes has begun it");
+    let notices = stores.each_ref().map(|store| store.take_notices());
+    assert_eq!(notices.iter().flatten().filter(|notice| lost(notice)).count(), 1, "{notices:?}");
+    let (epoch, events) = log_of(&stores[1]);
+    assert_eq!(epoch, stores[1].epoch());
+    assert!(events > before.1, "the events that were kept and the new ones");
+    // A reader of the time before is told to begin again.
+    let (of_before, filter) = (Some(before.0), EventFilter::ALL);
+    let old = EventQuery {
+        epoch: of_before,
+        order: PageOrder::Ascending,
+        after: None,
+        filter,
+        events_max: 1,
+        positions_max: 1,
+    };
+    assert!(matches!(block_on(stores[1].read(old)).unwrap(), EventRead::Expired(_)));
+}
+
+#[test]
+fn the_loss_of_the_last_commit_alone_is_noticed() {
+    let Some(shop) = Shop::new() else { return };
+    block_on(shop.run(create_category("Dogs"))).unwrap().unwrap();
+    let before = shop.store.epoch();
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(shop.store.epoch(), before, "nothing is lost");
+    shop.sql("delete from commits");
+    wait_until("a new epoch", || shop.store.epoch() != before);
+    let notices = shop.store.take_notices();
+    assert!(lost(&notices[0]) && notices[0].contains("the last change that this node"), "{notices:?}");
+    let renewed = shop.store.epoch();
+    std::thread::sleep(Duration::from_millis(600));
+    assert_eq!(shop.store.epoch(), renewed, "the loss is met once");
+}
+
+#[test]
+fn a_reset_and_an_operators_new_epoch_reach_the_other_handles() {
+    let Some(shop) = Shop::new() else { return };
+    let other = shop.another();
+    std::thread::scope(|scope| {
+        scope.spawn(|| shop.store.reset(Arc::new([]), 77).unwrap()).join().unwrap();
+    });
+    assert_eq!(shop.store.epoch(), 77);
+    wait_until("the reset is noticed", || other.store.epoch() == 77);
+    let renewed =
+        std::thread::scope(|scope| scope.spawn(|| other.store.begin_epoch().unwrap()).join().unwrap());
+    assert_ne!(renewed, 77);
+    wait_until("the new epoch is noticed", || shop.store.epoch() == renewed);
+    assert_eq!(epoch_number(&shop), "3");
+}
+
+#[test]
+fn tables_that_were_copied_from_another_database_get_a_new_epoch_at_the_first_start() {
+    let Some(shop) = Shop::new() else { return };
+    let before = shop.store.epoch();
+    assert_eq!(shop.another().store.epoch(), before);
+    shop.sql("update shop set database_identity = '1/1'");
+    let copied = shop.another();
+    assert_ne!(copied.store.epoch(), before);
+    assert!(copied.store.take_notices()[0].contains("copied from another database"));
+    assert_eq!(
+        shop.another().store.epoch(),
+        copied.store.epoch(),
+        "the second start finds the same database"
+    );
+}

@@ -1,0 +1,49 @@
+//! The settings of connections to PostgreSQL, besides the password.
+
+use clap::{Args, ValueEnum};
+
+use super::Db;
+
+/// Whether statements are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PgPrepare {
+    /// Once for each connection.
+    On,
+    /// Never. Each transaction begins with the settings that it needs.
+    Off,
+}
+
+/// The settings of connections that commands without a server have, too.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PgArgs {
+    /// Whether statements are prepared on PostgreSQL
+    #[arg(
+        long,
+        env = "PETSTORE_PG_PREPARE",
+        default_value = "on",
+        value_enum,
+        value_name = "on|off",
+        hide_possible_values = true,
+        global = true,
+        help_heading = "Server",
+        hide = true
+    )]
+    pg_prepare: PgPrepare,
+}
+
+impl PgArgs {
+    /// Applies the settings to a database.
+    pub(crate) fn applied(self, db: Db) -> Db {
+        db.with_connection(self.pg_prepare, false)
+    }
+}
+
+impl Db {
+    /// Sets whether statements are prepared, and whether a standby must confirm commits. Other stores are left as they are.
+    pub(crate) fn with_connection(self, prepare: PgPrepare, requires_sync: bool) -> Self {
+        let Self::Postgres(mut target) = self else { return self };
+        target.set_prepares(prepare == PgPrepare::On);
+        target.set_requires_sync(requires_sync);
+        Self::Postgres(target)
+    }
+}
