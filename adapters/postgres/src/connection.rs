@@ -3,6 +3,7 @@
 mod backoff;
 mod channel_binding;
 mod connector;
+pub(crate) mod continuity;
 mod counts;
 mod hosts;
 mod pace;

@@ -36,7 +36,7 @@ use tokio::sync::mpsc;
 
 use crate::PostgresStore;
 use crate::connection::Connector;
-use crate::continuity::Continuity;
+use crate::connection::continuity::Continuity;
 
 use feed::{Compared, Ends};
 use fetch::{Fetcher, Shared};

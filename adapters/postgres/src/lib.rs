@@ -16,7 +16,6 @@
 mod background;
 mod bulk;
 mod connection;
-mod continuity;
 mod directory;
 mod error;
 mod event_forms;
@@ -39,6 +38,7 @@ mod watch;
 mod webhooks;
 mod writes;
 
+pub use connection::continuity::Notice;
 pub use connection::{Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;

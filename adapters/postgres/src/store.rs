@@ -9,8 +9,8 @@ use petstore_ports::StoreError;
 use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
+use crate::connection::continuity::{Continuity, Notice, Reason, identity};
 use crate::connection::{Connector, Role, Session, Target};
-use crate::continuity::{Continuity, Reason, identity};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 use crate::events::EventLog;
@@ -170,7 +170,7 @@ impl PostgresStore {
     }
 
     /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn take_notices(&self) -> Vec<Notice> {
         self.connector.continuity().take_notices()
     }
 

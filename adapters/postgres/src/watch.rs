@@ -6,8 +6,8 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::connection::continuity::{Found, Reason};
 use crate::connection::{Connector, Role, Session};
-use crate::continuity::{Found, Reason};
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;

@@ -86,7 +86,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", help_heading = "Data", hide = true)]
     pub(crate) db_password_file: Option<PathBuf>,
 
-    /// Whether statements are prepared on PostgreSQL; `off` behind a pooler in transaction mode, such as PgBouncer
+    /// Prepare statements on PostgreSQL; `off` behind a pooler in transaction mode, such as PgBouncer
     #[arg(
         long,
         env = "PETSTORE_PG_PREPARE",

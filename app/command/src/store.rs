@@ -18,7 +18,7 @@ use petstore_ports::{
     Bulk, Clock, Courier, Entropy, EventText, Header, Housekeeping, Resettable, Row, Signer, StoreCounts,
     StoreError, StoreStats,
 };
-pub(crate) use petstore_postgres::{DatabaseStats, Node};
+pub(crate) use petstore_postgres::{DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_redis::RedisStats;
 use petstore_service::{DispatcherPorts, Ports};
@@ -83,8 +83,11 @@ impl Backend {
     /// error. Blocks, so it must not be called on a thread of a runtime.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
-        for line in migration_report::lines(&opened.mended).iter().chain(&opened.take_notices()) {
-            notify(line);
+        for line in migration_report::lines(&opened.mended) {
+            notify(&line);
+        }
+        for notice in opened.take_notices() {
+            notify(&notice.text);
         }
         Ok(opened)
     }
@@ -247,7 +250,7 @@ impl Backend {
 
     /// Removes and returns what there is to say to an operator about the database: changes that it has lost, and new
     /// epochs.
-    pub(crate) fn take_notices(&self) -> Vec<String> {
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
         match &self.kind {
             Kind::Local(_) => Vec::new(),
             Kind::Shared { store, .. } => store.take_notices(),

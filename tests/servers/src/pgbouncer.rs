@@ -52,10 +52,10 @@ impl PgBouncer {
         server.programs().give(&file);
         let mut command = server.programs().other(program);
         command.arg("-q").arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.spawn().expect("pgbouncer starts");
+        let pooler = Self { port, process: command.spawn().expect("pgbouncer starts"), _reaper: reaper };
         for _ in 0..500 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(Self { port, process, _reaper: reaper });
+                return Some(pooler);
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -320,7 +320,7 @@ fn a_change_heeds_if_none_match_and_a_post_refuses_what_it_would_not_heed() {
 fn a_tag_of_another_store_matches_no_version() {
     let ours = Stall::open();
     let mut options = ShopOptions::default();
-    options.http.epoch = 7;
+    options.http.epoch = 7.into();
     let theirs = Stall::open_as(options);
     let path = format!("/v1/pets/{}", ours.pet());
     theirs.pet();

@@ -174,7 +174,7 @@ fn a_cursor_that_the_server_did_not_make_is_invalid() {
     }
     // A cursor that another store has made is invalid here.
     let mut options = ShopOptions::default();
-    options.http.epoch = 7;
+    options.http.epoch = 7.into();
     let other = Stall::open_as(options);
     let answer = other.client.get(&format!("/v1/pets?limit=1&cursor={cursor}"));
     assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()));

@@ -26,8 +26,7 @@ pub(super) fn export(
     let session = store.background.run(async move {
         let session = connector.connect(Role::Reader).await?;
         let begin = session.begin_as("isolation level repeatable read read only");
-        let begun = session.batch(&begin).await;
-        begun.map_err(|error| failed("begin an export", error))?;
+        session.batch(&begin).await.map_err(|error| failed("begin an export", error))?;
         Ok::<_, StoreError>(Arc::new(session))
     })??;
     let id = |record: &CategoryRecord| record.category.id.get();

@@ -19,7 +19,7 @@ use super::server_check::Server;
 use super::session::{Session, Settings, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
-use crate::continuity::{Continuity, Reason, renew};
+use crate::connection::continuity::{Continuity, Reason, renew};
 use crate::error::Driver;
 use crate::random::Random;
 
@@ -57,7 +57,7 @@ pub(crate) struct Connector {
     /// The number of times that the whole server has failed or was replaced. A connection that was opened before the last
     /// time is not used again.
     server_failures: Arc<AtomicU64>,
-    /// What was seen of the database. A connection is used only if the database still has it.
+    /// The state of the database that was seen. A connection is used only if the database still has it.
     continuity: Arc<Continuity>,
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
@@ -89,7 +89,7 @@ impl Connector {
         self.target.schema()
     }
 
-    /// What this handle has seen of the database.
+    /// The state of the database that this handle has seen.
     pub(crate) fn continuity(&self) -> &Arc<Continuity> {
         &self.continuity
     }

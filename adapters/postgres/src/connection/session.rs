@@ -170,11 +170,11 @@ impl Session {
             let _turn = self.sending.lock();
             Poll::Ready(transaction.as_mut().poll(context))
         });
-        let (begun, rows, ended) = match sent.await {
+        let (started, rows, ended) = match sent.await {
             Poll::Ready(answers) => answers,
             Poll::Pending => transaction.await,
         };
-        self.noted(begun)?;
+        self.noted(started)?;
         let rows = self.noted(rows)?;
         self.noted(ended)?;
         Ok(rows)

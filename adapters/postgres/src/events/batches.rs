@@ -5,7 +5,7 @@ use petstore_ports::{EventBounds, PageOrder, StoreError};
 use tokio_postgres::Row;
 
 use super::columns::{epoch, position};
-use crate::continuity::{Mark, mark};
+use crate::connection::continuity::{Mark, mark};
 use crate::error::failed;
 use crate::records::Fields;
 

@@ -14,7 +14,7 @@ use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
-use crate::continuity::Continuity;
+use crate::connection::continuity::Continuity;
 use crate::error::{Fate, failed, fate};
 
 /// The maximum number of fetches that wait for a statement.

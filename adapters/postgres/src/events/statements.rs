@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::connection::Settings;
-use crate::continuity::{MARK, NEWEST};
+use crate::connection::continuity::{MARK, NEWEST};
 
 /// Settings of the sequencer's connection, in addition to those of a writer. The only good plan of its statements uses
 /// the indexes, even while the statistics are those of an empty table.

@@ -1,6 +1,7 @@
 //! The binary with its quotas in Redis: two nodes with one quota, passwords, TLS, and servers that do not suit.
 
 pub(crate) mod connections;
+mod lost_bans;
 mod secrecy;
 
 use std::process::Output;

@@ -95,7 +95,7 @@ pub(super) async fn watch_store(
             refused = why;
         }
         for notice in backend.take_notices() {
-            log.error(&notice);
+            if notice.is_loss { log.error(&notice.text) } else { log.info(&notice.text) }
         }
         let now_unfit = backend.unfit();
         if now_unfit != unfit {

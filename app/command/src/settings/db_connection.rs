@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::Db;
 
-/// Whether statements are prepared.
+/// The preparation of statements on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PgPrepare {
     /// Once for each connection.
@@ -16,7 +16,7 @@ pub(crate) enum PgPrepare {
 /// The settings of connections that commands without a server have, too.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct PgArgs {
-    /// Whether statements are prepared on PostgreSQL
+    /// Prepare statements on PostgreSQL
     #[arg(
         long,
         env = "PETSTORE_PG_PREPARE",

@@ -4,7 +4,7 @@ use petstore_ports::StoreError;
 use tokio_postgres::error::SqlState;
 
 use super::{Continuity, Reason, renew};
-use crate::connection::Session;
+use crate::connection::session::Session;
 use crate::error::failed;
 
 /// The version of the tables that has the column.

@@ -6,7 +6,7 @@ use petstore_ports::{LogEnd, StoreError};
 
 use super::known::Loss;
 use super::{Continuity, statement};
-use crate::connection::Session;
+use crate::connection::session::Session;
 use crate::error::failed;
 
 /// The reason for a new epoch.
@@ -72,7 +72,7 @@ pub(crate) async fn renew(
         known.read(u64::try_from(number).unwrap_or(0), end, None);
     }
     continuity.set_epoch(epoch);
-    continuity.say(&reason.to_string());
+    continuity.say(matches!(reason, Reason::Lost(_)), &reason.to_string());
     Ok(true)
 }
 

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use petstore_ports::{LogEnd, StoreError};
 use tokio::time::Instant;
 
-use crate::connection::Session;
+use crate::connection::session::Session;
 use crate::error::failed;
 use crate::random::Random;
 
@@ -32,13 +32,22 @@ use known::{Known, Verdict};
 pub(crate) use renewal::{Reason, renew};
 pub(crate) use statement::{MARK, NEWEST, mark};
 
-/// What a handle has seen of the database, the epoch that is in force, and what there is to say about both.
+/// A message for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The message.
+    pub text: String,
+    /// True if acknowledged changes were lost.
+    pub is_loss: bool,
+}
+
+/// The state of the database that a handle has seen, the epoch that is in force, and messages about both for an operator.
 pub(crate) struct Continuity {
     known: Mutex<Known>,
     /// The epoch of the shop, for entity tags and cursors.
     epoch: Arc<AtomicU64>,
     random: Mutex<Random>,
-    notices: Mutex<Vec<String>>,
+    notices: Mutex<Vec<Notice>>,
 }
 
 impl Continuity {
@@ -96,6 +105,7 @@ impl Continuity {
         match verdict {
             Verdict::Lost(loss) => return Some(loss),
             Verdict::OtherEpoch => self.say(
+                false,
                 "a new epoch has begun: entity tags, cursors and ids of events from \
                 the time before are not accepted any more",
             ),
@@ -119,15 +129,15 @@ impl Continuity {
         self.random.lock().next()
     }
 
-    fn say(&self, notice: &str) {
+    fn say(&self, is_loss: bool, text: &str) {
         let mut notices = self.notices.lock();
         if notices.len() < NOTICES_MAX {
-            notices.push(notice.to_owned());
+            notices.push(Notice { text: text.to_owned(), is_loss });
         }
     }
 
     /// Removes and returns what there is to say to an operator.
-    pub(crate) fn take_notices(&self) -> Vec<String> {
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut self.notices.lock())
     }
 }
