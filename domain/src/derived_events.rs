@@ -2,7 +2,9 @@
 
 use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore, WebhookStop};
 use crate::state::{Change, View};
-use crate::{AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Timestamp};
+use crate::{
+    AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Timestamp, Webhook,
+};
 
 /// Returns the events of changes that were decided on these records, in the order of the log: events of orders, then
 /// of pets, categories, inventory items, keys and webhooks.
@@ -120,7 +122,7 @@ fn key(before: Option<&KeyRecord>, after: &KeyRecord) -> Option<Happening> {
 /// causes none.
 fn webhooks(before: Option<&AccountWebhooks>, after: &AccountWebhooks, found: &mut Vec<Happening>) {
     for webhook in &after.webhooks {
-        let was_enabled = before.and_then(|record| record.get(webhook.id)).is_some_and(|it| it.is_enabled());
+        let was_enabled = before.and_then(|record| record.get(webhook.id)).is_some_and(Webhook::is_enabled);
         if let Some(reason) = webhook.disabled.filter(|reason| was_enabled && *reason != DisabledReason::User)
         {
             let (webhook, account) = (webhook.id, after.account);

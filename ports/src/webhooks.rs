@@ -16,7 +16,7 @@ pub const DELIVERY_LEASE: Duration = Duration::from_secs(30);
 pub const SETTLED_KEPT: usize = 1_000;
 
 /// The time for which settled deliveries are kept.
-pub const SETTLED_KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
+pub const SETTLED_KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Reads webhooks.
 #[cfg_attr(feature = "mock", mockall::automock)]

@@ -82,7 +82,7 @@ impl Progress {
         if let Some(after) = run.after {
             let (redelivered, last_success_at) = (self.redelivered, self.last_success_at);
             *self =
-                Self { redelivered, last_success_at, ..Self::new(run.number, after.epoch, after.position) };
+                Self { last_success_at, redelivered, ..Self::new(run.number, after.epoch, after.position) };
             return;
         }
         self.run = run.number;

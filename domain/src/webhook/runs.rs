@@ -36,7 +36,7 @@ pub const REDELIVERIES_MAX: usize = 100;
 
 /// The time within which a webhook takes at most [`REDELIVERIES_MAX`] requests for single events. It is much longer than
 /// the time in which the dispatcher sees a request.
-const REDELIVERIES_WITHIN: Duration = Duration::from_secs(60);
+const REDELIVERIES_WITHIN: Duration = Duration::from_mins(1);
 
 /// The reason why deliveries were not started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -34,7 +34,7 @@ pub fn retry_delay(attempt: u32) -> Option<Duration> {
 pub fn retry_jitter(webhook: WebhookId, event: Position, attempt: u32) -> i32 {
     let bits = webhook.bits().to_le_bytes().into_iter();
     let bytes = bits.chain(event.get().to_le_bytes()).chain(attempt.to_le_bytes());
-    let spread = u64::from(mixed(fnv1a(bytes)) >> 32) % (2 * JITTER_MAX + 1);
+    let spread = (mixed(fnv1a(bytes)) >> 32) % (2 * JITTER_MAX + 1);
     i32::try_from(spread).unwrap_or(0) - i32::try_from(JITTER_MAX).unwrap_or(0)
 }
 

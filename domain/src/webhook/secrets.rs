@@ -23,7 +23,7 @@ pub struct RotateWebhookSecret {
 }
 
 /// The longest overlap of two secrets.
-pub const OVERLAP_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
+pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
 
 /// The reason why a secret was not rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -12,10 +12,10 @@ use crate::{Position, Timestamp};
 
 /// The time without a success after which a webhook is disabled. It is checked only when the last attempt for an event
 /// fails, so that a single failure after a quiet week does not count.
-pub const FAILING_MAX: Duration = Duration::from_secs(5 * 24 * 3_600);
+pub const FAILING_MAX: Duration = Duration::from_hours(5 * 24);
 
 /// The longest time that a receiver's `Retry-After` delays the next attempt.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
 
 /// The status codes whose `Retry-After` is honoured.
 const STATUS_WITH_WAIT: [u16; 2] = [429, 503];

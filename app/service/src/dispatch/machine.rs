@@ -16,7 +16,7 @@ const ATTEMPTS_MAX: usize = 256;
 
 /// The time after which the progress of a webhook without deliveries is saved. After a restart, the events since then are
 /// looked at once more.
-const IDLE_SAVE: Duration = Duration::from_secs(60);
+const IDLE_SAVE: Duration = Duration::from_mins(1);
 
 /// The pause after a failed read of the store.
 pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(1);

@@ -379,7 +379,7 @@ async fn a_replay_and_a_redelivery_send_events_again_and_both_secrets_sign_in_a_
     world.webhooks.redeliver(ACCOUNT, id, event).await.unwrap();
     pass(2).await;
     assert_eq!(world.receivers.positions("ok"), [1, 2, 3, 2]);
-    let overlap = Duration::from_secs(60);
+    let overlap = Duration::from_mins(1);
     world.webhooks.rotate_webhook_secret(ACCOUNT, id, overlap, None).await.unwrap().result.unwrap();
     let after = LogPlace::After(event);
     world.webhooks.replay_webhook(ACCOUNT, id, after, None).await.unwrap().result.unwrap();
