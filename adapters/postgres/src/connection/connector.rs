@@ -271,6 +271,8 @@ const READER: Settings = &[
     ("enable_mergejoin", "off"),
     ("enable_sort", "off"),
     ("enable_incremental_sort", "off"),
+    // A read waits for a table that is locked, and the server does not notice that its caller has gone.
+    ("lock_timeout", "'1s'"),
 ];
 
 /// The settings of a writer.
