@@ -310,6 +310,10 @@ fn lost_connections_are_replaced() {
     });
 }
 
+/// The readers of the event log: the connection for pages, and the one of the regular look at the database. The server ends
+/// their waits.
+const READERS: u32 = 2;
+
 #[test]
 fn reads_that_hang_do_not_leave_a_connection_each() {
     let Some(server) = Postgres::start() else { return };
@@ -320,8 +324,6 @@ fn reads_that_hang_do_not_leave_a_connection_each() {
             .batch_execute("begin; lock table event_batches in access exclusive mode")
             .await
             .expect("it is free");
-        // The connection for pages, and the one of the regular look at the database. The server ends their waits.
-        const READERS: u32 = 2;
         for _ in 0..4 {
             subject.store.bounds().await.expect_err("the table is locked");
             let waiting = server.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'");
