@@ -70,7 +70,7 @@ impl Connector {
             hosts: Hosts::of(&target.config),
             target,
             turns: Semaphore::new(1),
-            backoff: Backoff::new(seed),
+            backoff: Backoff::new(Random::of_handle(seed)),
             pace: Pace::new(Instant::now()),
             server_failures: Arc::default(),
             continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
