@@ -57,7 +57,7 @@ enum Command {
         #[command(subcommand)]
         command: AccountsCommand,
     },
-    /// List the nodes that share a PostgreSQL database, and the settings in which they differ
+    /// List the nodes that share a PostgreSQL database
     Nodes(NodesArgs),
     /// Read the event log of a server
     Events {
@@ -77,7 +77,7 @@ enum Command {
     Export(TransferArgs),
     /// Copy the data file, also while a server uses it
     Backup(TransferArgs),
-    /// Begin a new epoch of a shop in PostgreSQL, after its database was restored from a copy
+    /// Begin a new epoch of a shop whose database was restored from a copy
     NewEpoch(NewEpochArgs),
     /// Apply changed plans, CORS and certificates to a running server
     Reload(ReloadArgs),
@@ -102,14 +102,16 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual page
+    // Packages call it; the help has no line for it, so that it fits a screen.
+    #[command(hide = true)]
     Man(ManArgs),
 }
 
 /// The declaration of the command line, with help that fits a screen: one line for each flag, and only the frequent
 /// settings.
 pub(crate) fn command() -> clap::Command {
-    const MORE: &str = "Each setting is also a variable (PETSTORE_LISTEN) and a key of the settings file (listen).\n\
-                        `petstore settings` lists them all, `petstore settings --sample` prints such a file.";
+    const MORE: &str =
+        "Each setting is also a variable and a key of the settings file: see `petstore settings`.";
     let command = without_variables(Cli::command()).after_help(MORE);
     let command = command.mut_subcommand("serve", |serve| serve.after_help(MORE));
     let command = command.mut_subcommand("check-config", |check| check.after_help(MORE));

@@ -78,7 +78,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
 
-    /// Location of the data: a file, `memory` to keep it until the server stops, or a PostgreSQL database
+    /// A file, `memory`, or a PostgreSQL database
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory|URL", help_heading = "Data")]
     pub(crate) db: Db,
 
@@ -115,7 +115,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_RENAME_COLLISIONS", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Data", hide = true)]
     pub(crate) rename_collisions: bool,
 
-    /// File of the first key: read from it if it holds one, else written to it (mode 0600)
+    /// File of the first key: read, or written if missing (mode 0600)
     #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
     pub(crate) initial_key_file: Option<PathBuf>,
 

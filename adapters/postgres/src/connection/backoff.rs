@@ -5,6 +5,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::random::Random;
+
 /// The shortest wait.
 const WAIT_MIN: Duration = Duration::from_millis(50);
 
@@ -21,14 +23,14 @@ struct State {
     failures: u32,
     /// The time before which no attempt is made.
     next: Option<Instant>,
-    /// The state of the random number generator.
-    random: u64,
+    /// The lengths of the waits are drawn from these numbers.
+    random: Random,
 }
 
 impl Backoff {
-    /// A backoff without failures. `seed` is a random number, from which the lengths of the waits are drawn.
-    pub(super) fn new(seed: u64) -> Self {
-        Self(Mutex::new(State { failures: 0, next: None, random: seed }))
+    /// A backoff without failures.
+    pub(super) fn new(random: Random) -> Self {
+        Self(Mutex::new(State { failures: 0, next: None, random }))
     }
 
     /// The time before which no attempt should be made; none if the last attempt succeeded, or there was none.
@@ -48,19 +50,9 @@ impl Backoff {
         // In milliseconds.
         let longest = (WAIT_MIN.as_millis() << (state.failures + 1)).min(WAIT_MAX.as_millis());
         let range = u64::try_from(longest - WAIT_MIN.as_millis()).unwrap_or(u64::MAX);
-        let wait = WAIT_MIN + Duration::from_millis(state.random() % (range + 1));
+        let wait = WAIT_MIN + Duration::from_millis(state.random.below(range + 1));
         state.failures = state.failures.saturating_add(1).min(30);
         state.next = Some(now + wait);
-    }
-}
-
-impl State {
-    /// The next number of SplitMix64, a generator whose state is a single word.
-    fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 
@@ -72,7 +64,7 @@ mod tests {
     async fn waits_grow_to_a_bound_and_differ_between_nodes() {
         let now = Instant::now();
         let waits = |seed| {
-            let backoff = Backoff::new(seed);
+            let backoff = Backoff::new(Random::of_handle(seed));
             let wait = |_| {
                 backoff.failed(now);
                 backoff.next().unwrap().duration_since(now)
@@ -87,7 +79,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_success_ends_the_waits() {
-        let backoff = Backoff::new(1);
+        let backoff = Backoff::new(Random::of_handle(1));
         backoff.failed(Instant::now());
         backoff.succeeded();
         assert_eq!(backoff.next(), None);

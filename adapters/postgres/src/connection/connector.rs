@@ -70,7 +70,7 @@ impl Connector {
             hosts: Hosts::of(&target.config),
             target,
             turns: Semaphore::new(1),
-            backoff: Backoff::new(seed),
+            backoff: Backoff::new(Random::of_handle(seed)),
             pace: Pace::new(Instant::now()),
             server_failures: Arc::default(),
             continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
@@ -271,6 +271,8 @@ const READER: Settings = &[
     ("enable_mergejoin", "off"),
     ("enable_sort", "off"),
     ("enable_incremental_sort", "off"),
+    // A read waits for a table that is locked, and the server does not notice that its caller has gone.
+    ("lock_timeout", "'1s'"),
 ];
 
 /// The settings of a writer.

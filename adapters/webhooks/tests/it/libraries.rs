@@ -33,7 +33,7 @@ struct Case {
     is_valid: bool,
 }
 
-/// Requests as they are now, while a rotation overlaps, and after their mistakes.
+/// Signed requests: valid ones, ones with two signatures during a rotation, and ones with a mistake each.
 fn cases(now: u64) -> Vec<Case> {
     let signer = HmacSigner::in_memory(Arc::new(Fixed));
     signer.prepare().unwrap();

@@ -253,7 +253,8 @@ mod tests {
         assert_eq!(known.judge(&later), Verdict::OtherEpoch);
         known.adopt(&later);
         assert_eq!(known.asked(Instant::now()), (None, None));
-        assert_eq!(known.judge(&later), Verdict::Same);
+        let next = Found { has_commit: true, ..later };
+        assert_eq!(known.judge(&next), Verdict::Same, "no commit was asked for");
         assert!(!known.follows(&found()), "an answer from before the epoch is late");
     }
 
