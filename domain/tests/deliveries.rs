@@ -326,7 +326,7 @@ fn run_history(seed: u64) {
             _ => {
                 now = now.plus(Duration::from_secs(
                     [1, 10, 400, 40_000][usize::try_from(random.below(4)).unwrap()],
-                ))
+                ));
             }
         }
         let pending: BTreeSet<u64> =

@@ -191,17 +191,17 @@ fn requests_for_single_events_are_bounded_within_a_minute() {
 #[test]
 fn the_dispatcher_disables_only_the_run_that_it_means_and_its_account_is_told() {
     let mut shop = shop();
-    let stop =
+    let disable =
         |run| DisableWebhook { account: account_id(ZOO), id: id(1), reason: DisabledReason::Gone, run };
-    assert_eq!(shop.run(&stop(2)), Ok(false));
+    assert_eq!(shop.run(&disable(2)), Ok(false));
     let told = Happening::WebhookDisabled(WebhookStop {
         webhook: id(1),
         account: account_id(ZOO),
         reason: DisabledReason::Gone,
     });
     assert_eq!(told.private_to(), Some(account_id(ZOO)));
-    assert_eq!(shop.events(&stop(1)), [told]);
-    assert_eq!(shop.run(&stop(1)), Ok(false), "it is disabled already");
+    assert_eq!(shop.events(&disable(1)), [told]);
+    assert_eq!(shop.run(&disable(1)), Ok(false), "it is disabled already");
     // The account itself needs no event.
     shop.run(&update(enable(true))).unwrap();
     assert_eq!(shop.events(&update(enable(false))), []);

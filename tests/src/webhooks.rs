@@ -192,7 +192,7 @@ pub async fn concurrent_creations_keep_the_limit(subject: &WebhookSubject) {
 pub async fn a_webhook_is_read_as_it_was_written(subject: &WebhookSubject) {
     let account = subject.account().await;
     let made = subject.create(account, WebhookId::from_bits(u128::MAX)).await.expect("it is created");
-    assert_eq!(subject.webhooks_of(account).await.webhooks, [made.clone()]);
+    assert_eq!(subject.webhooks_of(account).await.webhooks, std::slice::from_ref(&made));
     let disable =
         DisableWebhook { account, id: made.id, reason: DisabledReason::Failing, run: made.run.number };
     assert_eq!(subject.subject.run(disable).await, Ok(true));

@@ -48,17 +48,14 @@ impl Kept {
     /// Writes a delivery, or removes it.
     fn set(&mut self, event: EventId, delivery: Option<Delivery>) {
         let is_settled = delivery.as_ref().is_some_and(Self::is_settled);
-        let before = match delivery {
-            Some(delivery) => {
-                self.changed.insert(event);
-                self.dropped.remove(&event);
-                self.deliveries.insert(event, delivery)
-            }
-            None => {
-                self.changed.remove(&event);
-                self.dropped.insert(event);
-                self.deliveries.remove(&event)
-            }
+        let before = if let Some(delivery) = delivery {
+            self.changed.insert(event);
+            self.dropped.remove(&event);
+            self.deliveries.insert(event, delivery)
+        } else {
+            self.changed.remove(&event);
+            self.dropped.insert(event);
+            self.deliveries.remove(&event)
         };
         self.settled += usize::from(is_settled);
         self.settled -= usize::from(before.as_ref().is_some_and(Self::is_settled));

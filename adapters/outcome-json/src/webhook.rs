@@ -147,9 +147,9 @@ pub fn parse_progress(text: &str) -> Result<Progress, Fault> {
         epoch: u64::from_str_radix(&stored.epoch, 16)?,
         scanned: position(stored.scanned)?,
         pending,
-        failing_since: time(stored.failing_since)?,
+        failing_since: time(stored.failing_since.as_deref())?,
         failures: stored.failures,
-        last_success_at: time(stored.last_success_at)?,
+        last_success_at: time(stored.last_success_at.as_deref())?,
         redelivered: stored.redelivered,
         is_stopped: stored.stopped,
     })
@@ -229,7 +229,7 @@ impl TryFrom<StoredWebhook> for Webhook {
                 master: MasterKeyId(
                     bytes(&stored.master).ok_or("has a master key that is not 16 hexadecimal digits")?,
                 ),
-                previous_until: time(stored.previous_until)?,
+                previous_until: time(stored.previous_until.as_deref())?,
             },
             run: DeliveryRun {
                 number: stored.run,
@@ -291,8 +291,8 @@ fn text_of(time: Option<Timestamp>) -> Option<String> {
     time.map(|time| time.to_string())
 }
 
-fn time(text: Option<String>) -> Result<Option<Timestamp>, Fault> {
-    Ok(text.as_deref().map(Timestamp::parse).transpose()?)
+fn time(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
+    Ok(text.map(Timestamp::parse).transpose()?)
 }
 
 fn position(number: u64) -> Result<Position, Fault> {

@@ -51,7 +51,7 @@ impl Housekeeping for PostgresStore {
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.events.keep_up().await?;
         self.events.prune(now).await?;
-        if self.drops.fetch_add(1, Ordering::Relaxed) % LEASES_EVERY == 0 {
+        if self.drops.fetch_add(1, Ordering::Relaxed).is_multiple_of(LEASES_EVERY) {
             self.chores.rows(DROP_LEASES.to_owned(), Vec::new()).await?;
         }
         let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];

@@ -14,6 +14,7 @@ use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
+use tokio::task::JoinHandle;
 
 use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
@@ -176,20 +177,33 @@ async fn run(
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
     let delivered = deliveries.stop();
-    let record_last = async {
-        record_last_bans(&service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
-    };
-    let ended = tokio::select! {
-        ended = stop(servers, record_last, backend, &bulk) => ended,
-        () = signals.another_end() => Err(Failure::because("stopped at once")),
-    };
+    let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
         log.info("stopped");
     }
     ended
+}
+
+/// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.
+async fn end(
+    signals: &mut Signals,
+    servers: Vec<Server>,
+    service: &Arc<Service>,
+    backend: Arc<Backend>,
+    bulk: &BulkTransfers,
+    delivered: JoinHandle<()>,
+    log: &Log,
+) -> Result<(), Failure> {
+    let record_last = async {
+        record_last_bans(service, log).await;
+        // A panic of the dispatcher was logged when it happened.
+        let _: Result<(), _> = delivered.await;
+    };
+    tokio::select! {
+        ended = stop(servers, record_last, backend, bulk) => ended,
+        () = signals.another_end() => Err(Failure::because("stopped at once")),
+    }
 }
 
 /// Starts the tasks that run beside the requests.

@@ -216,8 +216,8 @@ impl Journal for WatchedJournal {
     }
 
     fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
-        let noted = self.inner.note_deliveries(notes);
-        self.told(noted)
+        let result = self.inner.note_deliveries(notes);
+        self.told(result)
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {

@@ -8,6 +8,7 @@ use petstore_domain::{
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
 
 /// The state of a webhook under a lease.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Endpoint {
     pub(super) account: AccountId,
     pub(super) webhook: Webhook,

@@ -326,16 +326,12 @@ impl Machine {
             self.waiting.remove(&(old, id));
         }
         match wake {
-            Some(due) if due <= now => {
-                if self.is_ready.insert(id) {
-                    self.ready.push_back(id);
-                }
-            }
-            Some(due) => {
+            Some(due) if due > now => {
                 self.wakes.insert(id, due);
                 self.waiting.insert((due, id));
             }
-            None => {}
+            Some(_) if self.is_ready.insert(id) => self.ready.push_back(id),
+            _ => {}
         }
     }
 

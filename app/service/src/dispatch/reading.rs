@@ -73,8 +73,8 @@ impl Machine {
 
     /// Lets the webhooks that have reached the head read together with the others there.
     fn join_head(&mut self) {
-        let (held, head) = (&mut self.held, self.head);
-        self.behind.retain(|id| held.get_mut(id).is_some_and(|endpoint| !endpoint.join(head)));
+        let (endpoints, head) = (&mut self.held, self.head);
+        self.behind.retain(|id| endpoints.get_mut(id).is_some_and(|endpoint| !endpoint.join(head)));
     }
 
     /// Takes the result of a read; none if it failed and is to be repeated.

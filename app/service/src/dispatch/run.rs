@@ -56,6 +56,7 @@ enum Done {
 type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
 
 /// The state of the loop besides the machine.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Rounds {
     revision: u64,
     is_asking: bool,

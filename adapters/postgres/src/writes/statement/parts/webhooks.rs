@@ -12,7 +12,7 @@ pub(super) fn of<'r>(rows: &Rows<'r, AccountWebhooks>, parts: &mut Vec<Part<'r>>
     let columns = |rows: &[&'r AccountWebhooks]| -> Vec<Column<'r>> {
         vec![
             column(rows, |one| signed(one.account.get())),
-            column(rows, |one| petstore_outcome_json::write_webhooks(one)),
+            column(rows, petstore_outcome_json::write_webhooks),
         ]
     };
     push(
