@@ -1,4 +1,5 @@
-//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They
+//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
+//! `/sandbox/keys` and `/sandbox/events`. They
 //! need no key and have no quota. The listener that serves `/health` also serves them.
 
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{clock_change, fault_plan};
+use super::{event_log, keys};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -30,25 +32,35 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Keys,
+    KeyBan,
+    Events,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Reset, Self::Clock, Self::Faults, Self::Keys, Self::KeyBan, Self::Events];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
         if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
             return None;
         }
-        Self::ALL.into_iter().find(|route| route.path() == path)
+        Self::ALL.into_iter().find(|route| match route {
+            Self::KeyBan => keys::key_of_ban(path).is_some(),
+            _ => route.path() == path,
+        })
     }
 
-    /// Returns the path of the route.
+    /// Returns the path of the route; a part in braces stands for any text.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Keys => "/sandbox/keys",
+            Self::KeyBan => "/sandbox/keys/{id}/ban",
+            Self::Events => "/sandbox/events",
         }
     }
 
@@ -57,6 +69,9 @@ impl SandboxRoute {
             Self::Reset => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
+            Self::Keys => "GET, HEAD, POST, OPTIONS",
+            Self::KeyBan => "DELETE, OPTIONS",
+            Self::Events => "GET, HEAD, OPTIONS",
         }
     }
 }
@@ -81,6 +96,7 @@ pub(crate) async fn answer(
             "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
+        (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
@@ -102,6 +118,9 @@ pub(crate) async fn answer(
             sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
+        (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         _ => Err(Answer::not_allowed(route.allow())),
     };
     match done {
@@ -109,7 +128,7 @@ pub(crate) async fn answer(
     }
 }
 
-async fn read<T>(
+pub(super) async fn read<T>(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,
