@@ -100,7 +100,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -123,6 +123,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -167,7 +168,7 @@ async fn run(
     spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    let deliveries = webhooks::start(args, &backend, &clock, &service, &testing, listeners, log)?;
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
