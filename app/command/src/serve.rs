@@ -81,7 +81,7 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
@@ -100,7 +100,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -123,6 +123,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -167,10 +168,9 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
+    let deliveries = webhooks::start(args, loaded, receivers, &backend, &clock, &servers, log)?;
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -179,7 +179,7 @@ async fn run(
     }
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
-    let delivered = deliveries.stop();
+    let delivered = deliveries.map(webhooks::Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
@@ -195,13 +195,15 @@ async fn end(
     service: &Arc<Service>,
     backend: Arc<Backend>,
     bulk: &BulkTransfers,
-    delivered: JoinHandle<()>,
+    delivered: Option<JoinHandle<()>>,
     log: &Log,
 ) -> Result<(), Failure> {
     let record_last = async {
         record_last_bans(service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
+        if let Some(delivered) = delivered {
+            // A panic of the dispatcher was logged when it happened.
+            let _: Result<(), _> = delivered.await;
+        }
     };
     tokio::select! {
         ended = stop(servers, record_last, backend, bulk) => ended,
@@ -210,7 +212,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));

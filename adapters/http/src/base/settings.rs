@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_ports::api::{Administration, Sandbox};
+use petstore_ports::api::{Administration, Sandbox, WebhookTesting};
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
@@ -58,6 +58,8 @@ pub struct HttpSettings {
     pub sandbox: Option<Arc<dyn Sandbox>>,
     /// The accounts and keys, which a tester sees and changes at `/sandbox/keys`. Used only with a sandbox.
     pub administration: Option<Arc<dyn Administration>>,
+    /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
+    pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
 }
 
 impl HttpSettings {
@@ -86,6 +88,7 @@ impl HttpSettings {
             exposition: None,
             sandbox: None,
             administration: None,
+            webhook_testing: None,
         }
     }
 }

@@ -4,6 +4,8 @@ mod bodies;
 mod event_log;
 mod keys;
 pub(crate) mod routes;
+mod sink_script;
+mod sinks;
 
 use std::net::IpAddr;
 use std::time::Duration;
