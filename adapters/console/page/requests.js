@@ -29,7 +29,7 @@ function passes(record) {
     && (!filters.method.value || record.method === filters.method.value)
     && (!filters.status.value || status === filters.status.value)
     && (!filters.key.value || record.keyPrefix === filters.key.value)
-    && (!filters.hint.checked || record.hints?.length > 0)
+    && (!filters.hint.checked || record.hints?.length > 0 || record.fault)
     && (!rule || record.hints?.includes(rule));
 }
 
@@ -110,6 +110,7 @@ export class Requests {
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
     byId('first-steps').hidden = records.length > 0;
+    byId('tools').hidden = records.length === 0;
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;
     this.list.show(entries);

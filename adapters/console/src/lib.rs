@@ -42,7 +42,6 @@ files! {
     "" "text/html; charset=utf-8" from "index.html"
     "api.js" "text/javascript; charset=utf-8" from "api.js"
     "clock.js" "text/javascript; charset=utf-8" from "clock.js"
-    "console.css" "text/css; charset=utf-8" from "console.css"
     "console.js" "text/javascript; charset=utf-8" from "console.js"
     "detail.js" "text/javascript; charset=utf-8" from "detail.js"
     "dom.js" "text/javascript; charset=utf-8" from "dom.js"
@@ -51,12 +50,15 @@ files! {
     "favicon.svg" "image/svg+xml" from "favicon.svg"
     "feed.js" "text/javascript; charset=utf-8" from "feed.js"
     "format.js" "text/javascript; charset=utf-8" from "format.js"
+    "frame.css" "text/css; charset=utf-8" from "frame.css"
     "keys.js" "text/javascript; charset=utf-8" from "keys.js"
     "list.js" "text/javascript; charset=utf-8" from "list.js"
     "panels.css" "text/css; charset=utf-8" from "panels.css"
     "report.js" "text/javascript; charset=utf-8" from "report.js"
+    "requests.css" "text/css; charset=utf-8" from "requests.css"
     "requests.js" "text/javascript; charset=utf-8" from "requests.js"
     "reset.js" "text/javascript; charset=utf-8" from "reset.js"
+    "screens.css" "text/css; charset=utf-8" from "screens.css"
     "webhooks.js" "text/javascript; charset=utf-8" from "webhooks.js"
 }
 
