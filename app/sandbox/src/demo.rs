@@ -77,7 +77,6 @@ pub fn demo_rows(scratch: &dyn Bulk, pets: u32) -> Result<Vec<Row>, ImportError>
     Ok(rows)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "an argument of closures for `map_err`")]
 fn refused(row: u64, why: impl Display) -> ImportError {
     ImportError::Contradiction { row, why: why.to_string() }
 }
