@@ -142,6 +142,9 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let listeners = servers.iter().map(Server::local_addr);
+    let webhooks = webhooks::connect(args, &backend, &service, &clock, listeners, log)?;
+    http.serve_webhooks(Arc::clone(&webhooks.service) as _);
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
@@ -166,8 +169,7 @@ async fn run(
     }
     spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    let deliveries = webhooks.start();
     announce(args, scheme, &servers, log);
     supervisor.ready();
 

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use petstore_domain::{TargetException, TargetPolicy};
+use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
 use petstore_http::JsonEvents;
 use petstore_ports::{Clock, Signer};
-use petstore_service::{Dispatcher, DispatcherPorts, Policy};
+use petstore_service::{Dispatcher, DispatcherPorts, Policy, Service, WebhookService};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
@@ -41,14 +41,23 @@ impl Deliveries {
     }
 }
 
-/// Starts the deliveries. They are not sent to the server's own listeners.
-pub(super) fn start(
+/// The webhooks of a server, before their deliveries are started.
+pub(super) struct Webhooks {
+    /// The use cases, for the transport and for the admin socket.
+    pub(super) service: Arc<WebhookService>,
+    ports: DispatcherPorts,
+    jitters: bool,
+}
+
+/// Connects the webhooks of a server. They are not sent to the server's own listeners.
+pub(super) fn connect(
     args: &ServeArgs,
     backend: &Backend,
+    service: &Arc<Service>,
     clock: &Arc<dyn Clock>,
     listeners: impl IntoIterator<Item = SocketAddr>,
     log: &Log,
-) -> Result<Deliveries, Failure> {
+) -> Result<Webhooks, Failure> {
     let signer = signer(&args.db, log);
     let exceptions = LOOPBACK.iter().filter(|_| args.sandbox);
     let exceptions = exceptions.filter_map(|network| TargetException::parse(network).ok());
@@ -56,7 +65,7 @@ pub(super) fn start(
     // A machine without trusted certificates serves the shop anyway. Deliveries over https fail there with `tls_failed`.
     let roots = tls::client::system_roots().unwrap_or_else(|_| RootCertStore::empty());
     let courier = HttpCourier::new(
-        policy,
+        policy.clone(),
         tls::client::trusting(roots)?,
         Arc::new(SystemResolver::new()),
         Arc::clone(clock),
@@ -65,11 +74,20 @@ pub(super) fn start(
     );
     let ports: DispatcherPorts =
         backend.dispatcher_ports(Arc::new(courier), signer, Arc::new(JsonEvents), Arc::clone(clock));
+    let max = AccountWebhooks::DEFAULT_MAX;
+    let service = Arc::new(WebhookService::new(Arc::clone(service), ports.clone(), policy, max));
     // A sandbox has a clock that tests turn, so its retries are due exactly by the schedule.
-    let dispatcher = Dispatcher::new(ports, &Policy::DEFAULT, !args.sandbox);
-    let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
-    Ok(Deliveries { stop, running })
+    Ok(Webhooks { service, ports, jitters: !args.sandbox })
+}
+
+impl Webhooks {
+    /// Starts the deliveries.
+    pub(super) fn start(self) -> Deliveries {
+        let dispatcher = Dispatcher::new(self.ports, &Policy::DEFAULT, self.jitters);
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
+        Deliveries { stop, running }
+    }
 }
 
 /// The signer with the master key of this store.
