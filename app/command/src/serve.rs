@@ -21,6 +21,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::{Deliveries, Webhooks};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -81,7 +82,7 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
@@ -100,7 +101,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -123,6 +124,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -142,9 +144,11 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
-    let listeners = servers.iter().map(Server::local_addr);
-    let webhooks = webhooks::connect(args, &backend, &service, &clock, listeners, log)?;
-    http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    let policy = webhooks::policy(args, loaded, &servers, log);
+    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
+    if let Some(webhooks) = &webhooks {
+        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    }
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
@@ -167,9 +171,9 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let deliveries = webhooks.start();
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
+    let deliveries = webhooks.map(Webhooks::start);
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -178,7 +182,7 @@ async fn run(
     }
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
-    let delivered = deliveries.stop();
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
@@ -194,13 +198,15 @@ async fn end(
     service: &Arc<Service>,
     backend: Arc<Backend>,
     bulk: &BulkTransfers,
-    delivered: JoinHandle<()>,
+    delivered: Option<JoinHandle<()>>,
     log: &Log,
 ) -> Result<(), Failure> {
     let record_last = async {
         record_last_bans(service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
+        if let Some(delivered) = delivered {
+            // A panic of the dispatcher was logged when it happened.
+            let _: Result<(), _> = delivered.await;
+        }
     };
     tokio::select! {
         ended = stop(servers, record_last, backend, bulk) => ended,
@@ -209,7 +215,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));
