@@ -1,4 +1,4 @@
-//! API keys in the query of a request, where they do not belong.
+//! API keys in the headers of a request, and in its query, where they do not belong.
 
 /// The beginning of every API key.
 const KEY: &str = "pet_";
@@ -19,8 +19,19 @@ pub(crate) fn is_in_query(target: &str) -> bool {
 
 /// Returns the prefix of the API key in the query.
 pub(crate) fn prefix_in_query(target: &str) -> Option<&str> {
-    let (_, value) = parameters(target).find(|(_, value)| value.starts_with(KEY))?;
-    Some(value.get(..PREFIX_LEN).unwrap_or(value))
+    parameters(target).find_map(|(_, value)| value.starts_with(KEY).then(|| prefix(value)))
+}
+
+/// Returns the prefix of the API key in a header.
+pub(crate) fn prefix_in_header(value: &str) -> Option<&str> {
+    let start = value.find(KEY)?;
+    Some(prefix(&value[start..]))
+}
+
+/// Returns the first characters of a key. A key has ASCII characters only.
+fn prefix(key: &str) -> &str {
+    let end = key.bytes().take(PREFIX_LEN).take_while(u8::is_ascii).count();
+    &key[..end]
 }
 
 fn parameters(target: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -52,6 +63,9 @@ mod tests {
     fn the_prefix_is_that_of_the_key() {
         assert_eq!(prefix_in_query("/v1/pets?k=pet_0123456789abcdef"), Some("pet_01234567"));
         assert_eq!(prefix_in_query("/v1/pets?k=pet_01"), Some("pet_01"));
+        assert_eq!(prefix_in_query("/v1/pets?k=pet_01é"), Some("pet_01"));
         assert_eq!(prefix_in_query("/v1/pets?k=é"), None);
+        assert_eq!(prefix_in_header("Bearer pet_01234567…"), Some("pet_01234567"));
+        assert_eq!(prefix_in_header("Basic eA=="), None);
     }
 }

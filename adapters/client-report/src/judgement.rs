@@ -28,10 +28,17 @@ pub struct Finding<'a> {
     pub severity: Severity,
     /// A sentence about this place.
     pub reason: String,
-    /// The ids of the requests that prove it, in the order of arrival.
-    pub requests: Vec<&'a str>,
-    /// The number of the last of these requests, which is the one that did not follow the rule.
+    /// The requests that prove it, in the order of arrival. The last one did not follow the rule.
+    pub requests: Vec<Proof<'a>>,
+}
+
+/// A reference to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof<'a> {
+    /// The number in the order of arrival. It is different for each request, while clients may choose an id twice.
     pub sequence: u64,
+    /// The request id.
+    pub id: &'a str,
 }
 
 impl<'a> Finding<'a> {
@@ -42,8 +49,9 @@ impl<'a> Finding<'a> {
         before: &[&ClientRequest<'a>],
         last: &ClientRequest<'a>,
     ) -> Self {
-        let requests = before.iter().chain([&last]).map(|request| request.id).collect();
-        Self { severity, reason, requests, sequence: last.sequence }
+        let proof = |request: &&ClientRequest<'a>| Proof { sequence: request.sequence, id: request.id };
+        let requests = before.iter().chain([&last]).map(proof).collect();
+        Self { severity, reason, requests }
     }
 }
 

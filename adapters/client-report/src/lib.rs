@@ -1,11 +1,12 @@
-//! The client report: how well a client of the petstore behaves, as far as its requests show it.
+//! The client report: how well a client of the petstore behaves, as far as the journal of a sandbox shows it.
 //!
 //! Each rule is a pure function over the requests of one client, in the order of their arrival, and has a file in
-//! `rules`. A rule names the requests that prove a finding. The crate reads no journal, no clock and no header of a
-//! transport: its owner fills [`ClientRequest`], and writes a [`Report`] as JSON.
+//! `rules`. A rule names the requests that prove a finding. The crate has no clock and no transport.
 
 mod cause;
 mod credential;
+mod hints;
+mod json;
 mod judgement;
 mod link;
 mod report;
@@ -15,7 +16,7 @@ mod rules;
 mod tests;
 mod text;
 
-pub use judgement::{Finding, Severity};
+pub use hints::hints;
+pub use judgement::{Finding, Proof, Severity};
 pub use report::{ClientReport, Report, RuleReport, RuleVerdict};
-pub use request::{ClientAnswer, ClientRequest, RequestEnd};
 pub use rules::{ATTEMPTS_MAX, RULES, Rule};

@@ -1,12 +1,11 @@
 //! The header `Link`, as far as the server writes it.
 
 /// Returns the cursor in the link to the next page.
-pub(crate) fn next_cursor(links: &str) -> Option<String> {
+pub(crate) fn next_cursor(links: &str) -> Option<&str> {
     let link = links.split(", <").find(|link| link.contains("rel=\"next\""))?;
     let target = link.trim_start_matches('<').split('>').next()?;
     let (_, query) = target.split_once('?')?;
-    let cursor = query.split('&').find_map(|pair| pair.strip_prefix("cursor="))?;
-    Some(cursor.to_owned())
+    query.split('&').find_map(|pair| pair.strip_prefix("cursor="))
 }
 
 #[cfg(test)]
@@ -26,7 +25,7 @@ mod tests {
             (r#"<http://h/p?cursor=1ab>; rel="first""#, None),
             (r#"<http://h/p?before=1ab>; rel="next""#, None),
         ] {
-            assert_eq!(next_cursor(links).as_deref(), expected, "{links}");
+            assert_eq!(next_cursor(links), expected, "{links}");
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use petstore_request_journal::RequestRecord;
+
 use crate::judgement::{Finding, Severity};
 use crate::request::ClientRequest;
 use crate::rules::{Evidence, RULES, Rule};
@@ -61,10 +63,15 @@ impl RuleVerdict {
 }
 
 impl<'a> Report<'a> {
-    /// Judges requests that are in the order of arrival.
-    pub fn new(requests: &[ClientRequest<'a>], attempts_max: u32) -> Self {
-        let cursors: HashSet<&str> =
-            requests.iter().filter_map(|request| request.answer.as_ref()?.next_cursor.as_deref()).collect();
+    /// Judges the records of a journal, which are in the order of arrival.
+    pub fn new(records: &'a [RequestRecord], attempts_max: u32) -> Self {
+        let requests: Vec<_> = records.iter().map(ClientRequest::of).collect();
+        Self::of_requests(&requests, attempts_max)
+    }
+
+    pub(crate) fn of_requests(requests: &[ClientRequest<'a>], attempts_max: u32) -> Self {
+        let given = requests.iter().filter_map(|request| request.answer.as_ref()?.next_cursor);
+        let cursors: HashSet<&str> = given.collect();
         let mut keys: Vec<Option<&'a str>> = Vec::new();
         let mut of_key: HashMap<Option<&str>, Vec<&ClientRequest<'a>>> = HashMap::new();
         for request in requests {
@@ -98,17 +105,6 @@ impl<'a> Report<'a> {
     /// Returns the worst verdict of all clients.
     pub fn verdict(&self) -> RuleVerdict {
         self.clients.iter().map(ClientReport::verdict).max().unwrap_or(RuleVerdict::Untested)
-    }
-
-    /// Returns the findings about each request, by its number in the order of arrival.
-    pub fn by_request(&self) -> HashMap<u64, Vec<(&'static Rule, &Finding<'a>)>> {
-        let mut found: HashMap<u64, Vec<_>> = HashMap::new();
-        for rule in self.clients.iter().flat_map(|client| &client.rules) {
-            for finding in &rule.findings {
-                found.entry(finding.sequence).or_default().push((rule.rule, finding));
-            }
-        }
-        found
     }
 }
 
@@ -145,7 +141,7 @@ mod tests {
             get(6).anonymous(),
             get(7).of_key("pet_bbbbbbbb").path("/pets?api_key=pet_bbbbbbbbcccc"),
         ]);
-        let report = Report::new(&requests, ATTEMPTS_MAX);
+        let report = Report::of_requests(&requests, ATTEMPTS_MAX);
         let seen: Vec<_> =
             report.clients.iter().map(|client| (client.key, client.requests, client.verdict())).collect();
         assert_eq!(
@@ -157,9 +153,6 @@ mod tests {
             ]
         );
         assert_eq!(report.verdict(), RuleVerdict::Broken);
-        let found = report.by_request();
-        assert_eq!(found.keys().collect::<Vec<_>>(), [&4]);
-        assert_eq!(found[&4][0].0.name, "one-credential");
         for (text, clients) in [("pet_a", 1), ("pet_", 2), ("pet_bbbbbbbbcccc", 1), ("pet_c", 0)] {
             assert_eq!(report.clone().of_key(text).clients.len(), clients, "{text}");
         }
@@ -168,7 +161,7 @@ mod tests {
     #[test]
     fn a_key_in_the_query_stands_for_its_client() {
         let requests = numbered(&[get(0).anonymous().path("/pets?api_key=pet_aaaaaaaabbb")]);
-        let report = Report::new(&requests, ATTEMPTS_MAX);
+        let report = Report::of_requests(&requests, ATTEMPTS_MAX);
         assert_eq!(report.clients[0].key, Some("pet_aaaaaaaa"));
         assert_eq!(report.verdict(), RuleVerdict::Broken);
     }

@@ -1,6 +1,6 @@
 //! Requests for the tests of the rules.
 
-use std::borrow::Cow;
+use std::time::Duration;
 
 use petstore_domain::Timestamp;
 
@@ -22,6 +22,7 @@ pub(crate) fn get(at: i64) -> Sent {
         id: "",
         sequence: 0,
         at: Timestamp::from_millis(at).unwrap(),
+        uptime: Duration::ZERO,
         ended: None,
         key: Some("pet_aaaaaaaa"),
         connection: 1,
@@ -31,7 +32,7 @@ pub(crate) fn get(at: i64) -> Sent {
         idempotency_key: None,
         has_if_match: false,
         has_if_none_match: false,
-        body: Cow::Borrowed(b""),
+        body: b"",
         body_bytes: 0,
         answer: Some(answer),
     };
@@ -54,7 +55,7 @@ impl Sent {
     }
 
     pub(crate) fn error(self, status: u16, code: &'static str) -> Self {
-        self.answer(|answer| (answer.status, answer.code) = (status, Some(Cow::Borrowed(code))))
+        self.answer(|answer| (answer.status, answer.code) = (status, Some(code)))
     }
 
     fn refused(self, status: u16, code: &'static str, wait: u64) -> Self {
@@ -83,15 +84,15 @@ impl Sent {
     }
 
     pub(crate) fn tagged(self) -> Self {
-        self.answer(|answer| answer.etag = Some(Cow::Borrowed("\"1\"")))
+        self.answer(|answer| answer.etag = Some("\"1\""))
     }
 
     pub(crate) fn weakly_tagged(self) -> Self {
-        self.answer(|answer| answer.etag = Some(Cow::Borrowed("W/\"1\"")))
+        self.answer(|answer| answer.etag = Some("W/\"1\""))
     }
 
     pub(crate) fn next(self, cursor: &'static str) -> Self {
-        self.answer(|answer| answer.next_cursor = Some(Cow::Borrowed(cursor)))
+        self.answer(|answer| answer.next_cursor = Some(cursor))
     }
 
     pub(crate) fn deprecated(self) -> Self {
@@ -125,13 +126,13 @@ impl Sent {
     }
 
     pub(crate) fn body(mut self, body: &'static str) -> Self {
-        self.request.body = Cow::Borrowed(body.as_bytes());
+        self.request.body = body.as_bytes();
         self.request.body_bytes = body.len() as u64;
         self
     }
 
     pub(crate) fn key(mut self, key: &'static str) -> Self {
-        self.request.idempotency_key = Some(Cow::Borrowed(key));
+        self.request.idempotency_key = Some(key);
         self
     }
 
@@ -167,14 +168,16 @@ impl Sent {
     }
 }
 
-/// Returns the requests with their numbers, from 1 on, which are also their ids.
+/// Returns the requests with their numbers, from 1 on.
 pub(crate) fn numbered(sent: &[Sent]) -> Vec<ClientRequest<'static>> {
     let numbered = sent.iter().zip(1_u64..).map(|(sent, number)| {
         let mut request = sent.request.clone();
         request.sequence = number;
-        request.id = number.to_string().leak();
-        request.ended =
-            Some(RequestEnd { at: request.at, last_arrived: sent.last_arrived.unwrap_or(number) });
+        request.id = format!("r{number}").leak();
+        request.uptime = Duration::from_secs(number);
+        // The end is between two arrivals.
+        let uptime = Duration::from_secs(sent.last_arrived.unwrap_or(number)) + Duration::from_millis(500);
+        request.ended = Some(RequestEnd { at: request.at, uptime });
         request
     });
     numbered.collect()
@@ -183,7 +186,7 @@ pub(crate) fn numbered(sent: &[Sent]) -> Vec<ClientRequest<'static>> {
 /// Returns what a rule has for the client: the worst severity, `kept`, or `untested`.
 pub(crate) fn verdict(name: &str, sent: &[Sent]) -> &'static str {
     let requests = numbered(sent);
-    let report = Report::new(&requests, ATTEMPTS_MAX);
+    let report = Report::of_requests(&requests, ATTEMPTS_MAX);
     let place = RULES.iter().position(|rule| rule.name == name).expect("a rule");
     let rule = &report.clients[0].rules[place];
     match rule.findings.iter().map(|finding| finding.severity).max() {
@@ -192,11 +195,11 @@ pub(crate) fn verdict(name: &str, sent: &[Sent]) -> &'static str {
     }
 }
 
-/// Returns the findings of a rule: the ids of the requests, and the number of the last one.
-pub(crate) fn findings(name: &str, sent: &[Sent]) -> Vec<(Vec<&'static str>, u64)> {
+/// Returns the numbers of the requests that prove each finding of a rule.
+pub(crate) fn findings(name: &str, sent: &[Sent]) -> Vec<Vec<u64>> {
     let requests = numbered(sent);
-    let report = Report::new(&requests, ATTEMPTS_MAX);
+    let report = Report::of_requests(&requests, ATTEMPTS_MAX);
     let place = RULES.iter().position(|rule| rule.name == name).expect("a rule");
     let found = report.clients[0].rules[place].findings.iter();
-    found.map(|finding| (finding.requests.clone(), finding.sequence)).collect()
+    found.map(|finding| finding.requests.iter().map(|proof| proof.sequence).collect()).collect()
 }

@@ -2,13 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::judgement::Proof;
 use crate::report::{ClientReport, Report, RuleReport, RuleVerdict};
 
 /// The number of findings of a rule that the text shows.
 const FINDINGS_SHOWN: usize = 3;
 
 impl Display for Report<'_> {
-    /// Writes a table for each client. Request ids are the only text of clients, and have letters, digits and `._-` only.
+    /// Writes a table for each client. The ids are those that the server accepted: letters, digits and `._-`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.clients.is_empty() {
             return f
@@ -46,8 +47,11 @@ fn write_client(f: &mut Formatter<'_>, client: &ClientReport<'_>) -> fmt::Result
 
 fn write_findings(f: &mut Formatter<'_>, rule: &RuleReport<'_>) -> fmt::Result {
     for finding in rule.findings.iter().take(FINDINGS_SHOWN) {
-        let severity = finding.severity.as_str();
-        writeln!(f, "    {severity}: {} ({})", finding.reason, finding.requests.join(", "))?;
+        write!(f, "    {}: {}", finding.severity.as_str(), finding.reason)?;
+        for (place, Proof { sequence, id }) in finding.requests.iter().enumerate() {
+            write!(f, "{} #{sequence} {id}", if place == 0 { " Requests" } else { "," })?;
+        }
+        f.write_str("\n")?;
     }
     match rule.findings.len().saturating_sub(FINDINGS_SHOWN) {
         0 => Ok(()),
@@ -65,7 +69,7 @@ mod tests {
     fn a_table_shows_each_rule_and_the_first_findings() {
         let mut sent = vec![get(0).limited(30)];
         sent.extend((1..=5).map(|at| get(at * 1_000)));
-        let text = Report::new(&numbered(&sent), ATTEMPTS_MAX).to_string();
+        let text = Report::of_requests(&numbered(&sent), ATTEMPTS_MAX).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "Key pet_aaaaaaaa…: 6 requests");
         assert_eq!(
@@ -73,9 +77,9 @@ mod tests {
             [
                 "  waits              broken        1  sends nothing before the Retry-After of a 429, a 503 or a \
                  ban has passed",
-                "    breach: It came 29.0 s too early after a 429. (1, 2)",
-                "    breach: It came 28.0 s too early after a 429. (1, 3)",
-                "    breach: It came 27.0 s too early after a 429. (1, 4)",
+                "    breach: It came 29.0 s too early after a 429. Requests #1 r1, #2 r2",
+                "    breach: It came 28.0 s too early after a 429. Requests #1 r1, #3 r3",
+                "    breach: It came 27.0 s too early after a 429. Requests #1 r1, #4 r4",
                 "    and 2 more",
             ]
         );
@@ -85,6 +89,6 @@ mod tests {
 
     #[test]
     fn without_requests_it_says_what_to_do() {
-        assert!(Report::new(&[], ATTEMPTS_MAX).to_string().starts_with("No requests: send some"));
+        assert!(Report::of_requests(&[], ATTEMPTS_MAX).to_string().starts_with("No requests: send some"));
     }
 }

@@ -36,9 +36,10 @@ pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
+pub(crate) use query::{settle_within, sink_requests};
 pub(crate) use render::{
     FinishedPage, Page, event_frames, push_category, push_event, push_item, push_number, push_order,
-    push_pet, render_error, render_rate_limit,
+    push_pet, push_string, render_error, render_rate_limit,
 };
 
 /// Returns an event as the JSON of the API, on one line.

@@ -1,6 +1,7 @@
 //! The sandbox of a server: an adjustable clock, and the reset of the store.
 
 mod clock;
+mod late_testing;
 mod store_sandbox;
 
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use petstore_ports::{Clock, Row};
 use petstore_sqlite::companion;
 
 use self::clock::SandboxClock;
+pub(crate) use self::late_testing::LateTesting;
 use self::store_sandbox::StoreSandbox;
 use crate::demo;
 use crate::environment::SystemEntropy;
@@ -30,12 +32,13 @@ pub(crate) const MARK: &str = ".sandbox";
 pub(crate) struct TestControls {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    pub(crate) webhooks: Arc<LateTesting>,
 }
 
 impl TestControls {
     pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
-            return Self { clock: Arc::clone(machine), sandbox: None };
+            return Self { clock: Arc::clone(machine), sandbox: None, webhooks: Arc::default() };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
         let bed = StoreSandbox {
@@ -44,7 +47,7 @@ impl TestControls {
             entropy: Arc::new(SystemEntropy),
             shop: shop.into(),
         };
-        Self { clock, sandbox: Some(Arc::new(bed)) }
+        Self { clock, sandbox: Some(Arc::new(bed)), webhooks: Arc::default() }
     }
 }
 

@@ -100,7 +100,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -123,6 +123,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -164,10 +165,9 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
     let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    let deliveries = webhooks::start(args, &backend, &clock, &service, &testing, listeners, log)?;
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -207,7 +207,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));

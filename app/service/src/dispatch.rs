@@ -8,10 +8,13 @@
 mod attempt;
 mod endpoint;
 mod machine;
+mod nudge;
 mod reading;
 mod run;
 mod stats;
 
 pub use attempt::DispatcherPorts;
+pub(crate) use attempt::valid_secrets;
+pub use nudge::DispatchNudge;
 pub use run::Dispatcher;
 pub use stats::DispatchStats;

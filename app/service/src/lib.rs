@@ -69,10 +69,10 @@ mod service;
 mod shop;
 mod webhooks;
 
-pub use dispatch::{DispatchStats, Dispatcher, DispatcherPorts};
+pub use dispatch::{DispatchNudge, DispatchStats, Dispatcher, DispatcherPorts};
 pub use outcomes::OutcomeCounts;
 pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};
 pub use quota_shares::{LiveNodes, QuotaShares};
 pub use service::{Ports, Service};
-pub use webhooks::WebhookService;
+pub use webhooks::{WebhookService, WebhookTester};

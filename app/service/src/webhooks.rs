@@ -2,6 +2,7 @@
 
 mod listing;
 mod samples;
+mod testing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use petstore_ports::{DeliveryQuery, EventBounds, StoreError};
 
 use crate::dispatch::DispatcherPorts;
 use crate::service::Service;
+
+pub use testing::WebhookTester;
 
 /// The webhooks of a service. It shares the ports of the dispatcher that delivers their events.
 pub struct WebhookService {

@@ -13,7 +13,7 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     for request in evidence.requests.iter().copied() {
         match request.method {
             "GET" => {
-                let tag = request.answer.as_ref().and_then(|answer| answer.etag.as_deref());
+                let tag = request.answer.as_ref().and_then(|answer| answer.etag);
                 // A weak tag, as that of a list, cannot be used with If-Match.
                 if tag.is_some_and(|tag| !tag.starts_with("W/"))
                     && matches!(request.status(), Some(200 | 304))

@@ -52,6 +52,6 @@ mod tests {
     #[test]
     fn the_proof_begins_with_the_announcement() {
         let requests = [get(0).deprecated(), get(5), get(9).deprecated()];
-        assert_eq!(findings("heeds-deprecation", &requests), [(vec!["1", "3"], 3)]);
+        assert_eq!(findings("heeds-deprecation", &requests), [vec![1, 3]]);
     }
 }

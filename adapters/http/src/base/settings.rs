@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_ports::api::Sandbox;
+use petstore_ports::api::{Sandbox, WebhookTesting};
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
@@ -56,6 +56,8 @@ pub struct HttpSettings {
     /// The sandbox at `/sandbox/`, on the listener that serves `/health`. `None` costs nothing. A server that several
     /// people depend on must not have one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
+    /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
+    pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
 }
 
 impl HttpSettings {
@@ -83,6 +85,7 @@ impl HttpSettings {
             idle: IdleTime::default(),
             exposition: None,
             sandbox: None,
+            webhook_testing: None,
         }
     }
 }

@@ -81,15 +81,19 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // A health probe may have any host name, because it addresses an IP address.
-    let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
+    // A health probe may have any host name, because it addresses an IP address. So may a webhook for a sink, because its URL
+    // may have any name of this machine.
+    let any_name = !is_under
+        && (BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
+            || sandbox::routes::takes_any_host(parts, thread));
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if !is_under {
         if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
-            return Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            let answer = Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            return answer.unwrap_or_else(|| notes.interrupt(Interrupted::Dropped));
         }
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }

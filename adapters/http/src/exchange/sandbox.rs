@@ -2,6 +2,8 @@
 
 mod bodies;
 pub(crate) mod routes;
+mod sink_script;
+mod sinks;
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -147,7 +147,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: impl Into<u64>) {
 }
 
 /// Writes a string of UTF-8 bytes with its quotes.
-fn push_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     push_text(out, text);
     out.push(b'"');

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use petstore_domain::{TargetException, TargetPolicy};
+use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
 use petstore_http::JsonEvents;
 use petstore_ports::{Clock, Signer};
-use petstore_service::{Dispatcher, DispatcherPorts, Policy};
+use petstore_service::{Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::sandbox::LateTesting;
 use crate::settings::{Db, ServeArgs};
 use crate::store::Backend;
 use crate::{tls, version};
@@ -46,12 +47,16 @@ pub(super) fn start(
     args: &ServeArgs,
     backend: &Backend,
     clock: &Arc<dyn Clock>,
+    service: &Arc<Service>,
+    testing: &LateTesting,
     listeners: impl IntoIterator<Item = SocketAddr>,
     log: &Log,
 ) -> Result<Deliveries, Failure> {
     let signer = signer(&args.db, log);
     let exceptions = LOOPBACK.iter().filter(|_| args.sandbox);
     let exceptions = exceptions.filter_map(|network| TargetException::parse(network).ok());
+    // The sinks of a sandbox are behind its own listeners.
+    let listeners = listeners.into_iter().filter(|_| !args.sandbox);
     let policy = TargetPolicy::new(exceptions).without_listeners(listeners);
     // A machine without trusted certificates serves the shop anyway. Deliveries over https fail there with `tls_failed`.
     let roots = tls::client::system_roots().unwrap_or_else(|_| RootCertStore::empty());
@@ -66,7 +71,11 @@ pub(super) fn start(
     let ports: DispatcherPorts =
         backend.dispatcher_ports(Arc::new(courier), signer, Arc::new(JsonEvents), Arc::clone(clock));
     // A sandbox has a clock that tests turn, so its retries are due exactly by the schedule.
-    let dispatcher = Dispatcher::new(ports, &Policy::DEFAULT, !args.sandbox);
+    let dispatcher = Dispatcher::new(ports.clone(), &Policy::DEFAULT, !args.sandbox);
+    if args.sandbox {
+        let webhooks = WebhookService::new(Arc::clone(service), ports, AccountWebhooks::DEFAULT_MAX);
+        testing.set(WebhookTester::new(Arc::new(webhooks), dispatcher.stats(), dispatcher.nudge()));
+    }
     let (stop, stopped) = oneshot::channel();
     let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
     Ok(Deliveries { stop, running })
