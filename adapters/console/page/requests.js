@@ -109,7 +109,7 @@ export class Requests {
     if (records.length === 0 && this.held) this.release();
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
-    byId('first-steps').hidden = records.length > 0;
+    byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun;
     byId('tools').hidden = records.length === 0;
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;
@@ -161,8 +161,8 @@ export class Requests {
 
   /** On a wide screen the first request that arrives is shown with its detail. */
   first(entries) {
-    if (entries.length === 0) return;
-    if (this.isFirst && !matchMedia('(max-width: 900px)').matches) {
+    if (entries.length === 0 || !this.feed.hasBegun || !this.isFirst) return;
+    if (!this.list.selected && !matchMedia('(max-width: 900px)').matches) {
       this.list.select(entries.at(-1), true);
       this.detail.show(entries.at(-1));
     }

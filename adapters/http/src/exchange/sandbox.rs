@@ -6,6 +6,7 @@ mod keys;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
+mod webhook_states;
 
 use std::net::IpAddr;
 use std::time::Duration;

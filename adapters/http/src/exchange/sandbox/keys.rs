@@ -28,7 +28,7 @@ pub(super) fn key_of_ban(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)?.strip_suffix(BAN).filter(|key| !key.contains('/'))
 }
 
-fn administration(app: &App) -> Result<&dyn Administration, Answer> {
+pub(super) fn administration(app: &App) -> Result<&dyn Administration, Answer> {
     let missing = || ApiError::new(Code::NotFound, "This server does not offer its keys to the sandbox.");
     app.settings.administration.as_deref().ok_or_else(|| missing().into())
 }

@@ -1,6 +1,6 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
-//! also serves them.
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks` and `/sandbox/webhooks/settle`. They need no
+//! key and have no quota. The listener that serves `/health` also serves them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{BODY_MAX, clock_change, fault_plan};
-use super::{event_log, keys, sinks};
+use super::{event_log, keys, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -32,19 +32,21 @@ pub(crate) enum SandboxRoute {
     Keys,
     KeyBan,
     Events,
+    Webhooks,
     Sinks,
     Sink,
     Settle,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
         Self::Keys,
         Self::KeyBan,
         Self::Events,
+        Self::Webhooks,
         Self::Sinks,
         Self::Sink,
         Self::Settle,
@@ -71,6 +73,7 @@ impl SandboxRoute {
             Self::Keys => "/sandbox/keys",
             Self::KeyBan => "/sandbox/keys/{id}/ban",
             Self::Events => "/sandbox/events",
+            Self::Webhooks => "/sandbox/webhooks",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
@@ -84,7 +87,7 @@ impl SandboxRoute {
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::KeyBan => "DELETE, OPTIONS",
-            Self::Events => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Webhooks => "GET, HEAD, OPTIONS",
             Self::Sinks => "GET, HEAD, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
@@ -146,6 +149,7 @@ pub(crate) async fn answer(
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,
         (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
