@@ -119,9 +119,10 @@ function webhook({ account, webhook: hook, deliveries }) {
   return el('article', { class: 'card', 'aria-label': `Webhook ${hook.id}` },
     el('h4', {}, el('code', {}, visible(hook.url)), ' ', tag(hook.status, kindOf(hook.status))),
     hook.description && el('p', {}, visible(hook.description)), el('p', { class: 'quiet' }, facts),
-    deliveries.length > 0 && el('table', { class: 'grid' }, el('caption', {}, 'Last deliveries'),
+    deliveries.length > 0 && el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': `Deliveries of ${hook.id}` },
+      el('table', { class: 'grid' }, el('caption', {}, 'Last deliveries'),
       el('thead', {}, el('tr', {}, ['Event', 'State', 'Attempts', 'Last answer', 'Next attempt'].map((name) => el('th', { scope: 'col' }, name)))),
-      el('tbody', {}, deliveries.map(delivery))));
+      el('tbody', {}, deliveries.map(delivery)))));
 }
 
 function delivery({ sequence, type, status, attempts, lastAttempt, nextAttemptAt }) {

@@ -95,7 +95,8 @@ mod tests {
         let [method, route, tag, id] = ["GET", "/pets/{petId}", "animals", "getPet"].map(str::to_owned);
         assert!(operations.contains(&(method, route, tag, id, Some("2030-12-05".to_owned()))));
         let contract: serde_json::Value = serde_json::from_str(JSON).unwrap();
-        let items = contract["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
+        let items =
+            contract["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap());
         assert_eq!(operations.len(), items.filter(|(_, one)| one.get("operationId").is_some()).count());
     }
 

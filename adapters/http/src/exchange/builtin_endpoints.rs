@@ -73,7 +73,8 @@ impl<'w> Page<'w> {
                 reference::find(files, DOCS_PATH, "/docs/", path).map(Self::Reference)
             }
             BuiltinRoute::Console | BuiltinRoute::ConsoleFile if thread.app.sandbox.is_some() => {
-                reference::find(&documents.console, CONSOLE_PATH, "/sandbox/console/", path).map(Self::Console)
+                reference::find(&documents.console, CONSOLE_PATH, "/sandbox/console/", path)
+                    .map(Self::Console)
             }
             BuiltinRoute::Console | BuiltinRoute::ConsoleFile => None,
             // The sandbox has its own routes. The caller has already looked for one of them.

@@ -48,11 +48,7 @@ pub(crate) fn find<'f>(files: &'f [PageFile], page: &str, folder: &str, path: &s
 }
 
 /// Returns the response to a request for a file: the file in a coding that the client accepts, or 304.
-pub(crate) fn answer(
-    file: &PageFile,
-    policy: HeaderValue,
-    headers: &HeaderMap,
-) -> Result<Answer, ApiError> {
+pub(crate) fn answer(file: &PageFile, policy: HeaderValue, headers: &HeaderMap) -> Result<Answer, ApiError> {
     let is_gzip = wire::accepts_gzip(headers);
     let tag = tag_of(file, is_gzip);
     let answer = if wire::if_none_match(headers)?.matches(&tag) {

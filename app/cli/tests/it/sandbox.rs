@@ -3,6 +3,7 @@
 mod access;
 mod clock;
 mod faults;
+mod keys;
 mod reset;
 
 use std::io::{Read, Write};

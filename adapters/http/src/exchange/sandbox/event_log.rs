@@ -15,7 +15,9 @@ use crate::wire::error::{ApiError, Code};
 pub(super) async fn list(thread: &ThreadState, parts: &Parts) -> Result<Answer, Answer> {
     let query = wire::list_events(parts.uri.query())?;
     if !query.wait.is_zero() {
-        return Err(ApiError::new(Code::InvalidParameter, "This list does not wait; GET /events does.").into());
+        return Err(
+            ApiError::new(Code::InvalidParameter, "This list does not wait; GET /events does.").into()
+        );
     }
     let epoch = thread.app.api.log_end().epoch;
     let listing = EventListing {

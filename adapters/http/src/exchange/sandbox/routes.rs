@@ -57,8 +57,11 @@ impl SandboxRoute {
         if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
             return None;
         }
+        let has_keys = thread.app.settings.administration.is_some();
         Self::ALL.into_iter().find(|route| match route {
-            Self::KeyBan => keys::key_of_ban(path).is_some(),
+            Self::Keys => has_keys && path == route.path(),
+            Self::Webhooks => has_keys && thread.app.webhooks.get().is_some() && path == route.path(),
+            Self::KeyBan => has_keys && keys::key_of_ban(path).is_some(),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(|name| !name.contains('/')),
             _ => route.path() == path,
         })

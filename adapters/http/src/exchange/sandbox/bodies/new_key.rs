@@ -42,7 +42,8 @@ fn plan(
         Some("enterprise") => {
             let (Some(minute), Some(day)) = (minute, day) else {
                 if fields.is_sound() {
-                    fields.refuse("plan", &FieldFault::new("conflict", "needs minute and day with enterprise"));
+                    fields
+                        .refuse("plan", &FieldFault::new("conflict", "must come with minute and day if it is enterprise"));
                 }
                 return None;
             };
@@ -92,7 +93,8 @@ mod tests {
     fn a_key_needs_nothing_and_may_have_an_account_a_plan_and_scopes() {
         let least = new_key(b"{}").unwrap();
         assert_eq!(least, WantedKey { account: None, plan: None, label: None, scopes: Scopes::ALL });
-        let most = br#"{"account":"acme","plan":"enterprise","minute":5,"day":9,"label":"ci","scopes":"read"}"#;
+        let most =
+            br#"{"account":"acme","plan":"enterprise","minute":5,"day":9,"label":"ci","scopes":"read"}"#;
         let most = new_key(most).unwrap();
         let limits = Limits { minute: Limit::new(5).unwrap(), day: Limit::new(9).unwrap() };
         assert_eq!((most.plan, most.scopes.as_str()), (Some(Plan::Enterprise(limits)), "read"));
