@@ -72,7 +72,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
     ),
     (KEYS, r#"{"plan": "gold"}"#, &[ONE_ERROR, "plan must be one of free, pro, business, enterprise."]),
-    (KEYS, r#"{"plan": "enterprise"}"#, &[ONE_ERROR, "plan must come with minute and day if it is enterprise."]),
+    (
+        KEYS,
+        r#"{"plan": "enterprise"}"#,
+        &[ONE_ERROR, "plan must come with minute and day if it is enterprise."],
+    ),
     (
         KEYS,
         r#"{"plan": "enterprise", "minute": 2, "day": 1}"#,
@@ -89,11 +93,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         r#"{"scopes": "admin"}"#,
         &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write."],
     ),
-    (
-        "DELETE /sandbox/keys/99/ban",
-        "",
-        &["There is no key with this id; GET /sandbox/keys lists all."],
-    ),
+    ("DELETE /sandbox/keys/99/ban", "", &["There is no key with this id; GET /sandbox/keys lists all."]),
     ("GET /sandbox/events?wait=1", "", &["This list does not wait; GET /events does."]),
     (
         "GET /sandbox/events?after=evt_0000000000000000000001",

@@ -10,7 +10,7 @@ use hyper::{Method, StatusCode};
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change, fault_plan};
+use super::bodies::{BODY_MAX, clock_change, fault_plan, new_key};
 use super::{event_log, keys, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
@@ -90,8 +90,7 @@ impl SandboxRoute {
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::KeyBan => "DELETE, OPTIONS",
-            Self::Events | Self::Webhooks => "GET, HEAD, OPTIONS",
-            Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Webhooks | Self::Sinks => "GET, HEAD, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
@@ -153,7 +152,10 @@ pub(crate) async fn answer(
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
         (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,
-        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::Keys, &Method::POST) => match read(app, parts, body, new_key).await {
+            Ok(wanted) => keys::create(thread, wanted).await,
+            Err(answer) => Err(answer),
+        },
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
@@ -165,7 +167,7 @@ pub(crate) async fn answer(
     }
 }
 
-pub(super) async fn read<T>(
+async fn read<T>(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,

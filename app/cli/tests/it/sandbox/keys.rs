@@ -77,9 +77,15 @@ fn events_and_webhooks_of_all_accounts_are_listed_without_a_key() {
     let events = sandbox.once("GET", "/sandbox/events?sort=-id&limit=1", "", "").unwrap().json();
     assert_eq!((events[0]["type"].as_str(), events.as_array().unwrap().len()), (Some("category.created"), 1));
     let webhooks = sandbox.once("GET", "/sandbox/webhooks", "", "").unwrap().json();
-    assert_eq!((&webhooks[0]["account"], &webhooks[0]["webhook"]["status"]), (&json!("default"), &json!("active")));
+    assert_eq!(
+        (&webhooks[0]["account"], &webhooks[0]["webhook"]["status"]),
+        (&json!("default"), &json!("active"))
+    );
     let delivery = &webhooks[0]["deliveries"][0];
-    assert_eq!((&delivery["status"], &delivery["lastAttempt"]["statusCode"]), (&json!("delivered"), &json!(204)));
+    assert_eq!(
+        (&delivery["status"], &delivery["lastAttempt"]["statusCode"]),
+        (&json!("delivered"), &json!(204))
+    );
     assert!(!webhooks.to_string().contains("whsec_"), "{webhooks}");
     let off = Sandbox::start("sandbox-no-webhooks", &["--db", "memory", "--webhooks", "off"]);
     assert_eq!(off.once("GET", "/sandbox/webhooks", "", "").unwrap().status, 404);
