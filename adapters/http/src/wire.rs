@@ -36,6 +36,7 @@ pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
+pub(crate) use query::{RecordForm, RecordQuery, keeps_journal, sandbox_request, sandbox_requests};
 pub(crate) use query::{settle_within, sink_requests};
 pub(crate) use render::{
     FinishedPage, Page, event_frames, push_category, push_event, push_item, push_number, push_order,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use petstore_ports::api::{Sandbox, WebhookTesting};
+use petstore_request_journal::JournalBounds;
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
@@ -58,6 +59,8 @@ pub struct HttpSettings {
     pub sandbox: Option<Arc<dyn Sandbox>>,
     /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
     pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
+    /// The bounds of the sandbox's journal of requests; `None` for no journal. Without a sandbox it has no effect.
+    pub journal: Option<JournalBounds>,
 }
 
 impl HttpSettings {
@@ -85,6 +88,7 @@ impl HttpSettings {
             idle: IdleTime::default(),
             exposition: None,
             sandbox: None,
+            journal: Some(JournalBounds::DEFAULT),
             webhook_testing: None,
         }
     }

@@ -16,10 +16,12 @@ use super::faults::FieldFault;
 mod event_stream;
 mod events;
 mod parameters;
+mod requests;
 mod sinks;
 
 pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
 pub(crate) use events::{EventListQuery, list_events};
+pub(crate) use requests::{RecordForm, RecordQuery, keeps_journal, sandbox_request, sandbox_requests};
 pub(crate) use sinks::{settle_within, sink_requests};
 
 /// The maximum number of items of a page.
