@@ -5,6 +5,8 @@ mod guard;
 mod hints;
 mod request_stream;
 mod requests;
+mod event_log;
+mod keys;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;

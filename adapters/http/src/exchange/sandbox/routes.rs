@@ -1,5 +1,6 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/sinks`, `/sandbox/webhooks/settle` and `/sandbox/requests`. They need no key and have no quota. The listener that serves `/health`
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks/settle` and `/sandbox/requests`. They need no
+//! key and have no quota. The listener that serves `/health`
 //! also serves them.
 
 use std::fmt::Write;
@@ -11,7 +12,7 @@ use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{BODY_MAX, clock_change, fault_plan};
-use super::{guard, requests, sinks};
+use super::{event_log, guard, keys, requests, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -29,6 +30,9 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Keys,
+    KeyBan,
+    Events,
     Sinks,
     Sink,
     Settle,
@@ -39,10 +43,13 @@ pub(crate) enum SandboxRoute {
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
+        Self::Keys,
+        Self::KeyBan,
+        Self::Events,
         Self::Sinks,
         Self::Sink,
         Self::Settle,
@@ -61,6 +68,7 @@ impl SandboxRoute {
         }
         let is_name = |name: &str| !name.contains('/');
         let found = Self::ALL.into_iter().find(|route| match route {
+            Self::KeyBan => keys::key_of_ban(path).is_some(),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
             Self::Request => path.strip_prefix(requests::PREFIX).is_some_and(is_name),
             _ => route.path() == path,
@@ -73,12 +81,15 @@ impl SandboxRoute {
         matches!(self, Self::Requests | Self::RequestArchive | Self::RequestStream | Self::Request)
     }
 
-    /// Returns the path of the route; a part in braces stands for any name.
+    /// Returns the path of the route; a part in braces stands for any text.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Keys => "/sandbox/keys",
+            Self::KeyBan => "/sandbox/keys/{id}/ban",
+            Self::Events => "/sandbox/events",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
@@ -94,7 +105,11 @@ impl SandboxRoute {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
-            Self::Sinks | Self::RequestArchive | Self::RequestStream | Self::Request => "GET, HEAD, OPTIONS",
+            Self::Keys => "GET, HEAD, POST, OPTIONS",
+            Self::KeyBan => "DELETE, OPTIONS",
+            Self::Sinks | Self::Events | Self::RequestArchive | Self::RequestStream | Self::Request => {
+                "GET, HEAD, OPTIONS"
+            }
             Self::Requests => "GET, HEAD, DELETE, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
@@ -128,6 +143,7 @@ pub(crate) async fn answer(
         return Some(answer_requests(route, thread, sandbox, parts, head).await);
     }
     let done = match (route, &parts.method) {
+        (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
         (SandboxRoute::Sink, &Method::POST) => match sinks::take(thread, sandbox, parts, body).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => return None,
@@ -156,6 +172,9 @@ pub(crate) async fn answer(
             sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
+        (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
         (SandboxRoute::Sink, &Method::DELETE) => sinks::remove(sandbox, parts),
@@ -190,7 +209,7 @@ async fn answer_requests(
     }
 }
 
-async fn read<T>(
+pub(super) async fn read<T>(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,
