@@ -2,7 +2,11 @@
 
 mod bodies;
 mod event_log;
+mod guard;
+mod hints;
 mod keys;
+mod request_stream;
+mod requests;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
