@@ -1,6 +1,6 @@
 // The event log of the shop, newest first.
 
-import { read, readIfServed } from './api.js';
+import { about, read, readIfServed } from './api.js';
 import { act, byId, el, fill, poll } from './dom.js';
 import { timeOfDay, visible } from './format.js';
 import { Webhooks } from './webhooks.js';
@@ -48,7 +48,7 @@ export function startEvents() {
   const webhooks = new Webhooks(byId('webhook-list'), byId('sink-list'));
   const refresh = poll(panel, READ_MS, () => act(null, async () => {
     draw(await read(`events?sort=-id&limit=${SHOWN}`));
-    webhooks.draw(await readIfServed('webhooks'), await readIfServed('sinks'));
+    webhooks.draw(about.webhooks ? await readIfServed('webhooks') : null, await readIfServed('sinks'));
   }));
   webhooks.changed = refresh;
 }

@@ -1,6 +1,6 @@
 // The summaries of the recorded requests, kept in step with the sandbox by its stream, within a bound.
 
-import { at } from './api.js';
+import { about, at } from './api.js';
 
 /** The maximum number of requests that the page keeps. The journal of the sandbox has its own bounds. */
 const RECORDS_MAX = 5000;
@@ -30,6 +30,11 @@ export class Feed {
 
   /** Opens the stream, which begins with all records of the journal. The browser opens it again after a failure. */
   open() {
+    if (!about.journal) {
+      this.hasBegun = true;
+      this.setState('off');
+      return;
+    }
     this.source = new EventSource(at('requests/stream'));
     this.source.addEventListener('open', () => {
       this.isStale = true;

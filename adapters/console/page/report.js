@@ -1,6 +1,6 @@
 // The report about the clients: a verdict of each rule, with the requests that prove it.
 
-import { readIfServed } from './api.js';
+import { about, readIfServed } from './api.js';
 import { act, byId, el, fill, poll, setText } from './dom.js';
 import { plural, visible } from './format.js';
 
@@ -76,7 +76,7 @@ function draw(report) {
 
 /** Starts the panel. */
 export function startReport() {
-  const refresh = poll(panel, READ_MS, () => act(null, async () => draw(await readIfServed('report'))));
+  const refresh = poll(panel, READ_MS, () => act(null, async () => draw(about.journal ? await readIfServed('report') : null)));
   byId('report-key').addEventListener('change', refresh);
   panel.addEventListener('shown', () => { named = ''; });
   panel.addEventListener('named', async ({ detail }) => {

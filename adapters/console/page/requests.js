@@ -109,7 +109,9 @@ export class Requests {
     if (records.length === 0 && this.held) this.release();
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
-    byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun;
+    const isOff = this.feed.state === 'off';
+    byId('no-journal').hidden = !isOff;
+    byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun || isOff;
     byId('tools').hidden = records.length === 0;
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;

@@ -9,6 +9,8 @@ use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
 use petstore_http::{Documents, PageFile};
 use serde::Deserialize;
 
+use crate::settings::ServeArgs;
+
 /// The base path in the written contract.
 pub(crate) const BASE_PATH: &str = "/v1";
 
@@ -56,8 +58,15 @@ pub(crate) fn page_of_sandbox(origin: &str, is_here: bool) -> Arc<[PageFile]> {
 }
 
 /// The console of a sandbox. `api_origin` is the address of the API if it is not that of the console.
-pub(crate) fn console(api_origin: Option<&str>, base_path: &str, demo: Option<u32>) -> Arc<[PageFile]> {
-    let facts = About { api_origin, base_path, demo, operations: &operations() };
+pub(crate) fn console(args: &ServeArgs, api_origin: Option<&str>, has_journal: bool) -> Arc<[PageFile]> {
+    let facts = About {
+        api_origin,
+        base_path: &args.base_path,
+        demo: args.demo,
+        has_journal,
+        has_webhooks: args.webhooks,
+        operations: &operations(),
+    };
     let about = PageFile::of(petstore_console::ABOUT, "application/json", petstore_console::about(facts));
     let files = petstore_console::FILES.iter();
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).chain([about]).collect()
