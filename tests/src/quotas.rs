@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{
-    Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowUsage,
+    Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowKind, WindowUsage,
 };
 use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
@@ -188,7 +188,7 @@ pub async fn a_request_for_the_rest_of_a_window_uses_it_up(subject: &Subject) {
         let made = subject.add_account(Plan::Free).await;
         let paid = |secs| ask(made.key.id, made.account.id, limits(3, 100), at(secs));
         let rest = Ask { cost: Cost::Rest(kind), ..paid(1) };
-        subject.admit(&paid(0), 1).await;
+        subject.exhaust(&paid(0), 1).await;
         for _ in 0..3 {
             let Verdict::Admitted(usage) = subject.take(&rest).await else { panic!("it is admitted") };
             let left = (usage.minute.remaining, usage.day.remaining);
