@@ -21,6 +21,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::{Deliveries, Webhooks};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -143,6 +144,11 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let policy = webhooks::policy(args, loaded, &servers, log);
+    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
+    if let Some(webhooks) = &webhooks {
+        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    }
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
@@ -166,7 +172,7 @@ async fn run(
         tokio::spawn(socket.serve(handler));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
-    let deliveries = webhooks::start(args, loaded, receivers, &backend, &clock, &servers, log)?;
+    let deliveries = webhooks.map(Webhooks::start);
     testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, log);
     supervisor.ready();
@@ -176,7 +182,7 @@ async fn run(
     }
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
-    let delivered = deliveries.map(webhooks::Deliveries::stop);
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {

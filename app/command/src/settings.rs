@@ -266,7 +266,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for one call of the store (a request looks up its key, then runs); after that the answer is 503
+    /// Time that a request may wait for the store, at most a quarter of it for its key; after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use petstore_http::{IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_redis::RedisTarget;
+use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
 use petstore_sqlite::LogPosition;
 use rustls::RootCertStore;
@@ -19,7 +20,7 @@ use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
 use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
-use crate::{demo, migration_report, nodes, sandbox};
+use crate::{migration_report, nodes, sandbox};
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
@@ -195,7 +196,7 @@ pub(super) async fn fill(
     log: &Log,
 ) -> Result<Option<()>, Failure> {
     let backend = Arc::clone(backend);
-    let fill = move || demo::fill(backend.bulk(), pets).map_err(sandbox::demo_failed);
+    let fill = move || fill_with_demo(backend.bulk(), pets).map_err(sandbox::demo_failed);
     let filled = signals.unless_stopped(log, fill).await?;
     if filled == Some(false) {
         log.info("demo: the store is not empty and was left unchanged");

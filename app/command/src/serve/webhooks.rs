@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use petstore_domain::{TargetException, TargetPolicy};
+use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
 use petstore_http::{JsonEvents, Server};
 use petstore_ports::{Clock, Signer};
-use petstore_service::{Dispatcher, DispatcherPorts, Policy, WebhookTester};
+use petstore_service::{Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
@@ -42,6 +42,14 @@ impl Deliveries {
     }
 }
 
+/// The webhooks of a server, before their deliveries are started.
+pub(super) struct Webhooks {
+    /// The use cases, for the transport and for the admin socket.
+    pub(super) service: Arc<WebhookService>,
+    ports: DispatcherPorts,
+    jitters: bool,
+}
+
 /// Reads the certificates by which receivers are trusted.
 pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<RootCertStore, Failure> {
     match &args.webhook_ca {
@@ -53,34 +61,36 @@ pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<RootCertStore, 
     }
 }
 
-/// Starts the deliveries, unless the settings end them. They are not sent to the server's own listeners, except to the sinks of a sandbox.
-pub(super) fn start(
-    args: &ServeArgs,
-    loaded: &Loaded,
-    roots: RootCertStore,
-    backend: &Backend,
-    clock: &Arc<dyn Clock>,
-    servers: &[Server],
-    log: &Log,
-) -> Result<Option<Deliveries>, Failure> {
-    if !args.webhooks {
-        return Ok(None);
-    }
-    let signer = signer(args, log);
+/// The addresses that webhooks may go to: not the server's own listeners, except to the sinks of a sandbox.
+pub(super) fn policy(args: &ServeArgs, loaded: &Loaded, servers: &[Server], log: &Log) -> TargetPolicy {
     let of_sandbox = LOOPBACK.iter().filter(|_| args.sandbox);
     let of_sandbox = of_sandbox.filter_map(|network| TargetException::parse(network).ok());
-    if !args.webhook_allow.is_empty() {
+    if args.webhooks && !args.webhook_allow.is_empty() {
         log.info(&format!(
             "webhooks may go to addresses that are not public: {}",
             loaded.named("webhook-allow")
         ));
     }
-    let mut policy = TargetPolicy::new(args.webhook_allow.iter().cloned().chain(of_sandbox));
-    if !args.sandbox {
-        policy = policy.without_listeners(servers.iter().map(Server::local_addr));
+    let policy = TargetPolicy::new(args.webhook_allow.iter().cloned().chain(of_sandbox));
+    if args.sandbox { policy } else { policy.without_listeners(servers.iter().map(Server::local_addr)) }
+}
+
+/// Connects the webhooks of a server; none if the settings switch them off.
+pub(super) fn connect(
+    args: &ServeArgs,
+    roots: RootCertStore,
+    policy: TargetPolicy,
+    backend: &Backend,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    log: &Log,
+) -> Result<Option<Webhooks>, Failure> {
+    if !args.webhooks {
+        return Ok(None);
     }
+    let signer = signer(args, log);
     let courier = HttpCourier::new(
-        policy,
+        policy.clone(),
         tls::client::trusting(roots)?,
         Arc::new(SystemResolver::new()),
         Arc::clone(clock),
@@ -89,12 +99,21 @@ pub(super) fn start(
     );
     let ports: DispatcherPorts =
         backend.dispatcher_ports(Arc::new(courier), signer, Arc::new(JsonEvents), Arc::clone(clock));
+    let max = AccountWebhooks::DEFAULT_MAX;
+    let service = Arc::new(WebhookService::new(Arc::clone(service), ports.clone(), policy, max));
     // A sandbox has a clock that tests turn, so its retries are due exactly by the schedule.
-    let dispatcher = Dispatcher::new(ports, &Policy::DEFAULT, !args.sandbox);
-    let tester = dispatcher.tester();
-    let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
-    Ok(Some(Deliveries { tester, stop, running }))
+    Ok(Some(Webhooks { service, ports, jitters: !args.sandbox }))
+}
+
+impl Webhooks {
+    /// Starts the deliveries.
+    pub(super) fn start(self) -> Deliveries {
+        let dispatcher = Dispatcher::new(self.ports, &Policy::DEFAULT, self.jitters);
+        let tester = dispatcher.tester();
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
+        Deliveries { tester, stop, running }
+    }
 }
 
 /// The signer with the master key of this store, or the one that the operator names.
