@@ -79,8 +79,7 @@ async fn run(
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // The signals are the first step, so that a signal during the start is not lost.
-    let mut signals =
-        Signals::listen(args.process.end_with_stdin).map_err(|error| Failure::because(error.to_string()))?;
+    let mut signals = Signals::listen(args.process.end_with_stdin)?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
