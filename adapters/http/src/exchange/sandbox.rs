@@ -3,6 +3,7 @@
 mod bodies;
 mod event_log;
 mod keys;
+mod read_json;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;

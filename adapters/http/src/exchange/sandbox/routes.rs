@@ -10,7 +10,8 @@ use hyper::{Method, StatusCode};
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change, fault_plan};
+use super::bodies::{clock_change, fault_plan};
+use super::read_json::read;
 use super::{event_log, keys, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
@@ -84,8 +85,7 @@ impl SandboxRoute {
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::KeyBan => "DELETE, OPTIONS",
-            Self::Events => "GET, HEAD, OPTIONS",
-            Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Sinks => "GET, HEAD, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
@@ -156,17 +156,6 @@ pub(crate) async fn answer(
     match done {
         Ok(answer) | Err(answer) => Some(answer),
     }
-}
-
-pub(super) async fn read<T>(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    parse: fn(&[u8]) -> Result<T, ApiError>,
-) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
