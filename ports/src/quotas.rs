@@ -6,7 +6,9 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowKind, WindowUsage};
+use petstore_domain::{
+    AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowKind, WindowUsage,
+};
 
 use crate::{RecordedBan, Reply, StoreError};
 

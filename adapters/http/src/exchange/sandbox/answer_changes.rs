@@ -111,11 +111,9 @@ fn with_new_code(body: &[u8]) -> Vec<u8> {
 fn stream(parts: BodyParts) -> Body {
     // The stream is no stream of events, so it takes none of the places that the account has for those.
     match StreamPlaces::default().take(AccountId::FIRST, 1, 1) {
-        Ok(place) => Body::Stream(Box::new(StreamBody {
-            source: Box::new(parts),
-            framing: Framing::ByHyper,
-            place,
-        })),
+        Ok(place) => {
+            Body::Stream(Box::new(StreamBody { source: Box::new(parts), framing: Framing::ByHyper, place }))
+        }
         Err(_) => Body::EMPTY,
     }
 }
@@ -218,7 +216,8 @@ mod tests {
                 assert_eq!(value, serde_json::from_str::<Value>(body).unwrap());
             }
         }
-        let error = r#"{"code":"not_found","message":"\"code\":\"x\"","status":404,"details":[{"code":"required"}]}"#;
+        let error =
+            r#"{"code":"not_found","message":"\"code\":\"x\"","status":404,"details":[{"code":"required"}]}"#;
         let expected = json!({"addedLater": 7, "code": "added_later", "message": "\"code\":\"x\"", "status": 404,
             "details": [{"code": "required"}]});
         assert_eq!(serde_json::from_slice::<Value>(&grown(error.as_bytes(), true, 1)).unwrap(), expected);
@@ -255,7 +254,9 @@ mod tests {
     #[test]
     fn a_compressed_body_is_changed_in_its_plain_form() {
         let mut zipped = Vec::new();
-        flate2::read::GzEncoder::new(&b"[{}]"[..], flate2::Compression::fast()).read_to_end(&mut zipped).unwrap();
+        flate2::read::GzEncoder::new(&b"[{}]"[..], flate2::Compression::fast())
+            .read_to_end(&mut zipped)
+            .unwrap();
         let mut answer = Answer { coding: Coding::Gzip, ..Answer::json(StatusCode::OK, zipped) };
         change(&mut answer, BodyFault::Grown, 1);
         assert_eq!(answer.coding, Coding::Plain);

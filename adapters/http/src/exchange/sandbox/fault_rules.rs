@@ -115,7 +115,9 @@ fn end(fields: &mut Fields<'_>) -> Outcome {
     }
     match (code, body, window) {
         // The contract requires Retry-After with each of these codes.
-        (Some(code), ..) => Outcome::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) },
+        (Some(code), ..) => {
+            Outcome::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) }
+        }
         (None, Some(BodyFault::Slow { .. }), _) => {
             let speed = speed.and_then(|speed| u32::try_from(speed).ok()).unwrap_or(SPEED);
             Outcome::Changed(BodyFault::Slow { bytes_per_second: speed })
