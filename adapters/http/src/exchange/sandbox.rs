@@ -2,7 +2,9 @@
 
 mod answer_changes;
 mod bodies;
+mod event_log;
 mod fault_rules;
+mod keys;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;

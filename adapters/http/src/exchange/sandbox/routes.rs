@@ -1,5 +1,5 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
 //! also serves them.
 
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{BODY_MAX, clock_change};
 use super::fault_rules::fault_plan;
-use super::sinks;
+use super::{event_log, keys, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -31,14 +31,26 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Keys,
+    KeyBan,
+    Events,
     Sinks,
     Sink,
     Settle,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Reset, Self::Clock, Self::Faults, Self::Sinks, Self::Sink, Self::Settle];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Reset,
+        Self::Clock,
+        Self::Faults,
+        Self::Keys,
+        Self::KeyBan,
+        Self::Events,
+        Self::Sinks,
+        Self::Sink,
+        Self::Settle,
+    ];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
@@ -46,17 +58,21 @@ impl SandboxRoute {
             return None;
         }
         Self::ALL.into_iter().find(|route| match route {
+            Self::KeyBan => keys::key_of_ban(path).is_some(),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(|name| !name.contains('/')),
             _ => route.path() == path,
         })
     }
 
-    /// Returns the path of the route; a part in braces stands for any name.
+    /// Returns the path of the route; a part in braces stands for any text.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Keys => "/sandbox/keys",
+            Self::KeyBan => "/sandbox/keys/{id}/ban",
+            Self::Events => "/sandbox/events",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
@@ -68,6 +84,9 @@ impl SandboxRoute {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
+            Self::Keys => "GET, HEAD, POST, OPTIONS",
+            Self::KeyBan => "DELETE, OPTIONS",
+            Self::Events => "GET, HEAD, OPTIONS",
             Self::Sinks => "GET, HEAD, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
@@ -99,6 +118,7 @@ pub(crate) async fn answer(
             "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
+        (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
         (SandboxRoute::Sink, &Method::POST) => match sinks::take(thread, sandbox, parts, body).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => return None,
@@ -127,6 +147,9 @@ pub(crate) async fn answer(
             sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
+        (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
         (SandboxRoute::Sink, &Method::DELETE) => sinks::remove(sandbox, parts),
@@ -137,7 +160,7 @@ pub(crate) async fn answer(
     }
 }
 
-async fn read<T>(
+pub(super) async fn read<T>(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,
