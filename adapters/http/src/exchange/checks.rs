@@ -23,6 +23,7 @@ use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -43,6 +44,8 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
+    /// A planned fault that acts on the answer.
+    pub(super) fault: Option<Box<InjectedFault>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
@@ -119,7 +122,10 @@ pub(super) async fn run_checks<const SECURE: bool>(
         Some(sandbox) => {
             let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
             match Box::pin(injection).await {
-                Ok(permit) => Some(permit),
+                Ok((permit, fault)) => {
+                    notes.fault = fault;
+                    Some(permit)
+                }
                 Err(interrupted) => return notes.interrupt(interrupted),
             }
         }
