@@ -8,10 +8,13 @@
 mod attempt;
 mod endpoint;
 mod machine;
+mod notices;
+mod overview;
 mod reading;
 mod run;
 mod stats;
 
 pub use attempt::DispatcherPorts;
+pub use notices::DispatchNotice;
 pub use run::Dispatcher;
-pub use stats::DispatchStats;
+pub use stats::{DispatchStats, WebhookCounts};
