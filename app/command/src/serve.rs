@@ -10,10 +10,10 @@ mod webhooks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
+use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, PageFile, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
-use petstore_service::Service;
+use petstore_service::{DispatchStats, Service};
 use tokio::task::JoinHandle;
 
 use self::bans::{record_bans, record_last_bans};
@@ -109,11 +109,13 @@ async fn run(
     {
         return Ok(());
     }
+    let stats = Arc::new(DispatchStats::default());
     let metrics = Metrics {
         backend: Arc::clone(&backend),
         service: Arc::clone(&service),
         log: Arc::clone(log),
         clock: Arc::clone(&clock),
+        deliveries: Arc::clone(&stats),
     };
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
@@ -127,9 +129,7 @@ async fn run(
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
-        sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
-        let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
-        settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+        settings.documents.page = page_of_sandbox(args, &public, ops.as_ref(), certificate.is_some())?;
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
@@ -142,6 +142,9 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let connected =
+        webhooks::Parts { args, loaded, backend: &backend, service: &service, clock: &clock, log };
+    let webhooks = webhooks::connect(&connected, &stats, receivers, &http, &servers)?;
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
@@ -151,6 +154,7 @@ async fn run(
         http: http.clone(),
         backend: Arc::clone(&backend),
         certificate,
+        webhook_key: Arc::clone(&webhooks.signer),
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
@@ -158,22 +162,18 @@ async fn run(
         reloader: Some(Arc::clone(&reloader)),
         administration: Arc::clone(&service) as Arc<dyn Administration>,
         clock: Arc::clone(&clock),
+        webhooks: Arc::clone(&webhooks.service),
         bulk: Arc::clone(&bulk),
         overlap: args.overlap,
     };
-    if let Some(socket) = socket {
-        tokio::spawn(socket.serve(handler));
-    }
+    socket.map(|socket| tokio::spawn(socket.serve(handler)));
     spawn_tasks(&backend, &service, &clock, log);
     tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, loaded, receivers, &backend, &clock, listeners, log)?;
+    let deliveries = webhooks.start();
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
-    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
-        reload(&reloader, log);
-    }
+    until_stopped(&mut signals, &reloader, log).await;
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
     let delivered = deliveries.map(webhooks::Deliveries::stop);
@@ -183,6 +183,25 @@ async fn run(
         log.info("stopped");
     }
     ended
+}
+
+/// The reference page of a sandbox, whose listeners are checked.
+fn page_of_sandbox(
+    args: &ServeArgs,
+    public: &Endpoint,
+    ops: Option<&Endpoint>,
+    is_secure: bool,
+) -> Result<Arc<[PageFile]>, Failure> {
+    sandbox::check_inherited(args, [Some(public), ops])?;
+    let origin = sandbox::origin(public, ops, is_secure);
+    Ok(openapi::page_of_sandbox(&origin, ops.is_none()))
+}
+
+/// Reloads the settings at each signal that asks for it, until a signal asks for a stop.
+async fn until_stopped(signals: &mut Signals, reloader: &Reloader, log: &Log) {
+    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
+        reload(reloader, log);
+    }
 }
 
 /// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.

@@ -78,16 +78,11 @@ struct Rounds {
 
 impl Dispatcher {
     /// A dispatcher over these ports. With `has_jitter`, retries are spread by up to a fifth of their delay; tests that turn
-    /// the clock leave it out.
-    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool) -> Self {
+    /// the clock leave it out. The deliveries are counted in `stats`.
+    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool, stats: Arc<DispatchStats>) -> Self {
         let deadlines =
             CallDeadlines::new(Arc::clone(&ports.timer), policy.store_timeout, policy.quota_timeout);
-        Self { ports: Arc::new(ports), deadlines, stats: Arc::default(), has_jitter }
-    }
-
-    /// The counts.
-    pub fn stats(&self) -> Arc<DispatchStats> {
-        Arc::clone(&self.stats)
+        Self { ports: Arc::new(ports), deadlines, stats, has_jitter }
     }
 
     /// Delivers until `stopped` completes. Then no attempt begins; those in flight have a few seconds to end, their results

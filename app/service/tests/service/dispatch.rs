@@ -192,15 +192,16 @@ impl World {
             clock: Arc::clone(&time) as _,
             timer: time,
         };
-        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), 100);
+        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
         Self { store, service, webhooks, ports, receivers, stop: None, running: None, stats: Arc::default() }
     }
 
     /// Starts a dispatcher.
     fn start(&mut self) {
         let (stop, stopped) = oneshot::channel();
-        let dispatcher = Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false);
-        self.stats = dispatcher.stats();
+        self.stats = Arc::default();
+        let dispatcher =
+            Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false, Arc::clone(&self.stats));
         self.running = Some(tokio::spawn(async move {
             dispatcher.run(async { drop(stopped.await) }).await;
         }));
