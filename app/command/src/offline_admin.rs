@@ -13,11 +13,11 @@ use petstore_service::{Policy, Service, WebhookService};
 use crate::admin::{AdminAnswer, AdminHandler, AdminRequest, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
+use crate::master_key;
 use crate::runtime::single_threaded;
 use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, ServeArgs, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
-use crate::webhooks::master_key;
 
 /// Executes a request in the same way as a server with this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {

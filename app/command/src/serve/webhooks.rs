@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::master_key;
 use crate::settings::{Loaded, ServeArgs};
 use crate::store::Backend;
-use crate::webhooks::master_key;
 use crate::{tls, version};
 
 /// The addresses of this machine, to which a sandbox may send webhooks.
