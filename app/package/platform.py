@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Names the platform of a Linux binary for one kind of package, as its ELF header and its needed libraries demand.
 
-    python3 app/package/platform.py BINARY archive|wheel|node
+    python3 app/package/platform.py BINARY archive|wheel|node|libc
 
 A static binary runs on every Linux of its processor; another one needs the glibc whose symbols it names.
 """
@@ -43,7 +43,9 @@ def name(binary: str, kind: str) -> str:
             tags = STATIC_TAGS if needed is None else f"manylinux_{needed[0]}_{needed[1]}_{{0}}"
             return tags.format(processor)
         case "node":
-            return f"linux-{node}" + ("" if needed is None else "-gnu")
+            return f"linux-{node}"
+        case "libc":
+            return "" if needed is None else "glibc"
         case _:
             raise SystemExit(__doc__)
 

@@ -24,6 +24,7 @@ from petstore_server import (
     PetstoreStopped,
     SandboxError,
     __version__,
+    _binary,
 )
 
 TRIES = 200
@@ -176,12 +177,17 @@ def test_the_binary_is_the_one_of_the_package(monkeypatch: pytest.MonkeyPatch, t
     assert "petstore_server/bin/petstore" in files
 
 
-def test_an_unknown_platform_gets_the_other_ways(tmp_path: Path) -> None:
+def test_an_unknown_platform_gets_the_other_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = tmp_path / "petstore"
     foreign.write_bytes(b"\x7fELF of another processor")
     foreign.chmod(0o755)
-    with pytest.raises(PetstoreNotAvailable, match="Linux on x86_64.*Other ways.*Dockerfile.*cargo install"):
+    with pytest.raises(PetstoreNotAvailable, match="petstore cannot be started: Exec format error"):
         Petstore(binary=foreign)
+    for own, why in [(foreign, "Exec format error"), (tmp_path / "none", "this installation has no binary")]:
+        monkeypatch.setattr(_binary, "OWN", own)
+        ways = f"no server for Linux.*{why}.*Linux on x86_64.*Other ways.*Dockerfile.*cargo install"
+        with pytest.raises(PetstoreNotAvailable, match=ways):
+            Petstore()
 
 
 def test_the_command_is_the_binary() -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from ._binary import find_binary
+from ._binary import cannot_start, find_binary
 from ._errors import PetstoreNotAvailable
 
 
@@ -11,8 +11,11 @@ def main() -> None:
     """Replaces this process by the binary, with the same arguments."""
     try:
         binary = find_binary()
-        os.execv(binary, [str(binary), *sys.argv[1:]])
-    except (PetstoreNotAvailable, OSError) as error:
+        try:
+            os.execv(binary, [str(binary), *sys.argv[1:]])
+        except OSError as error:
+            raise cannot_start(binary, error) from error
+    except PetstoreNotAvailable as error:
         sys.exit(f"petstore: {error}")
 
 

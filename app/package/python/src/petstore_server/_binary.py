@@ -5,13 +5,21 @@ from pathlib import Path
 
 from ._errors import PetstoreNotAvailable
 
+OWN = Path(__file__).with_name("bin") / "petstore"
+
 
 def find_binary() -> Path:
     """Returns the binary in this package."""
-    binary = Path(__file__).with_name("bin") / "petstore"
-    if not binary.is_file():
+    if not OWN.is_file():
         raise not_available("this installation has no binary")
-    return binary
+    return OWN
+
+
+def cannot_start(binary: Path, error: OSError) -> PetstoreNotAvailable:
+    """The error for a binary that the system does not start."""
+    if binary == OWN:
+        return not_available(error.strerror)
+    return PetstoreNotAvailable(f"{binary} cannot be started: {error.strerror}")
 
 
 def not_available(why: str) -> PetstoreNotAvailable:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ._binary import not_available
+from ._binary import cannot_start
 from ._errors import PetstoreStopped, SandboxError
 
 LOG_LINES = 20
@@ -41,7 +41,7 @@ class ServerProcess:
                 )
         except OSError as error:
             self._folder.cleanup()
-            raise not_available(str(error)) from error
+            raise cannot_start(binary, error) from error
         try:
             self.ready: Mapping[str, Any] = json.loads(self._first_line(start_seconds))
         except BaseException:
