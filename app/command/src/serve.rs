@@ -11,7 +11,7 @@ mod webhooks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
+use petstore_http::{Endpoint, Exposition, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
@@ -22,6 +22,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::{Deliveries, Webhooks};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -82,7 +83,7 @@ async fn run(
     let mut signals = Signals::listen(args.process.end_with_stdin)?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
@@ -101,7 +102,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -110,20 +111,15 @@ async fn run(
     {
         return Ok(());
     }
-    let metrics = Metrics {
-        backend: Arc::clone(&backend),
-        service: Arc::clone(&service),
-        log: Arc::clone(log),
-        clock: Arc::clone(&clock),
-    };
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
-        exposition: Some(Arc::new(metrics)),
+        exposition: Some(metrics(&backend, &service, &clock, log)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -131,6 +127,9 @@ async fn run(
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
         let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+        let api_origin = ops.as_ref().map(|_| sandbox::origin(&public, None, certificate.is_some()));
+        settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+        settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
@@ -143,6 +142,11 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let policy = webhooks::policy(args, loaded, &servers, log);
+    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
+    if let Some(webhooks) = &webhooks {
+        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    }
     let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
@@ -155,20 +159,15 @@ async fn run(
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
-    let handler = AdminHandler {
-        reloader: Some(Arc::clone(&reloader)),
-        administration: Arc::clone(&service) as Arc<dyn Administration>,
-        clock: Arc::clone(&clock),
-        bulk: Arc::clone(&bulk),
-        overlap: args.overlap,
-    };
     if let Some(socket) = socket {
-        tokio::spawn(socket.serve(handler));
+        let reloader = Some(Arc::clone(&reloader));
+        let administration = Arc::clone(&service) as Arc<dyn Administration>;
+        let (clock, bulk, overlap) = (Arc::clone(&clock), Arc::clone(&bulk), args.overlap);
+        tokio::spawn(socket.serve(AdminHandler { administration, clock, bulk, overlap, reloader }));
     }
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
+    let deliveries = webhooks.map(Webhooks::start);
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
@@ -177,13 +176,27 @@ async fn run(
     }
     supervisor.stopping();
     log.info(signals.why_stopping());
-    let delivered = deliveries.stop();
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
         log.info("stopped");
     }
     ended
+}
+
+fn metrics(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    log: &Arc<Log>,
+) -> Arc<dyn Exposition> {
+    Arc::new(Metrics {
+        backend: Arc::clone(backend),
+        service: Arc::clone(service),
+        log: Arc::clone(log),
+        clock: Arc::clone(clock),
+    })
 }
 
 /// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.
@@ -193,13 +206,15 @@ async fn end(
     service: &Arc<Service>,
     backend: Arc<Backend>,
     bulk: &BulkTransfers,
-    delivered: JoinHandle<()>,
+    delivered: Option<JoinHandle<()>>,
     log: &Log,
 ) -> Result<(), Failure> {
     let record_last = async {
         record_last_bans(service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
+        if let Some(delivered) = delivered {
+            // A panic of the dispatcher was logged when it happened.
+            let _: Result<(), _> = delivered.await;
+        }
     };
     tokio::select! {
         ended = stop(servers, record_last, backend, bulk) => ended,
@@ -208,7 +223,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));
