@@ -46,3 +46,8 @@ pub use error::TestingError;
 pub use faults::{Fault, FaultCount, Faults};
 pub use petstore::Petstore;
 pub use petstore_domain::{Limit, Limits, Plan};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
