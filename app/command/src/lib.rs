@@ -29,6 +29,7 @@ mod sandbox;
 mod serve;
 mod settings;
 mod signals;
+mod stdin_end;
 mod store;
 mod systemd;
 mod table;

@@ -4,6 +4,7 @@ mod bans;
 mod fault_log;
 mod housekeeping;
 mod listeners;
+mod ready_line;
 mod start;
 mod webhooks;
 
@@ -78,7 +79,8 @@ async fn run(
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // The signals are the first step, so that a signal during the start is not lost.
-    let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
+    let mut signals =
+        Signals::listen(args.process.end_with_stdin).map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
@@ -142,7 +144,7 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
-    hand_out(first_key, &backend, &service, log).await?;
+    let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -168,14 +170,14 @@ async fn run(
     tokio::spawn(Arc::clone(&supervisor).watchdog());
     let listeners = servers.iter().map(Server::local_addr);
     let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
-    announce(args, scheme, &servers, log);
+    announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
     while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
         reload(&reloader, log);
     }
     supervisor.stopping();
-    log.info("stopping; another signal stops at once");
+    log.info(signals.why_stopping());
     let delivered = deliveries.stop();
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
