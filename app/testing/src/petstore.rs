@@ -1,6 +1,7 @@
 //! The petstore of a test.
 
 use hyper::Method;
+use petstore_domain::Plan;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
@@ -9,7 +10,8 @@ use crate::error::TestingError;
 use crate::faults::Faults;
 use crate::in_process::InProcess;
 use crate::program::Program;
-use petstore_domain::Plan;
+use crate::report::BehaviorReport;
+use crate::requests::{self, RequestQuery};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
@@ -69,6 +71,27 @@ impl Petstore {
     /// A request in flight did not end within two seconds, or the petstore did not answer.
     pub async fn reset(&self) -> Result<(), TestingError> {
         self.sandbox.send(Method::POST, "/sandbox/reset", None).await.map(drop)
+    }
+
+    /// The requests that clients sent since the start or the last reset.
+    pub fn requests(&self) -> RequestQuery<'_> {
+        RequestQuery::new(&self.sandbox)
+    }
+
+    /// Deletes what was recorded of the requests so far.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn clear_requests(&self) -> Result<(), TestingError> {
+        requests::clear(&self.sandbox).await
+    }
+
+    /// Judges the behaviour of the clients by the requests that were recorded.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn report(&self) -> Result<BehaviorReport, TestingError> {
+        self.sandbox.read(Method::GET, "/sandbox/report", None).await
     }
 
     /// The clock of the petstore.
