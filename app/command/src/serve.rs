@@ -22,6 +22,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::{Deliveries, Webhooks};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -83,7 +84,7 @@ async fn run(
         Signals::listen(args.process.end_with_stdin).map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
@@ -102,7 +103,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -125,6 +126,7 @@ async fn run(
         idle,
         exposition: Some(Arc::new(metrics)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -132,6 +134,9 @@ async fn run(
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
         let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+        let api_origin = ops.as_ref().map(|_| sandbox::origin(&public, None, certificate.is_some()));
+        settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+        settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
@@ -144,6 +149,11 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let policy = webhooks::policy(args, loaded, &servers, log);
+    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
+    if let Some(webhooks) = &webhooks {
+        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    }
     let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
@@ -166,10 +176,9 @@ async fn run(
     if let Some(socket) = socket {
         tokio::spawn(socket.serve(handler));
     }
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, listeners, log)?;
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
+    let deliveries = webhooks.map(Webhooks::start);
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
@@ -178,7 +187,7 @@ async fn run(
     }
     supervisor.stopping();
     log.info(signals.why_stopping());
-    let delivered = deliveries.stop();
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
@@ -194,13 +203,15 @@ async fn end(
     service: &Arc<Service>,
     backend: Arc<Backend>,
     bulk: &BulkTransfers,
-    delivered: JoinHandle<()>,
+    delivered: Option<JoinHandle<()>>,
     log: &Log,
 ) -> Result<(), Failure> {
     let record_last = async {
         record_last_bans(service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
+        if let Some(delivered) = delivered {
+            // A panic of the dispatcher was logged when it happened.
+            let _: Result<(), _> = delivered.await;
+        }
     };
     tokio::select! {
         ended = stop(servers, record_last, backend, bulk) => ended,
@@ -209,7 +220,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));

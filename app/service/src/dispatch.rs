@@ -8,10 +8,13 @@
 mod attempt;
 mod endpoint;
 mod machine;
+mod nudge;
 mod reading;
 mod run;
 mod stats;
+mod tester;
 
 pub use attempt::DispatcherPorts;
 pub use run::Dispatcher;
 pub use stats::DispatchStats;
+pub use tester::WebhookTester;

@@ -69,7 +69,7 @@ mod service;
 mod shop;
 mod webhooks;
 
-pub use dispatch::{DispatchStats, Dispatcher, DispatcherPorts};
+pub use dispatch::{DispatchStats, Dispatcher, DispatcherPorts, WebhookTester};
 pub use outcomes::OutcomeCounts;
 pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};

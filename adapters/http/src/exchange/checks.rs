@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use petstore_domain::{AccountId, Scope, Scopes, Timestamp};
@@ -81,15 +82,19 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // A health probe may have any host name, because it addresses an IP address.
-    let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
+    // A health probe may have any host name, because it addresses an IP address. So may a webhook for a sink, because its URL
+    // may have any name of this machine.
+    let any_name = !is_under
+        && (BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
+            || sandbox::routes::takes_any_host(parts, thread));
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if !is_under {
         if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
-            return Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            let answer = Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            return answer.unwrap_or_else(|| notes.interrupt(Interrupted::Dropped));
         }
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
@@ -138,6 +143,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
     let body = match operation.takes() {
         BodyKind::Nothing => Bytes::new(),
+        BodyKind::OptionalJson if body.is_absent() && !parts.headers.contains_key(CONTENT_TYPE) => {
+            Bytes::new()
+        }
         takes => match Box::pin(read_body(app, takes, parts, body)).await {
             Ok(body) => body,
             Err(answer) => return answer,
@@ -200,7 +208,11 @@ fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     // A path that cannot be decoded names no resource, but it may still be under the base path.
     let decoded = route::decode(path);
     let under = under_base(decoded.as_deref().unwrap_or(path), base);
-    (under.is_some(), under.filter(|_| decoded.is_some()).and_then(Resource::find))
+    let resource = under.filter(|_| decoded.is_some()).and_then(Resource::find);
+    // A server without webhooks has no paths for them.
+    let resource = resource
+        .filter(|resource| !matches!(resource, Resource::Webhooks(_)) || thread.app.webhooks.get().is_some());
+    (under.is_some(), resource)
 }
 
 /// The part of a path after the base path, with its leading slash; `None` for a path that is not under it.

@@ -1,7 +1,11 @@
 //! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
 mod bodies;
+mod event_log;
+mod keys;
 pub(crate) mod routes;
+mod sink_script;
+mod sinks;
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use petstore_ports::api::Petstore;
+use petstore_ports::api::{Petstore, Webhooks};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -41,6 +41,8 @@ pub(crate) struct GzipDocuments {
 /// The state of one server.
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
+    /// The webhooks, from the first time that they are served.
+    pub(crate) webhooks: OnceLock<Arc<dyn Webhooks>>,
     pub(crate) settings: HttpSettings,
     /// The CORS setting. Its first value is [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
@@ -70,9 +72,13 @@ impl App {
     /// Creates the state of a server, with all counts at zero.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
-        let sandbox = settings.sandbox.clone().map(|port| SandboxState::new(port, settings.epoch.clone()));
+        let sandbox = settings
+            .sandbox
+            .clone()
+            .map(|port| SandboxState::new(port, settings.webhook_testing.clone(), settings.epoch.clone()));
         Self {
             api,
+            webhooks: OnceLock::new(),
             settings,
             cors,
             counters: ServerCounters::default(),

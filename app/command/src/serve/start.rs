@@ -9,7 +9,9 @@ use petstore_redis::RedisTarget;
 use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
 use petstore_sqlite::LogPosition;
+use rustls::RootCertStore;
 
+use super::webhooks;
 use crate::admin::AdminSocket;
 use crate::environment::SystemClock;
 use crate::failure::Failure;
@@ -30,6 +32,8 @@ pub(crate) struct Inputs<'a> {
     pub(super) certificate: Option<Arc<Certificate>>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
+    /// The certificates by which the receivers of webhooks are trusted.
+    pub(super) receivers: RootCertStore,
     pub(crate) first_key: FirstKey<'a>,
 }
 
@@ -49,6 +53,7 @@ impl<'a> Inputs<'a> {
             redis,
             certificate,
             warning,
+            receivers: webhooks::roots(args, loaded)?,
             first_key: FirstKey::find(args.initial_key_file.as_deref())?,
         })
     }

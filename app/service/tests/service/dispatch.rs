@@ -188,7 +188,7 @@ impl World {
             clock: Arc::clone(&time) as _,
             timer: time,
         };
-        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), 100);
+        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
         Self { store, service, webhooks, ports, receivers, stop: None, running: None }
     }
 
@@ -343,7 +343,7 @@ async fn a_receiver_that_is_gone_is_disabled_and_goes_on_where_it_stopped() {
     assert_eq!(world.receivers.positions("gone"), [1]);
     assert_eq!(world.listing(id).await.status, WebhookStatus::Disabled(DisabledReason::Gone));
     let query = EventListing {
-        account: ACCOUNT,
+        account: Some(ACCOUNT),
         kinds: {
             let mut kinds = EventKinds::default();
             kinds.add(EventKind::WebhookDisabled);

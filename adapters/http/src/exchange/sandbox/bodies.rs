@@ -1,5 +1,7 @@
 //! The request bodies of the sandbox.
 
+mod new_key;
+
 use std::time::Duration;
 
 use hyper::Method;
@@ -13,12 +15,17 @@ use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
+pub(crate) use new_key::new_key;
+
+/// The maximum number of bytes of a body. A full plan has about 20 KiB, and a webhook at most 20 kB.
+pub(super) const BODY_MAX: usize = 64 * 1024;
+
 /// The methods that a rule may name.
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// The largest integer that every JSON client represents exactly.
-const EXACT_MAX: u64 = (1 << 53) - 1;
+pub(super) const EXACT_MAX: u64 = (1 << 53) - 1;
 
 /// The maximum `retryAfter` in seconds: a day.
 const RETRY_AFTER_MAX: u64 = 86_400;
@@ -157,12 +164,12 @@ fn code(node: &Node<'_>) -> Result<Code, FieldFault> {
     found.ok_or_else(|| FieldFault::new("unknown_value", "must be the code of an API error"))
 }
 
-fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, FieldFault> {
+pub(super) fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, FieldFault> {
     let number = u64::try_from(integer(node)?).ok().filter(|number| (from..=to).contains(number));
     number.ok_or_else(|| FieldFault::new("out_of_range", format!("must be between {from} and {to}")))
 }
 
-fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, FieldFault> {
+pub(super) fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, FieldFault> {
     let time = humantime::parse_duration(text(node)?)
         .map_err(|_| FieldFault::new("invalid_format", "must be a duration such as 250ms, 90s or 36h"))?;
     if time > most {
