@@ -11,7 +11,7 @@ mod webhooks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
+use petstore_http::{Endpoint, Exposition, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::Service;
@@ -80,8 +80,7 @@ async fn run(
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // The signals are the first step, so that a signal during the start is not lost.
-    let mut signals =
-        Signals::listen(args.process.end_with_stdin).map_err(|error| Failure::because(error.to_string()))?;
+    let mut signals = Signals::listen(args.process.end_with_stdin)?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
@@ -112,19 +111,13 @@ async fn run(
     {
         return Ok(());
     }
-    let metrics = Metrics {
-        backend: Arc::clone(&backend),
-        service: Arc::clone(&service),
-        log: Arc::clone(log),
-        clock: Arc::clone(&clock),
-    };
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
-        exposition: Some(Arc::new(metrics)),
+        exposition: Some(metrics(&backend, &service, &clock, log)),
         sandbox,
         webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
@@ -166,15 +159,11 @@ async fn run(
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
-    let handler = AdminHandler {
-        reloader: Some(Arc::clone(&reloader)),
-        administration: Arc::clone(&service) as Arc<dyn Administration>,
-        clock: Arc::clone(&clock),
-        bulk: Arc::clone(&bulk),
-        overlap: args.overlap,
-    };
     if let Some(socket) = socket {
-        tokio::spawn(socket.serve(handler));
+        let reloader = Some(Arc::clone(&reloader));
+        let administration = Arc::clone(&service) as Arc<dyn Administration>;
+        let (clock, bulk, overlap) = (Arc::clone(&clock), Arc::clone(&bulk), args.overlap);
+        tokio::spawn(socket.serve(AdminHandler { administration, clock, bulk, overlap, reloader }));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
     let deliveries = webhooks.map(Webhooks::start);
@@ -194,6 +183,20 @@ async fn run(
         log.info("stopped");
     }
     ended
+}
+
+fn metrics(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    log: &Arc<Log>,
+) -> Arc<dyn Exposition> {
+    Arc::new(Metrics {
+        backend: Arc::clone(backend),
+        service: Arc::clone(service),
+        log: Arc::clone(log),
+        clock: Arc::clone(clock),
+    })
 }
 
 /// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.

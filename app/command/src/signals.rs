@@ -51,7 +51,11 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Listens for signals and, if the server ends with it, for the end of standard input.
-    pub(crate) fn listen(ends_with_stdin: bool) -> io::Result<Self> {
+    pub(crate) fn listen(ends_with_stdin: bool) -> Result<Self, Failure> {
+        Self::try_listen(ends_with_stdin).map_err(|error| Failure::because(error.to_string()))
+    }
+
+    fn try_listen(ends_with_stdin: bool) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

@@ -7,16 +7,19 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change, fault_plan};
+use super::bodies::clock_change;
+use super::fault_rules::fault_plan;
+use super::read_json::read;
 use super::{event_log, keys, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
 use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::fault_plan::{FaultPlan, FaultRule, Outcome, Trigger};
+use crate::thread::sandbox::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -84,8 +87,7 @@ impl SandboxRoute {
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::KeyBan => "DELETE, OPTIONS",
-            Self::Events => "GET, HEAD, OPTIONS",
-            Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Events | Self::Sinks => "GET, HEAD, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
@@ -156,17 +158,6 @@ pub(crate) async fn answer(
     match done {
         Ok(answer) | Err(answer) => Some(answer),
     }
-}
-
-pub(super) async fn read<T>(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    parse: fn(&[u8]) -> Result<T, ApiError>,
-) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
@@ -252,6 +243,9 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
         }
     }
+    if rule.moment == Moment::After {
+        text.push_str("\"when\":\"after\",");
+    }
     match rule.end {
         // The rule has no effect of its own, but a call on which it acts does not reach later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
@@ -265,6 +259,14 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             }
         }
         Outcome::Dropped => text.push_str("\"drop\":true,"),
+        Outcome::Changed(BodyFault::Truncated) => text.push_str("\"body\":\"truncate\","),
+        Outcome::Changed(BodyFault::Malformed) => text.push_str("\"body\":\"malformed\","),
+        Outcome::Changed(BodyFault::Slow { bytes_per_second }) => {
+            write!(text, "\"body\":\"slow\",\"bytesPerSecond\":{bytes_per_second},")?;
+        }
+        Outcome::Changed(BodyFault::Grown) => text.push_str("\"grow\":true,"),
+        Outcome::Exhausted(WindowKind::Minute) => text.push_str("\"exhaust\":\"minute\","),
+        Outcome::Exhausted(WindowKind::Day) => text.push_str("\"exhaust\":\"day\","),
     }
     write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
 }
