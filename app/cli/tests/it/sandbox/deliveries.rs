@@ -185,7 +185,9 @@ fn redelivery_and_replay_send_again_what_was_sent() {
     assert_eq!((events(&got), each(&got, "duplicate")), (vec![2], vec![json!(true)]));
 
     let replay = format!("POST /v1/webhooks/{id}/replay");
-    for (after, expected) in [(json!("oldest"), vec![1, 2, 3]), (json!(second), vec![3]), (json!("now"), vec![])] {
+    for (after, expected) in
+        [(json!("oldest"), vec![1, 2, 3]), (json!(second), vec![3]), (json!("now"), vec![])]
+    {
         let before = hooks.got("hook", 0).len();
         hooks.ask(&replay, &json!({ "after": after }), 202);
         hooks.settle();
