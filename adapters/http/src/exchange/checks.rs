@@ -66,6 +66,13 @@ impl RequestNotes {
     }
 }
 
+/// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
+/// So may a webhook for a sink, because its URL may have any name of this machine.
+fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
+    BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
+        || sandbox::routes::takes_any_host(parts, thread)
+}
+
 /// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
 pub(super) async fn run_checks<const SECURE: bool>(
     thread: &ThreadState,
@@ -85,11 +92,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // A health probe may have any host name, because it addresses an IP address. So may a webhook for a sink, because its URL
-    // may have any name of this machine.
-    let any_name = !is_under
-        && (BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
-            || sandbox::routes::takes_any_host(parts, thread));
+    let any_name = !is_under && takes_any_name(parts, thread);
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),

@@ -5,6 +5,7 @@ mod bodies;
 mod event_log;
 mod fault_rules;
 mod keys;
+mod read_json;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;

@@ -210,7 +210,7 @@ fn both_secrets_are_valid_until_the_overlap_of_a_rotation_ends() {
     let rotated = hooks.ask(&format!("POST /v1/webhooks/{id}/rotate"), &json!({"overlap": 3600}), 200);
     let new = rotated["secret"].as_str().unwrap().to_owned();
     assert_ne!(old, new);
-    let mut verdict = |hooks: &mut Hooks, secret: Option<&str>| {
+    let verdict = |hooks: &mut Hooks, secret: Option<&str>| {
         let before = hooks.got("hook", 0).len();
         hooks.script("hook", &secret.map_or_else(|| json!({}), |secret| json!({ "secret": secret })));
         hooks.event();
