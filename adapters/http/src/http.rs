@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use petstore_ports::api::Petstore;
+use petstore_ports::api::{Petstore, Webhooks};
 use rustls::ServerConfig;
 
 use crate::base::settings::{Cors, HttpSettings};
@@ -70,6 +70,16 @@ impl Http {
     /// The same as [`Http::listen`].
     pub fn listen_ops(&self, endpoint: impl Into<Endpoint>) -> io::Result<Server> {
         Server::start(endpoint.into(), NonZeroUsize::MIN, Arc::clone(&self.app), Serves::Ops, None)
+    }
+
+    /// Serves the operations on webhooks. Without this call their paths do not exist. Call it once, before the first request
+    /// is answered: a further call changes nothing.
+    ///
+    /// The port is not an argument of [`Http::new`], because webhooks may not be sent to the addresses at which the server
+    /// listens, and these are known only after [`Http::listen`].
+    pub fn serve_webhooks(&self, webhooks: Arc<dyn Webhooks>) {
+        // An error means that they are served already.
+        let _: Result<(), _> = self.app.webhooks.set(webhooks);
     }
 
     /// Replaces the origins whose pages may read answers, from the next request on.

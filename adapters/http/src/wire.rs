@@ -27,8 +27,8 @@ pub(crate) use accept::{
     check_content_type, prefers_gzip,
 };
 pub(crate) use bodies::{
-    category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, order_patch,
-    pet_patch, pet_replacement, stock_adjustment,
+    category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, new_webhook,
+    order_patch, pet_patch, pet_replacement, replay, rotation, stock_adjustment, webhook_patch, webhook_test,
 };
 pub(crate) use conditional::{IfNoneMatch, if_match, if_none_match, unless_known};
 pub(crate) use entity_tag::{EntityTag, TagPrefix};
@@ -36,10 +36,11 @@ pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
-pub(crate) use query::{settle_within, sink_requests};
+pub(crate) use query::{list_deliveries, list_webhooks, settle_within, sink_requests};
 pub(crate) use render::{
-    FinishedPage, Page, event_frames, push_category, push_event, push_item, push_number, push_order,
-    push_pet, push_string, render_error, render_rate_limit,
+    FinishedPage, Page, event_frames, push_attempt, push_category, push_delivery, push_delivery_detail,
+    push_event, push_item, push_number, push_order, push_pet, push_string, push_webhook, render_error,
+    render_rate_limit,
 };
 
 /// Returns an event as the JSON of the API, on one line.

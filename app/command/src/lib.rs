@@ -5,7 +5,6 @@ mod admin;
 mod check_config;
 mod cli;
 mod completions;
-mod demo;
 mod environment;
 mod events;
 mod failure;

@@ -21,6 +21,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::{Deliveries, Webhooks};
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -81,7 +82,7 @@ async fn run(
     let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
-    let Inputs { db, redis, certificate, warning, first_key } = Inputs::read(args, loaded)?;
+    let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
     for warning in warning.as_deref().into_iter().chain(db.warning()) {
         log.warn(warning);
     }
@@ -143,6 +144,11 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
+    let policy = webhooks::policy(args, loaded, &servers, log);
+    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
+    if let Some(webhooks) = &webhooks {
+        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
+    }
     hand_out(first_key, &backend, &service, log).await?;
     http.open();
 
@@ -166,8 +172,8 @@ async fn run(
         tokio::spawn(socket.serve(handler));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
-    let listeners = servers.iter().map(Server::local_addr);
-    let deliveries = webhooks::start(args, &backend, &clock, &service, &testing, listeners, log)?;
+    let deliveries = webhooks.map(Webhooks::start);
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, log);
     supervisor.ready();
 
@@ -176,7 +182,7 @@ async fn run(
     }
     supervisor.stopping();
     log.info("stopping; another signal stops at once");
-    let delivered = deliveries.stop();
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
@@ -192,13 +198,15 @@ async fn end(
     service: &Arc<Service>,
     backend: Arc<Backend>,
     bulk: &BulkTransfers,
-    delivered: JoinHandle<()>,
+    delivered: Option<JoinHandle<()>>,
     log: &Log,
 ) -> Result<(), Failure> {
     let record_last = async {
         record_last_bans(service, log).await;
-        // A panic of the dispatcher was logged when it happened.
-        let _: Result<(), _> = delivered.await;
+        if let Some(delivered) = delivered {
+            // A panic of the dispatcher was logged when it happened.
+            let _: Result<(), _> = delivered.await;
+        }
     };
     tokio::select! {
         ended = stop(servers, record_last, backend, bulk) => ended,

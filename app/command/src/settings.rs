@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use petstore_domain::Limit;
+use petstore_domain::{Limit, TargetException};
 use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
 
@@ -277,6 +277,28 @@ pub(crate) struct ServeArgs {
     /// Time for the last answers after SIGTERM
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
+
+    /// Deliver webhooks
+    #[arg(long, env = "PETSTORE_WEBHOOKS", default_value = "on", action = ArgAction::Set, value_parser = expected::on_off, value_name = "on|off", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhooks: bool,
+
+    /// Hosts and networks that webhooks may go to, also over plain http, although their addresses are not public
+    #[arg(long, env = "PETSTORE_WEBHOOK_ALLOW", value_parser = TargetException::parse, value_delimiter = ',', value_name = "HOST|NETWORK,…", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhook_allow: Vec<TargetException>,
+
+    /// File with the master key of the webhooks' secrets; default: FILE.webhook-key beside the data file
+    #[arg(
+        long,
+        env = "PETSTORE_WEBHOOK_KEY_FILE",
+        value_name = "FILE",
+        help_heading = "Webhooks",
+        hide = true
+    )]
+    pub(crate) webhook_key_file: Option<PathBuf>,
+
+    /// File with the certificates that receivers are trusted by (PEM); default: those that the system trusts
+    #[arg(long, env = "PETSTORE_WEBHOOK_CA", value_name = "FILE", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhook_ca: Option<PathBuf>,
 
     /// Testing: /sandbox/ with reset, clock and failures
     #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]

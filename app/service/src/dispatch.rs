@@ -12,9 +12,9 @@ mod nudge;
 mod reading;
 mod run;
 mod stats;
+mod tester;
 
 pub use attempt::DispatcherPorts;
-pub(crate) use attempt::valid_secrets;
-pub use nudge::DispatchNudge;
 pub use run::Dispatcher;
 pub use stats::DispatchStats;
+pub use tester::WebhookTester;

@@ -69,10 +69,10 @@ mod service;
 mod shop;
 mod webhooks;
 
-pub use dispatch::{DispatchNudge, DispatchStats, Dispatcher, DispatcherPorts};
+pub use dispatch::{DispatchStats, Dispatcher, DispatcherPorts, WebhookTester};
 pub use outcomes::OutcomeCounts;
 pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};
 pub use quota_shares::{LiveNodes, QuotaShares};
 pub use service::{Ports, Service};
-pub use webhooks::{WebhookService, WebhookTester};
+pub use webhooks::WebhookService;

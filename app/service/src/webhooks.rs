@@ -2,7 +2,6 @@
 
 mod listing;
 mod samples;
-mod testing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +11,8 @@ use petstore_domain::{
     AccountId, Attempt, AttemptTrigger, CreateWebhook, CreateWebhookRejection, DeleteWebhook,
     DeleteWebhookRejection, Delivery, DeliveryStatus, DeliveryUpdate, DisabledReason, EventId, EventKind,
     MasterKeyId, NewWebhook, Precondition, Redeliver, RekeyWebhook, ReplayWebhook, Resume,
-    RotateWebhookSecret, RotateWebhookSecretRejection, StartDeliveriesRejection, UnknownWebhook,
-    UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    RotateWebhookSecret, RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy,
+    TargetRefusal, UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
     DeliveryDetail, DeliveryListing, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated,
@@ -24,21 +23,25 @@ use petstore_ports::{DeliveryQuery, EventBounds, StoreError};
 use crate::dispatch::DispatcherPorts;
 use crate::service::Service;
 
-pub use testing::WebhookTester;
-
 /// The webhooks of a service. It shares the ports of the dispatcher that delivers their events.
 pub struct WebhookService {
     service: Arc<Service>,
     ports: DispatcherPorts,
+    targets: TargetPolicy,
     webhooks_max: usize,
 }
 
 impl WebhookService {
-    /// The webhooks of a service. An account may have `webhooks_max` of them, at most
+    /// The webhooks of a service, for receivers that `targets` permits: the policy of the courier. An account may have `webhooks_max` of them, at most
     /// [`AccountWebhooks::MAX`](petstore_domain::AccountWebhooks::MAX).
-    pub fn new(service: Arc<Service>, ports: DispatcherPorts, webhooks_max: usize) -> Self {
+    pub fn new(
+        service: Arc<Service>,
+        ports: DispatcherPorts,
+        targets: TargetPolicy,
+        webhooks_max: usize,
+    ) -> Self {
         let webhooks_max = webhooks_max.min(petstore_domain::AccountWebhooks::MAX);
-        Self { service, ports, webhooks_max }
+        Self { service, ports, targets, webhooks_max }
     }
 
     /// Disables or enables a webhook for an operator.
@@ -154,6 +157,10 @@ impl WebhookService {
 
 #[async_trait]
 impl Webhooks for WebhookService {
+    fn judge_target(&self, target: &Target) -> Result<(), TargetRefusal> {
+        self.targets.judge_url(target)
+    }
+
     async fn list_webhooks(&self, account: AccountId) -> Result<Vec<WebhookListing>, StoreError> {
         let record = self.service.deadlines.reply(self.ports.webhooks.webhooks_of(account)).await?;
         let mut listings = Vec::with_capacity(record.webhooks.len());

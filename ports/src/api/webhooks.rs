@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use petstore_domain::{
     AccountId, Attempt, CreateWebhookRejection, DeleteWebhookRejection, Delivery, DeliveryStatusSet,
     DisabledReason, Event, EventId, EventKind, EventKinds, NewWebhook, Precondition,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, Timestamp, UnknownWebhook,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetRefusal, Timestamp, UnknownWebhook,
     UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 
@@ -100,6 +100,13 @@ pub struct DeliveryDetail {
 /// The webhooks of accounts. Each method finds only the webhooks of the account that it names.
 #[async_trait]
 pub trait Webhooks: Send + Sync {
+    /// Judges the receiver of a webhook by the policy of the server, before a webhook gets its address. A transport calls
+    /// this method for each address that a client sets. Each attempt is judged again.
+    ///
+    /// # Errors
+    /// The reason why webhooks may not be sent there.
+    fn judge_target(&self, target: &Target) -> Result<(), TargetRefusal>;
+
     /// The webhooks of an account, in the order in which they were created. An account has few of them.
     async fn list_webhooks(&self, account: AccountId) -> Result<Vec<WebhookListing>, StoreError>;
 

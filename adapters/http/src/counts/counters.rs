@@ -16,7 +16,7 @@ use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::route::Resource;
 
 /// The route templates of the contract.
-const CONTRACT: [&str; 13] = [
+const CONTRACT: [&str; 21] = [
     "/pets",
     "/pets/{petId}",
     "/categories",
@@ -30,6 +30,14 @@ const CONTRACT: [&str; 13] = [
     "/events",
     "/events/{eventId}",
     "/events/stream",
+    "/webhooks",
+    "/webhooks/{webhookId}",
+    "/webhooks/{webhookId}/rotate",
+    "/webhooks/{webhookId}/test",
+    "/webhooks/{webhookId}/replay",
+    "/webhooks/{webhookId}/deliveries",
+    "/webhooks/{webhookId}/deliveries/{eventId}",
+    "/webhooks/{webhookId}/deliveries/{eventId}/redeliver",
 ];
 
 /// The route templates: those of the contract, then the built-in ones, then one for all unknown paths.
@@ -52,16 +60,16 @@ pub(crate) const UNKNOWN: &str = "-";
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", UNKNOWN];
 
 /// The statuses of answers. A status that is not listed would be counted as the last entry.
-const STATUSES: [u16; 25] = [
-    200, 201, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428, 429,
-    431, 500, 503, 0,
+const STATUSES: [u16; 26] = [
+    200, 201, 202, 204, 302, 304, 400, 401, 403, 404, 405, 406, 408, 409, 410, 412, 413, 414, 415, 422, 428,
+    429, 431, 500, 503, 0,
 ];
 
 /// The index in [`STATUSES`] of each status.
 const STATUS_INDEX: [u8; 600] = {
-    let mut index = [24; 600];
+    let mut index = [25; 600];
     let mut at: u8 = 0;
-    while at < 24 {
+    while at < 25 {
         index[STATUSES[at as usize] as usize] = at;
         at += 1;
     }
@@ -127,7 +135,7 @@ impl Default for ThreadCounters {
         let cells = ROUTES.len() * METHODS.len() * STATUSES.len();
         Self {
             requests: std::iter::repeat_with(Counter::default).take(cells).collect(),
-            latencies: Default::default(),
+            latencies: std::array::from_fn(|_| Latency::default()),
             decisions: Default::default(),
             begun: Counter::default(),
             ended: Counter::default(),
@@ -224,6 +232,8 @@ impl RouteLabel {
             Resource::Events => 10,
             Resource::Event(_) => 11,
             Resource::EventStream => 12,
+            // The variants have the order of the templates.
+            Resource::Webhooks(resource) => 13 + *resource as usize,
         })
     }
 
@@ -386,8 +396,9 @@ mod tests {
     #[test]
     fn every_route_has_its_own_label() {
         for template in RouteLabel::OF_CONTRACT {
-            let path =
-                template.replace("{petId}", "1").replace("{categoryId}", "1").replace("{orderId}", "1");
+            let path = ["{petId}", "{categoryId}", "{orderId}", "{webhookId}"]
+                .iter()
+                .fold((*template).to_owned(), |path, name| path.replace(name, "1"));
             assert_eq!(RouteLabel::of(&Resource::find(&path).unwrap()).template(), *template);
         }
         for one in BuiltinRoute::ALL {

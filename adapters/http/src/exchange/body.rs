@@ -65,6 +65,11 @@ impl RequestBody {
         }
     }
 
+    /// Returns whether the request has no body.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.incoming.is_end_stream() && !self.broken
+    }
+
     /// Returns whether the whole body has been read.
     pub(crate) fn is_read(&self) -> bool {
         self.incoming.is_end_stream() && !self.broken

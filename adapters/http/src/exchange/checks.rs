@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use petstore_domain::{AccountId, Scope, Scopes, Timestamp};
@@ -142,6 +143,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
     let body = match operation.takes() {
         BodyKind::Nothing => Bytes::new(),
+        BodyKind::OptionalJson if body.is_absent() && !parts.headers.contains_key(CONTENT_TYPE) => {
+            Bytes::new()
+        }
         takes => match Box::pin(read_body(app, takes, parts, body)).await {
             Ok(body) => body,
             Err(answer) => return answer,
@@ -204,7 +208,11 @@ fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     // A path that cannot be decoded names no resource, but it may still be under the base path.
     let decoded = route::decode(path);
     let under = under_base(decoded.as_deref().unwrap_or(path), base);
-    (under.is_some(), under.filter(|_| decoded.is_some()).and_then(Resource::find))
+    let resource = under.filter(|_| decoded.is_some()).and_then(Resource::find);
+    // A server without webhooks has no paths for them.
+    let resource = resource
+        .filter(|resource| !matches!(resource, Resource::Webhooks(_)) || thread.app.webhooks.get().is_some());
+    (under.is_some(), resource)
 }
 
 /// The part of a path after the base path, with its leading slash; `None` for a path that is not under it.

@@ -7,6 +7,7 @@ mod inventory;
 mod orders;
 mod pets;
 mod rejections;
+mod webhooks;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -81,6 +82,7 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (Op::ListEvents, _) => Box::pin(events::list(call)).await,
         (Op::GetEvent, Of::Event(id)) => events::get(call, id).await,
         (Op::StreamEvents, _) => Box::pin(event_stream::open(call)).await,
+        (operation, Of::Webhooks(_)) => Box::pin(webhooks::handle(call, operation)).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // Unreachable, since `Resource::operation` returns only the operations of that resource.
         _ => Err(not_found().into()),

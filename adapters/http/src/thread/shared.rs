@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use petstore_ports::api::Petstore;
+use petstore_ports::api::{Petstore, Webhooks};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -41,6 +41,8 @@ pub(crate) struct GzipDocuments {
 /// The state of one server.
 pub(crate) struct App {
     pub(crate) api: Arc<dyn Petstore>,
+    /// The webhooks, from the first time that they are served.
+    pub(crate) webhooks: OnceLock<Arc<dyn Webhooks>>,
     pub(crate) settings: HttpSettings,
     /// The CORS setting. Its first value is [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
@@ -76,6 +78,7 @@ impl App {
             .map(|port| SandboxState::new(port, settings.webhook_testing.clone(), settings.epoch.clone()));
         Self {
             api,
+            webhooks: OnceLock::new(),
             settings,
             cors,
             counters: ServerCounters::default(),

@@ -3,6 +3,8 @@
 //! This module defines the members of each body, and which of them may be absent or null. The types of the domain
 //! define the values.
 
+mod webhooks;
+
 use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, Description, NewCategory, NewOrder, NewPet, OrderPatch,
     OrderQuantity, PetId, PetName, PetPatch, PetStatus, StockDelta, StockLevel, Timestamp,
@@ -12,6 +14,8 @@ use super::faults::{FieldFault, listed};
 use super::fields::{Fields, boolean, integer, text};
 use super::json::Node;
 use crate::wire::error::ApiError;
+
+pub(crate) use webhooks::{new_webhook, replay, rotation, webhook_patch, webhook_test};
 
 /// The maximum number of characters of a date. RFC 3339 allows any number of digits in a fraction. This maximum has
 /// room for the 24 characters of a date in milliseconds and for the further digits that a more precise clock gives.

@@ -3,7 +3,10 @@
 //! A cursor is bound to its list, sort order, filters and store. If it were used with others, the listing would
 //! silently skip or repeat items. Only the page size may change.
 
-use petstore_domain::{CategoryId, EventKind, EventKinds, ID_MAX, PetId, PetStatus};
+use petstore_domain::{
+    AccountId, CategoryId, DeliveryStatus, DeliveryStatusSet, EventKind, EventKinds, ID_MAX, PetId,
+    PetStatus, WebhookId,
+};
 use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
 
 use super::checksum::Checksum;
@@ -13,7 +16,7 @@ use crate::wire::error::{ApiError, Code};
 /// The version of the cursor format. Another format must have another character.
 const FORM: u8 = b'1';
 
-/// Number of characters of a cursor: the format, the id and the checksum.
+/// Number of characters of a cursor with an id: the format, the id and the checksum.
 const CURSOR_LEN: usize = 1 + 2 * hex::FULL_LEN;
 
 /// A list that has pages.
@@ -24,6 +27,8 @@ pub(crate) enum List {
     Orders,
     Inventory,
     Events,
+    Webhooks,
+    Deliveries,
 }
 
 /// Filters that a cursor can be bound to.
@@ -59,6 +64,31 @@ impl Bind for EventKinds {
     }
 }
 
+/// The webhooks of an account have no filter.
+impl Bind for AccountId {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        sum.word(self.get())
+    }
+}
+
+/// The deliveries of one webhook.
+impl Bind for (WebhookId, DeliveryStatusSet, EventKinds) {
+    fn bind(&self, sum: Checksum) -> Checksum {
+        let (webhook, statuses, kinds) = self;
+        let [high, low] = halves(webhook.bits());
+        let sum = DeliveryStatus::ALL
+            .into_iter()
+            .fold(sum.word(high).word(low), |sum, status| sum.word(u64::from(statuses.admits(status))));
+        kinds.bind(sum)
+    }
+}
+
+/// Returns the upper and the lower half of a number.
+pub(crate) const fn halves(number: u128) -> [u64; 2] {
+    #[expect(clippy::cast_possible_truncation, reason = "each half is taken on purpose")]
+    [(number >> 64) as u64, number as u64]
+}
+
 impl Bind for OrderFilter {
     fn bind(&self, sum: Checksum) -> Checksum {
         let complete = match self.complete {
@@ -82,6 +112,8 @@ impl Walk {
             List::Orders => 3,
             List::Inventory => 4,
             List::Events => 5,
+            List::Webhooks => 6,
+            List::Deliveries => 7,
         };
         let order = match order {
             PageOrder::Ascending => 1,
@@ -92,34 +124,49 @@ impl Walk {
 
     /// Returns the cursor of the page after this id.
     pub(crate) fn cursor(self, after: u64) -> String {
-        let mut cursor = String::with_capacity(CURSOR_LEN);
+        self.cursor_after([after])
+    }
+
+    /// Returns the id after which the page of a cursor begins.
+    pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
+        let id = self.parse(cursor.as_bytes()).map(|[id]| id).filter(|id| (1..=ID_MAX).contains(id));
+        id.ok_or_else(invalid)
+    }
+
+    /// Returns the cursor of the page after an item that is sorted by these numbers.
+    pub(crate) fn cursor_after<const N: usize>(self, key: [u64; N]) -> String {
+        let mut cursor = String::with_capacity(CURSOR_LEN + (N - 1) * hex::FULL_LEN);
         cursor.push(char::from(FORM));
-        for number in [after, self.checksum(after)] {
+        for number in key.into_iter().chain([self.checksum(&key)]) {
             cursor.push_str(str::from_utf8(&hex::full(number)).expect("digits are ASCII"));
         }
         cursor
     }
 
-    /// Returns the id after which the page of a cursor begins.
-    pub(crate) fn read(self, cursor: &str) -> Result<u64, ApiError> {
-        self.parse(cursor.as_bytes()).ok_or_else(|| {
-            let message =
-                "The cursor is not valid for this sort order and these filters; start from the first page.";
-            ApiError::new(Code::InvalidCursor, message)
-        })
+    /// Returns the numbers by which the item is sorted after which the page of a cursor begins.
+    pub(crate) fn read_key<const N: usize>(self, cursor: &str) -> Result<[u64; N], ApiError> {
+        self.parse(cursor.as_bytes()).ok_or_else(invalid)
     }
 
-    fn parse(self, cursor: &[u8]) -> Option<u64> {
+    fn parse<const N: usize>(self, cursor: &[u8]) -> Option<[u64; N]> {
         let (form, digits) = cursor.split_first()?;
-        let (after, checksum) = digits.split_at_checked(hex::FULL_LEN)?;
-        let after = hex::parse_full(after).filter(|after| (1..=ID_MAX).contains(after))?;
-        let ours = *form == FORM && hex::parse_full(checksum)? == self.checksum(after);
-        ours.then_some(after)
+        let (digits, checksum) = digits.split_at_checked(N * hex::FULL_LEN)?;
+        let mut key = [0; N];
+        for (number, digits) in key.iter_mut().zip(digits.chunks(hex::FULL_LEN)) {
+            *number = hex::parse_full(digits)?;
+        }
+        let is_ours = *form == FORM && hex::parse_full(checksum)? == self.checksum(&key);
+        is_ours.then_some(key)
     }
 
-    fn checksum(self, after: u64) -> u64 {
-        self.0.word(after).finish()
+    fn checksum(self, key: &[u64]) -> u64 {
+        key.iter().fold(self.0, |sum, number| sum.word(*number)).finish()
     }
+}
+
+fn invalid() -> ApiError {
+    let message = "The cursor is not valid for this sort order and these filters; start from the first page.";
+    ApiError::new(Code::InvalidCursor, message)
 }
 
 #[cfg(test)]

@@ -11,9 +11,11 @@ mod event;
 pub(crate) mod event_frames;
 mod ids;
 mod page;
+mod webhook;
 
 pub(crate) use event::push_event;
 pub(crate) use page::{FinishedPage, Page};
+pub(crate) use webhook::{push_attempt, push_delivery, push_delivery_detail, push_webhook};
 
 /// The maximum number of characters of a message in a response.
 const MESSAGE_MAX: usize = 1_000;

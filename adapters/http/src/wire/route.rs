@@ -1,9 +1,13 @@
 //! The operation that a method and a path name.
 
+mod webhooks;
+
 use std::borrow::Cow;
 
 use hyper::Method;
 use petstore_domain::{CategoryId, EventId, EventIdError, IdError, OrderId, PetId, Scope};
+
+pub(crate) use webhooks::{WebhookPath, WebhookResource};
 
 /// The resource that a path names. An invalid id is kept, because it is reported only after the key was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,7 @@ pub(crate) enum Resource {
     Events,
     Event(Result<EventId, EventIdError>),
     EventStream,
+    Webhooks(WebhookResource),
     RateLimit,
 }
 
@@ -50,6 +55,17 @@ pub(crate) enum OperationId {
     ListEvents,
     GetEvent,
     StreamEvents,
+    ListWebhooks,
+    CreateWebhook,
+    GetWebhook,
+    UpdateWebhook,
+    DeleteWebhook,
+    RotateWebhookSecret,
+    TestWebhook,
+    ReplayWebhook,
+    ListDeliveries,
+    GetDelivery,
+    Redeliver,
     GetRateLimit,
 }
 
@@ -58,6 +74,8 @@ pub(crate) enum OperationId {
 pub(crate) enum BodyKind {
     Nothing,
     Json,
+    /// JSON, or no body at all, which stands for an empty object.
+    OptionalJson,
     MergePatch,
 }
 
@@ -100,6 +118,9 @@ impl Resource {
                 id => Some(Self::Event(EventId::parse(last(id)?))),
             };
         }
+        if let Some((resource, _)) = WebhookResource::find(path) {
+            return Some(Self::Webhooks(resource));
+        }
         (path == "/rate-limit").then_some(Self::RateLimit)
     }
 
@@ -114,6 +135,7 @@ impl Resource {
             }
             Self::Item(_) => "GET, HEAD, PATCH, OPTIONS",
             Self::Adjustments(_) => "POST, OPTIONS",
+            Self::Webhooks(resource) => resource.allow(),
         }
     }
 
@@ -145,10 +167,30 @@ impl Resource {
             (Self::Events, &Method::GET | &Method::HEAD) => Op::ListEvents,
             (Self::Event(_), &Method::GET | &Method::HEAD) => Op::GetEvent,
             (Self::EventStream, &Method::GET | &Method::HEAD) => Op::StreamEvents,
+            (Self::Webhooks(resource), method) => return webhook_operation(*resource, method),
             (Self::RateLimit, &Method::GET | &Method::HEAD) => Op::GetRateLimit,
             _ => return None,
         })
     }
+}
+
+/// Returns the operation of a method on a resource under `/webhooks`.
+fn webhook_operation(resource: WebhookResource, method: &Method) -> Option<OperationId> {
+    use {OperationId as Op, WebhookResource as Of};
+    Some(match (resource, method) {
+        (Of::All, &Method::GET | &Method::HEAD) => Op::ListWebhooks,
+        (Of::All, &Method::POST) => Op::CreateWebhook,
+        (Of::One, &Method::GET | &Method::HEAD) => Op::GetWebhook,
+        (Of::One, &Method::PATCH) => Op::UpdateWebhook,
+        (Of::One, &Method::DELETE) => Op::DeleteWebhook,
+        (Of::Rotation, &Method::POST) => Op::RotateWebhookSecret,
+        (Of::Test, &Method::POST) => Op::TestWebhook,
+        (Of::Replay, &Method::POST) => Op::ReplayWebhook,
+        (Of::Deliveries, &Method::GET | &Method::HEAD) => Op::ListDeliveries,
+        (Of::Delivery, &Method::GET | &Method::HEAD) => Op::GetDelivery,
+        (Of::Redelivery, &Method::POST) => Op::Redeliver,
+        _ => return None,
+    })
 }
 
 impl OperationId {
@@ -180,6 +222,17 @@ impl OperationId {
             | Self::CancelOrder
             | Self::UpdateInventory
             | Self::AdjustInventory => Scope::Write,
+            Self::ListWebhooks
+            | Self::CreateWebhook
+            | Self::GetWebhook
+            | Self::UpdateWebhook
+            | Self::DeleteWebhook
+            | Self::RotateWebhookSecret
+            | Self::TestWebhook
+            | Self::ReplayWebhook
+            | Self::ListDeliveries
+            | Self::GetDelivery
+            | Self::Redeliver => Scope::Webhooks,
         }
     }
 
@@ -191,10 +244,15 @@ impl OperationId {
             | Self::CreateCategory
             | Self::ReplaceCategory
             | Self::PlaceOrder
-            | Self::AdjustInventory => BodyKind::Json,
-            Self::UpdatePet | Self::UpdateCategory | Self::UpdateOrder | Self::UpdateInventory => {
-                BodyKind::MergePatch
-            }
+            | Self::AdjustInventory
+            | Self::CreateWebhook
+            | Self::ReplayWebhook => BodyKind::Json,
+            Self::RotateWebhookSecret | Self::TestWebhook => BodyKind::OptionalJson,
+            Self::UpdatePet
+            | Self::UpdateCategory
+            | Self::UpdateOrder
+            | Self::UpdateInventory
+            | Self::UpdateWebhook => BodyKind::MergePatch,
             _ => BodyKind::Nothing,
         }
     }
@@ -202,8 +260,12 @@ impl OperationId {
 
 /// Returns the segment in `rest` if `rest` is a slash and exactly one segment.
 fn last(rest: &str) -> Option<&str> {
-    rest.strip_prefix('/')
-        .filter(|segment| !segment.bytes().any(|byte| byte == b'/') && !matches!(*segment, "" | "." | ".."))
+    rest.strip_prefix('/').filter(|segment| is_segment(segment))
+}
+
+/// Returns whether a text is one segment that may name a resource.
+fn is_segment(text: &str) -> bool {
+    !text.bytes().any(|byte| byte == b'/') && !matches!(text, "" | "." | "..")
 }
 
 /// Percent-decodes a path once. Returns `None` if the encoding is malformed, if the result is not UTF-8, or if the
@@ -293,6 +355,14 @@ mod tests {
             "/events",
             "/events/evt_0000000000000000000001",
             "/events/stream",
+            "/webhooks",
+            "/webhooks/whk_0000000000000000000001",
+            "/webhooks/whk_0000000000000000000001/rotate",
+            "/webhooks/whk_0000000000000000000001/test",
+            "/webhooks/whk_0000000000000000000001/replay",
+            "/webhooks/whk_0000000000000000000001/deliveries",
+            "/webhooks/whk_0000000000000000000001/deliveries/evt_0000000000000000000001",
+            "/webhooks/whk_0000000000000000000001/deliveries/evt_0000000000000000000001/redeliver",
             "/rate-limit",
         ] {
             let resource = find(path).unwrap();

@@ -7,6 +7,7 @@ mod deadlines;
 mod log;
 mod redis;
 mod serving;
+mod webhooks;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -58,6 +59,7 @@ const CASES: &[Case] = &[
     (&["store-timeout"], deadlines::store),
     (&["drain-timeout"], deadlines::drain),
     (&["overlap"], deadlines::overlap),
+    (&["webhooks", "webhook-allow", "webhook-key-file", "webhook-ca"], webhooks::start),
     (&["log", "log-sample"], log::levels),
     (&["log-format"], log::formats),
     (&["log-client"], log::clients),

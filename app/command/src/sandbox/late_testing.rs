@@ -14,9 +14,11 @@ use petstore_service::WebhookTester;
 pub(crate) struct LateTesting(OnceLock<WebhookTester>);
 
 impl LateTesting {
-    /// Sets the testing aids. A further call has no effect.
-    pub(crate) fn set(&self, tester: WebhookTester) {
-        drop(self.0.set(tester));
+    /// Sets the testing aids; none if the server delivers nothing. A further call has no effect.
+    pub(crate) fn set(&self, tester: Option<WebhookTester>) {
+        if let Some(tester) = tester {
+            drop(self.0.set(tester));
+        }
     }
 
     fn get(&self) -> Result<&WebhookTester, StoreError> {

@@ -142,7 +142,7 @@ impl DispatcherPorts {
 
 /// The secrets with which a request is signed now: the current one, and the one before it while they overlap. None without
 /// the master key from which they are derived.
-pub(crate) fn valid_secrets(
+pub(super) fn valid_secrets(
     signer: &dyn Signer,
     source: &SecretSource,
     now: Timestamp,

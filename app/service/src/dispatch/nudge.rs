@@ -7,14 +7,14 @@ use futures_util::task::AtomicWaker;
 
 /// Makes the dispatcher begin its next round at once, because a test has turned the clock or waits for its deliveries.
 #[derive(Debug, Default)]
-pub struct DispatchNudge {
+pub(super) struct DispatchNudge {
     is_given: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl DispatchNudge {
     /// Gives the signal. It is kept until the dispatcher takes it.
-    pub fn give(&self) {
+    pub(super) fn give(&self) {
         self.is_given.store(true, Ordering::Release);
         self.waker.wake();
     }

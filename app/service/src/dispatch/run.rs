@@ -18,6 +18,7 @@ use super::machine::{AttemptEnd, Machine};
 use super::nudge::DispatchNudge;
 use super::reading::LogRead;
 use super::stats::DispatchStats;
+use super::tester::WebhookTester;
 use crate::call_deadlines::CallDeadlines;
 use crate::policy::Policy;
 
@@ -87,9 +88,14 @@ impl Dispatcher {
         Arc::clone(&self.stats)
     }
 
-    /// Makes the dispatcher begin its next round at once.
-    pub fn nudge(&self) -> Arc<DispatchNudge> {
-        Arc::clone(&self.nudge)
+    /// The testing aids for the webhooks of this dispatcher.
+    pub fn tester(&self) -> WebhookTester {
+        WebhookTester {
+            ports: Arc::clone(&self.ports),
+            deadlines: self.deadlines.clone(),
+            stats: self.stats(),
+            nudge: Arc::clone(&self.nudge),
+        }
     }
 
     /// Delivers until `stopped` completes. Then no attempt begins; those in flight have a few seconds to end, their results

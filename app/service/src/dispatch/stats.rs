@@ -34,8 +34,8 @@ impl DispatchStats {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The number of the dispatcher's current round. A round takes at most a fifth of a second, and less after
-    /// a [`DispatchNudge`](super::DispatchNudge).
+    /// The number of the dispatcher's current round. A round takes at most a fifth of a second, and less while a
+    /// [`WebhookTester`](super::WebhookTester) waits.
     pub fn round(&self) -> u64 {
         self.round.load(Ordering::Acquire)
     }

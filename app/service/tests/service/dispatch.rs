@@ -188,7 +188,7 @@ impl World {
             clock: Arc::clone(&time) as _,
             timer: time,
         };
-        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), 100);
+        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
         Self { store, service, webhooks, ports, receivers, stop: None, running: None }
     }
 

@@ -1,5 +1,7 @@
 //! The responses to rejections of the domain and to failures of the service.
 
+mod webhooks;
+
 use petstore_domain::{
     AdjustStockRejection, CancelOrderRejection, CreateCategoryRejection, CreatePetRejection,
     DeleteCategoryRejection, DeletePetRejection, PlaceOrderRejection, PreconditionError, SetStockRejection,

@@ -111,7 +111,7 @@ fn push_stop(out: &mut Vec<u8>, stop: &WebhookStop) {
     out.extend_from_slice(b"\"}");
 }
 
-fn push_time(out: &mut Vec<u8>, time: Timestamp) {
+pub(super) fn push_time(out: &mut Vec<u8>, time: Timestamp) {
     // Writing to a vector cannot fail, and a date needs no escape.
     let _ = write!(out, "\"{time}\"");
 }

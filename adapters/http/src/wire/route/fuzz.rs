@@ -37,6 +37,11 @@ const WORDS: &[&str] = &[
     "é",
     "s",
     "/store",
+    "/webhooks",
+    "whk_0000000000000000000001",
+    "/rotate",
+    "/deliveries",
+    "/redeliver",
     " ",
 ];
 
@@ -61,6 +66,12 @@ fn a_path_names_the_resource_that_it_is_formatted_from() {
                 | Resource::EventStream
                 | Resource::RateLimit => {
                     return assert_eq!(RouteLabel::of(&resource).template(), decoded);
+                }
+                Resource::Webhooks(_) => {
+                    let (_, ids) = WebhookResource::find(&decoded).unwrap();
+                    let template = RouteLabel::of(&resource).template();
+                    let filled = template.replace("{webhookId}", ids.webhook).replace("{eventId}", ids.event);
+                    return assert_eq!(filled, decoded);
                 }
                 Resource::Pet(id) | Resource::Item(id) | Resource::Adjustments(id) => id.map(PetId::get),
                 Resource::Category(id) => id.map(CategoryId::get),

@@ -8,8 +8,10 @@ use petstore_domain::{EventId, Target, Webhook};
 use petstore_ports::api::{DeliveriesLeft, DeliveryLeft, WebhookTesting};
 use petstore_ports::{LogEnd, SignatureVerdict, SignedRequest, StoreError, WebhookSecret};
 
-use super::WebhookService;
-use crate::dispatch::{DispatchNudge, DispatchStats, valid_secrets};
+use super::attempt::{DispatcherPorts, valid_secrets};
+use super::nudge::DispatchNudge;
+use super::stats::DispatchStats;
+use crate::call_deadlines::CallDeadlines;
 
 /// The first pause between two looks at the dispatcher. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -18,32 +20,28 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// The webhooks of a petstore for tests, with the dispatcher that delivers their events.
+#[derive(Clone)]
 pub struct WebhookTester {
-    webhooks: Arc<WebhookService>,
-    stats: Arc<DispatchStats>,
-    nudge: Arc<DispatchNudge>,
+    pub(super) ports: Arc<DispatcherPorts>,
+    pub(super) deadlines: CallDeadlines,
+    pub(super) stats: Arc<DispatchStats>,
+    pub(super) nudge: Arc<DispatchNudge>,
 }
 
 impl WebhookTester {
-    /// The testing aids for these webhooks and their dispatcher.
-    pub fn new(webhooks: Arc<WebhookService>, stats: Arc<DispatchStats>, nudge: Arc<DispatchNudge>) -> Self {
-        Self { webhooks, stats, nudge }
-    }
-
     async fn all(&self) -> Result<Vec<Webhook>, StoreError> {
-        let WebhookService { service, ports, .. } = &*self.webhooks;
-        let changes = service.deadlines.reply(ports.webhooks.changed_webhooks(0)).await?;
+        let changes = self.deadlines.reply(self.ports.webhooks.changed_webhooks(0)).await?;
         Ok(changes.accounts.into_iter().flat_map(|record| record.webhooks).collect())
     }
 
     async fn log_end(&self) -> Result<LogEnd, StoreError> {
-        let bounds = self.webhooks.bounds().await?;
+        let bounds = self.deadlines.reply(self.ports.events.bounds()).await?;
         Ok(LogEnd { epoch: bounds.epoch, last: bounds.last })
     }
 
     /// Returns whether nothing was due at some time before the end of the wait.
     async fn wait(&self, within: Duration) -> Result<bool, StoreError> {
-        let ports = &self.webhooks.ports;
+        let ports = &self.ports;
         let mut end = self.log_end().await?;
         let (round, begun) = (self.stats.round(), ports.timer.elapsed());
         let mut pause = FIRST_PAUSE;
@@ -68,8 +66,9 @@ impl WebhookTester {
     async fn left(&self) -> Result<Vec<DeliveryLeft>, StoreError> {
         let mut left = Vec::new();
         for webhook in self.all().await?.into_iter().filter(Webhook::is_enabled) {
-            let (_, progress) = self.webhooks.cursor(&webhook).await?;
-            let Some(progress) = progress else { continue };
+            let saved = self.deadlines.reply(self.ports.deliveries.progress(webhook.id)).await?;
+            let mut progress = saved.unwrap_or_default();
+            progress.follow(&webhook.run);
             left.extend(progress.pending.iter().map(|pending| DeliveryLeft {
                 webhook: webhook.id,
                 event: EventId { epoch: progress.epoch, position: pending.position },
@@ -85,7 +84,7 @@ impl WebhookTester {
 #[async_trait]
 impl WebhookTesting for WebhookTester {
     fn read_secret(&self, text: &str) -> Option<WebhookSecret> {
-        self.webhooks.ports.signer.read_secret(text)
+        self.ports.signer.read_secret(text)
     }
 
     async fn check_signature(
@@ -94,7 +93,7 @@ impl WebhookTesting for WebhookTester {
         secret: Option<&WebhookSecret>,
         request: SignedRequest<'_>,
     ) -> Result<Option<SignatureVerdict>, StoreError> {
-        let (signer, now) = (&self.webhooks.ports.signer, self.webhooks.ports.clock.now());
+        let (signer, now) = (&self.ports.signer, self.ports.clock.now());
         if let Some(secret) = secret {
             return Ok(Some(signer.verify(std::slice::from_ref(secret), request, now)));
         }

@@ -1,0 +1,94 @@
+//! The responses to rejected operations on webhooks.
+
+use petstore_domain::{
+    CreateWebhookRejection, DeleteWebhookRejection, DisabledReason, REDELIVERIES_MAX,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, UnknownWebhook, UpdateWebhookRejection,
+};
+
+use super::{Refuse, conflict};
+use crate::exchange::operations::not_found;
+use crate::response::answer::Answer;
+use crate::wire::error::{ApiError, Code};
+
+/// The time after which a webhook takes further requests for single events, in seconds.
+const REDELIVERIES_SECS: u64 = 60;
+
+impl Refuse for CreateWebhookRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::TooMany { max } => {
+                let message =
+                    format!("The account has {max} webhooks and may have no more; delete one first.");
+                conflict(Code::TooManyWebhooks, message)
+            }
+            Self::Expired => expired("The log does not have this place; begin with from: oldest or now."),
+        }
+    }
+}
+
+impl Refuse for UpdateWebhookRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+            Self::Expired => expired(
+                "Events that the webhook has not received are no longer kept; enable it with from: oldest or now.",
+            ),
+        }
+    }
+}
+
+impl Refuse for DeleteWebhookRejection {
+    fn answer(self, epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Precondition(error) => error.answer(epoch),
+        }
+    }
+}
+
+impl Refuse for RotateWebhookSecretRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::InProgress { until } => {
+                let message = format!(
+                    "The previous secret is valid until {until}; rotate again after that, or with overlap: 0, which ends it."
+                );
+                conflict(Code::RotationInProgress, message)
+            }
+        }
+    }
+}
+
+impl Refuse for StartDeliveriesRejection {
+    fn answer(self, _epoch: u64) -> Answer {
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::Disabled(reason) => disabled(reason),
+            Self::Expired => expired("The log does not have this event or this place any more."),
+            Self::TooMany => {
+                let message = format!(
+                    "A webhook takes {REDELIVERIES_MAX} requests to redeliver a minute; retry later."
+                );
+                Answer::from(ApiError::new(Code::RateLimitExceeded, message))
+                    .with_retry_after(REDELIVERIES_SECS)
+            }
+        }
+    }
+}
+
+impl Refuse for UnknownWebhook {
+    fn answer(self, _epoch: u64) -> Answer {
+        not_found().into()
+    }
+}
+
+fn disabled(reason: DisabledReason) -> Answer {
+    let message = format!("The webhook is disabled ({reason}); enable it first.");
+    conflict(Code::WebhookDisabled, message)
+}
+
+fn expired(message: &'static str) -> Answer {
+    ApiError::new(Code::EventExpired, message).into()
+}
