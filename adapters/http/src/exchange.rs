@@ -10,7 +10,10 @@ pub(crate) mod forwarded;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod operations;
+mod outlet;
+pub(crate) mod recording;
 pub(crate) mod reference;
+pub(crate) mod request_id;
 mod request_log;
 pub(crate) mod response_body;
 pub(crate) mod sandbox;
@@ -26,12 +29,15 @@ use hyper::header::CONNECTION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use petstore_ports::Cost;
+use petstore_request_journal::AnswerOutcome;
 use tokio::time::Instant;
 
 use crate::counts::counters::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
-use crate::exchange::finish_response::{CommonHeaders, RequestId, finish_response};
+use crate::exchange::finish_response::{CommonHeaders, finish_response};
+use crate::exchange::recording::{Arrival, Recording};
+use crate::exchange::request_id::RequestId;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
@@ -77,7 +83,8 @@ pub(crate) fn exchange<const SECURE: bool>(
     let mut body = RequestBody::new(incoming);
     async move {
         let answering = activity.answering();
-        let thread = &*thread;
+        let serving = thread;
+        let thread = &*serving;
         let begun = thread.send_batch.now();
         let _in_flight = thread.counters.request();
         let is_http2 = SECURE && parts.version == Version::HTTP_2;
@@ -92,6 +99,13 @@ pub(crate) fn exchange<const SECURE: bool>(
             (client, notes.forwarded_origin) =
                 forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
+        let mut recording = if thread.app.sandbox.is_some() {
+            let arrival =
+                Arrival { activity: &activity, client, parts: &parts, head: &head, is_secure: SECURE };
+            Recording::begin(&serving, &arrival, &mut body)
+        } else {
+            None
+        };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
             // The future is pinned here, because moving it into `catch_panic` would copy it twice.
@@ -99,7 +113,13 @@ pub(crate) fn exchange<const SECURE: bool>(
                 pin!(run_checks::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             catch_panic(checks).await
         };
+        if let Some(recording) = &mut recording {
+            recording.note(&mut notes);
+        }
         if notes.dropped {
+            if let Some(recording) = recording {
+                recording.end(AnswerOutcome::Dropped);
+            }
             return Err(Dropped);
         }
         let mut answer = checked.unwrap_or_else(|| {
@@ -131,7 +151,10 @@ pub(crate) fn exchange<const SECURE: bool>(
             // The duration excludes the time for discarding the body, because that time depends on the client alone.
             (Box::pin(body.discard()).await, Instant::now())
         };
-        let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(thread.next_request_id()));
+        let id = match &mut recording {
+            Some(recording) => recording.id(notes.quota),
+            None => RequestId::of(&head, thread),
+        };
         let route = match &notes.resource {
             Some(resource) => RouteLabel::of(resource),
             None if notes.under_base => RouteLabel::NONE,
@@ -156,6 +179,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),
+            recording,
         };
         if let Body::Stream(stream) = &mut answer.body {
             stream.framing = framing(&parts, common.close);

@@ -132,6 +132,9 @@ async fn run(
         sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
         let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
         settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+        let api_origin = ops.as_ref().map(|_| sandbox::origin(&public, None, certificate.is_some()));
+        settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+        settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not

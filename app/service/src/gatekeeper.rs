@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp};
+use petstore_domain::{Account, ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp, Usage};
 use petstore_ports::api::{Admission, Call, KeyProblem, Refusal};
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, ScopedReply, StoreError,
@@ -91,6 +91,11 @@ impl Gatekeeper {
 
     pub(crate) fn limits(&self, plan: &Plan) -> Limits {
         self.plans.limits(plan)
+    }
+
+    /// Returns what is left of the windows of an account. Counts no request.
+    pub(crate) async fn usage(&self, account: &Account, now: Timestamp) -> Result<Usage, StoreError> {
+        self.quotas.usage(account.id, self.limits(&account.plan), now).await
     }
 
     pub(crate) fn set_plans(&self, plans: PlanTable) {

@@ -43,6 +43,8 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
+    /// The planned failure that acted on the request, for the journal.
+    pub(super) fault: Option<Box<str>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
@@ -82,11 +84,10 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // A health probe may have any host name, because it addresses an IP address. So may a webhook for a sink, because its URL
-    // may have any name of this machine.
+    // A health probe may have any host name, because it addresses an IP address. The sandbox has its own check of the host.
     let any_name = !is_under
         && (BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
-            || sandbox::routes::takes_any_host(parts, thread));
+            || sandbox::routes::SandboxRoute::find(parts.uri.path(), thread).is_some());
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
@@ -199,7 +200,7 @@ fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &m
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.
-fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
+pub(super) fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     let base = &thread.app.settings.base_path;
     // If the base path is empty, every path is under it, so the built-in endpoints are excluded here.
     if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {

@@ -1,6 +1,12 @@
 //! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
 mod bodies;
+mod guard;
+mod hints;
+mod request_stream;
+mod requests;
+mod event_log;
+mod keys;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;

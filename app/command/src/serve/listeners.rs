@@ -53,6 +53,7 @@ pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: 
             "SANDBOX: every client of {scheme}://{address} can empty this store (POST /sandbox/reset), set its clock \
                 and inject failures: do not use it for real data"
         ));
+        log.info(&format!("console of the sandbox: {scheme}://{address}/sandbox"));
     }
     if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
         log.info(

@@ -1,5 +1,7 @@
 //! The request bodies of the sandbox.
 
+mod new_key;
+
 use std::time::Duration;
 
 use hyper::Method;
@@ -12,6 +14,8 @@ use crate::wire::error::{ApiError, Code};
 use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
+
+pub(crate) use new_key::new_key;
 
 /// The maximum number of bytes of a body. A full plan has about 20 KiB, and a webhook at most 20 kB.
 pub(super) const BODY_MAX: usize = 64 * 1024;

@@ -1,5 +1,6 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks/settle` and `/sandbox/requests`. They need no
+//! key and have no quota. The listener that serves `/health`
 //! also serves them.
 
 use std::fmt::Write;
@@ -11,7 +12,7 @@ use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::bodies::{BODY_MAX, clock_change, fault_plan};
-use super::sinks;
+use super::{event_log, guard, keys, requests, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -29,35 +30,73 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Keys,
+    KeyBan,
+    Events,
     Sinks,
     Sink,
     Settle,
+    Requests,
+    RequestArchive,
+    RequestStream,
+    Request,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Reset, Self::Clock, Self::Faults, Self::Sinks, Self::Sink, Self::Settle];
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Reset,
+        Self::Clock,
+        Self::Faults,
+        Self::Keys,
+        Self::KeyBan,
+        Self::Events,
+        Self::Sinks,
+        Self::Sink,
+        Self::Settle,
+        Self::Requests,
+        Self::RequestArchive,
+        // Before `Request`, whose path has any name in this place.
+        Self::RequestStream,
+        Self::Request,
+    ];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
-        if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
+        let sandbox = thread.app.sandbox.as_ref()?;
+        if thread.serves == Serves::Contract {
             return None;
         }
-        Self::ALL.into_iter().find(|route| match route {
-            Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(|name| !name.contains('/')),
+        let is_name = |name: &str| !name.contains('/');
+        let found = Self::ALL.into_iter().find(|route| match route {
+            Self::KeyBan => keys::key_of_ban(path).is_some(),
+            Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
+            Self::Request => path.strip_prefix(requests::PREFIX).is_some_and(is_name),
             _ => route.path() == path,
-        })
+        });
+        found.filter(|route| sandbox.recorder().is_some() || !route.needs_journal())
     }
 
-    /// Returns the path of the route; a part in braces stands for any name.
+    /// Returns whether the route exists only if the sandbox has a journal.
+    const fn needs_journal(self) -> bool {
+        matches!(self, Self::Requests | Self::RequestArchive | Self::RequestStream | Self::Request)
+    }
+
+    /// Returns the path of the route; a part in braces stands for any text.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Keys => "/sandbox/keys",
+            Self::KeyBan => "/sandbox/keys/{id}/ban",
+            Self::Events => "/sandbox/events",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
+            Self::Requests => "/sandbox/requests",
+            Self::RequestArchive => "/sandbox/requests.har",
+            Self::RequestStream => "/sandbox/requests/stream",
+            Self::Request => "/sandbox/requests/{id}",
         }
     }
 
@@ -66,14 +105,19 @@ impl SandboxRoute {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
-            Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Keys => "GET, HEAD, POST, OPTIONS",
+            Self::KeyBan => "DELETE, OPTIONS",
+            Self::Sinks | Self::Events | Self::RequestArchive | Self::RequestStream | Self::Request => {
+                "GET, HEAD, OPTIONS"
+            }
+            Self::Requests => "GET, HEAD, DELETE, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
 }
 
 /// Returns whether a request is for a sink, which takes webhooks under any host name.
-pub(crate) fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
+fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
     parts.method == Method::POST && SandboxRoute::find(parts.uri.path(), thread) == Some(SandboxRoute::Sink)
 }
 
@@ -90,13 +134,16 @@ pub(crate) async fn answer(
     if parts.method == Method::OPTIONS {
         return Some(cors::options(route.allow(), &app.cors, head, &parts.headers));
     }
-    let only_reads = matches!(parts.method, Method::GET | Method::HEAD);
+    if !takes_any_host(parts, thread)
+        && let Err(refusal) = guard::check(app, parts, head)
+    {
+        return Some(refusal.into());
+    }
+    if route.needs_journal() {
+        return Some(answer_requests(route, thread, sandbox, parts, head).await);
+    }
     let done = match (route, &parts.method) {
-        _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
-            Code::InvalidHeader,
-            "This Origin is not allowed to change the sandbox; add it to the cors setting.",
-        )
-        .into()),
+        (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
         (SandboxRoute::Sink, &Method::POST) => match sinks::take(thread, sandbox, parts, body).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => return None,
@@ -104,10 +151,10 @@ pub(crate) async fn answer(
         },
         (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
         (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
+        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox, parts).await,
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
-        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox).await,
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
         (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
             Ok(change) => change_clock(sandbox, change).await,
@@ -125,6 +172,9 @@ pub(crate) async fn answer(
             sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
+        (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
         (SandboxRoute::Sink, &Method::DELETE) => sinks::remove(sandbox, parts),
@@ -135,7 +185,31 @@ pub(crate) async fn answer(
     }
 }
 
-async fn read<T>(
+/// Runs a route of the journal.
+async fn answer_requests(
+    route: SandboxRoute,
+    thread: &ThreadState,
+    sandbox: &SandboxState,
+    parts: &Parts,
+    head: &RequestHead<'_>,
+) -> Answer {
+    let Some(recorder) = sandbox.recorder() else { return Answer::empty(StatusCode::NOT_FOUND) };
+    let done = match (route, &parts.method) {
+        (SandboxRoute::Requests, &Method::DELETE) => requests::clear(recorder, parts),
+        (_, method) if !matches!(*method, Method::GET | Method::HEAD) => {
+            Err(Answer::not_allowed(route.allow()))
+        }
+        (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
+        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts),
+        (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
+        _ => requests::one(&thread.app, recorder, parts, head),
+    };
+    match done {
+        Ok(answer) | Err(answer) => answer,
+    }
+}
+
+pub(super) async fn read<T>(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,
@@ -147,7 +221,8 @@ async fn read<T>(
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
-async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer> {
+async fn reset(app: &Arc<App>, sandbox: &SandboxState, parts: &Parts) -> Result<Answer, Answer> {
+    let keeps_journal = wire::keeps_journal(parts.uri.query())?;
     let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
     blocking(move || {
@@ -159,6 +234,9 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
         // matches a new version. If the reset has not happened, the only effect is that earlier tags no longer match.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
+            if let Some(recorder) = sandbox.recorder().filter(|_| !keeps_journal) {
+                recorder.clear();
+            }
         }
         done
     })

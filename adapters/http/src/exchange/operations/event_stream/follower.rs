@@ -12,8 +12,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::super::events::KEY_CHECK_TIME;
-use super::outlet::Outlet;
 use super::pace::Pace;
+use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::shared::App;
 use crate::wire::event_frames::{
@@ -175,7 +175,7 @@ impl Follower {
 
     async fn next_page(&self) -> Result<EventPage, End> {
         let listing = EventListing {
-            account: self.account,
+            account: Some(self.account),
             kinds: self.kinds,
             epoch: Some(self.read.epoch),
             order: PageOrder::Ascending,
