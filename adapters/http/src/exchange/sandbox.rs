@@ -1,12 +1,13 @@
 //! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
 mod bodies;
+mod event_log;
 mod guard;
 mod hints;
+mod keys;
+mod report;
 mod request_stream;
 mod requests;
-mod event_log;
-mod keys;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
