@@ -151,16 +151,13 @@ fn entry(record: &RequestRecord) -> Entry<'_> {
 fn response<'r>(record: &'r RequestRecord, answer: Option<&'r RecordedAnswer>) -> Response<'r> {
     let mut content = Content { size: 0, mime_type: "x-unknown".to_owned(), text: None, encoding: None };
     if let Some(answer) = answer.filter(|answer| answer.body.bytes() > 0) {
-        content.mime_type = answer.headers.text("content-type").unwrap_or("x-unknown").to_owned();
-        match answer.body.text(answer.is_gzip()) {
-            Some(text) => {
-                content.size = if answer.is_gzip() { text.len() as u64 } else { answer.body.bytes() };
-                content.text = Some(text);
-            }
-            None => {
-                (content.size, content.encoding) = (answer.body.bytes(), Some("base64"));
-                content.text = Some(answer.body.base64().into());
-            }
+        answer.headers.text("content-type").unwrap_or("x-unknown").clone_into(&mut content.mime_type);
+        if let Some(text) = answer.body.text(answer.is_gzip()) {
+            content.size = if answer.is_gzip() { text.len() as u64 } else { answer.body.bytes() };
+            content.text = Some(text);
+        } else {
+            (content.size, content.encoding) = (answer.body.bytes(), Some("base64"));
+            content.text = Some(answer.body.base64().into());
         }
     }
     Response {
