@@ -24,6 +24,7 @@ use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::fault_plan::InjectedFault;
+use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -53,6 +54,21 @@ pub(super) struct RequestNotes {
 }
 
 impl RequestNotes {
+    /// Applies the fault that a sandbox has planned for this request, up to the operation.
+    async fn inject_fault(
+        &mut self,
+        sandbox: &SandboxState,
+        caller: Caller<'_>,
+        resource: Option<Resource>,
+        cost: Cost,
+    ) -> Result<RequestPermit, Interrupted> {
+        let fault = sandbox::next_fault(sandbox, caller.parts, resource);
+        self.planned = fault.as_ref().map(|fault| fault.to_string().into());
+        let (permit, fault) = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await?;
+        self.fault = fault;
+        Ok(permit)
+    }
+
     /// Records a planned failure and returns its response.
     fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
         match interrupted {
@@ -122,15 +138,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let fault = sandbox::next_fault(sandbox, parts, resource);
-            notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
             let caller = Caller { thread, client, parts, head };
-            let injection = sandbox::inject_fault(sandbox, caller, resource, cost, fault);
-            match Box::pin(injection).await {
-                Ok((permit, fault)) => {
-                    notes.fault = fault;
-                    Some(permit)
-                }
+            match Box::pin(notes.inject_fault(sandbox, caller, resource, cost)).await {
+                Ok(permit) => Some(permit),
                 Err(interrupted) => return notes.interrupt(interrupted),
             }
         }

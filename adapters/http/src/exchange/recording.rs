@@ -55,14 +55,21 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Adds a request to the journal. Returns none if the sandbox has no journal, or if the request is not one of the
-    /// API.
-    #[cold]
-    pub(super) fn begin(
+    /// Adds a request to the journal of a sandbox. Returns none for a server without a sandbox.
+    #[inline]
+    pub(super) fn in_sandbox(
         thread: &Rc<ThreadState>,
         arrival: &Arrival<'_>,
         body: &mut RequestBody,
     ) -> Option<Box<Self>> {
+        thread.app.sandbox.as_ref()?;
+        Self::begin(thread, arrival, body)
+    }
+
+    /// Adds a request to the journal. Returns none if the sandbox has no journal, or if the request is not one of the
+    /// API.
+    #[cold]
+    fn begin(thread: &Rc<ThreadState>, arrival: &Arrival<'_>, body: &mut RequestBody) -> Option<Box<Self>> {
         let recorder = thread.app.sandbox.as_ref()?.recorder()?;
         let Arrival { activity, client, parts, head, is_secure } = *arrival;
         let (true, resource) = locate(thread, parts.uri.path()) else { return None };
