@@ -7,6 +7,7 @@ mod fault_rules;
 mod guard;
 mod hints;
 mod keys;
+mod read_json;
 mod request_stream;
 mod requests;
 pub(crate) mod routes;

@@ -52,7 +52,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         FAULTS,
         r#"{"faults": [{}]}"#,
-        &[ONE_ERROR, "faults[0] must have at least one of status, code, latency, jitter and drop."],
+        &[
+            ONE_ERROR,
+            "faults[0] must have at least one of status, code, latency, jitter, drop, body, grow and exhaust.",
+        ],
     ),
     (FAULTS, r#"{"seed": -1, "faults": []}"#, &[ONE_ERROR, "seed must be between 0 and 9007199254740991."]),
     (
@@ -94,6 +97,39 @@ const CASES: &[(&str, &str, &[&str])] = &[
         FAULTS,
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "grow": true}]}"#,
+        &[ONE_ERROR, "faults[0].grow cannot be combined with another end."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "bytesPerSecond": 1}]}"#,
+        &[ONE_ERROR, "faults[0].bytesPerSecond is allowed only with body slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "day", "when": "after"}]}"#,
+        &[
+            ONE_ERROR,
+            "faults[0].when cannot be after with this end: the call was served, so it is not refused.",
+        ],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "when": "later"}]}"#,
+        &[ONE_ERROR, "faults[0].when must be before or after."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"body": "lost"}]}"#,
+        &[ONE_ERROR, "faults[0].body must be truncate, malformed or slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "hour"}]}"#,
+        &[ONE_ERROR, "faults[0].exhaust must be minute or day."],
     ),
     (
         "POST /sandbox/sinks/%20",

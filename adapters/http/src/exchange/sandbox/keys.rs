@@ -6,7 +6,7 @@ use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel};
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 
 use super::bodies::new_key;
-use super::routes::read;
+use super::read_json::read;
 use crate::exchange::body::RequestBody;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;

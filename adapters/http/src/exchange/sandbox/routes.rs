@@ -12,8 +12,9 @@ use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change};
+use super::bodies::clock_change;
 use super::fault_rules::fault_plan;
+use super::read_json::read;
 use super::{event_log, guard, keys, requests, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
@@ -209,17 +210,6 @@ async fn answer_requests(
     match done {
         Ok(answer) | Err(answer) => answer,
     }
-}
-
-pub(super) async fn read<T>(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    parse: fn(&[u8]) -> Result<T, ApiError>,
-) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
