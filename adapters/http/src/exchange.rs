@@ -29,7 +29,6 @@ use hyper::header::CONNECTION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use petstore_ports::Cost;
-use petstore_request_journal::AnswerOutcome;
 use tokio::time::Instant;
 
 use crate::counts::counters::RouteLabel;
@@ -99,8 +98,12 @@ pub(crate) fn exchange<const SECURE: bool>(
             (client, notes.forwarded_origin) =
                 forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
-        let arrival = Arrival { activity: &activity, client, parts: &parts, head: &head, is_secure: SECURE };
-        let mut recording = Recording::in_sandbox(&serving, &arrival, &mut body);
+        let mut recording = None;
+        if thread.app.sandbox.is_some() {
+            let (activity, is_secure) = (&*activity, SECURE);
+            let arrival = Arrival { activity, client, parts: &parts, head: &head, is_secure };
+            recording = Recording::begin(&serving, &arrival, &mut body);
+        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
             // The future is pinned here, because moving it into `catch_panic` would copy it twice.
@@ -108,27 +111,18 @@ pub(crate) fn exchange<const SECURE: bool>(
                 pin!(run_checks::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             catch_panic(checks).await
         };
-        if let Some(recording) = &mut recording {
-            recording.note(&mut notes);
-        }
-        if notes.dropped {
-            return Err(dropped(recording, None));
-        }
-        let mut answer = checked.unwrap_or_else(|| {
-            thread.app.count_panic();
-            Answer::failed("a handler panicked")
-        });
-        if let Some(fault) = notes.fault.take()
-            && !Box::pin(sandbox::act_after(thread, &fault, notes.account.is_some(), &mut answer)).await
-        {
-            return Err(dropped(recording, Some(&answer)));
+        let mut answer = checked.unwrap_or_else(|| panicked(thread));
+        if thread.app.sandbox.is_some() {
+            recording = Box::pin(recording::act_after(thread, &mut notes, &mut answer, recording)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
         }
         let _pending = is_http2.then(|| activity.pending_answer(answer.body.len()));
         if notes.under_base && notes.quota.is_none() {
-            notes.quota = Box::pin(quota_of_address(thread, client)).await;
+            // A request that was refused before the gate is not counted. Its response has the quota headers of its
+            // address, or none if that quota cannot be read.
+            notes.quota = catch_panic(Box::pin(address_quota(thread, client)).as_mut()).await.flatten();
         }
         if let Some(forwarded_origin) = &notes.forwarded_origin {
             report_ignored_values(&thread.app, peer, forwarded_origin, notes.under_base);
@@ -148,7 +142,11 @@ pub(crate) fn exchange<const SECURE: bool>(
             Some(recording) => recording.id(notes.quota),
             None => RequestId::of(&head, thread),
         };
-        let route = route_label(&notes, &parts);
+        let route = match &notes.resource {
+            Some(resource) => RouteLabel::of(resource),
+            None if notes.under_base => RouteLabel::NONE,
+            None => RouteLabel::builtin(parts.uri.path()),
+        };
         activity.ended_at(ended);
         thread.send_batch.flush_if_due(ended);
         // The time for which the request waited for an event is subtracted, because the client asked for the wait.
@@ -173,7 +171,9 @@ pub(crate) fn exchange<const SECURE: bool>(
         if let Body::Stream(stream) = &mut answer.body {
             stream.framing = framing(&parts, common.close);
         }
-        let may_bypass = !SECURE && has_raw_headers(&head, &answer);
+        // hyper may send a 100 (Continue) before the final status line, and raw headers must follow the final one.
+        let is_short = answer.body.whole().is_some_and(|body| body.len() <= RAW_HEADERS_BODY_MAX);
+        let may_bypass = !SECURE && !head.expects_continue() && is_short;
         let bypass = if may_bypass && activity.raw_headers.may_wait() {
             Some((&activity.raw_headers, emptied(&mut parts.headers)))
         } else {
@@ -189,40 +189,17 @@ pub(crate) fn exchange<const SECURE: bool>(
     }
 }
 
-/// Records that the connection is closed without a response, or without one that was made.
+/// Counts a panic and returns the response to its request.
 #[cold]
-fn dropped(recording: Option<Box<Recording>>, lost: Option<&Answer>) -> Dropped {
-    match (recording, lost) {
-        (Some(recording), Some(answer)) => recording.lost(answer),
-        (Some(recording), None) => recording.end(AnswerOutcome::Dropped),
-        (None, _) => {}
-    }
-    Dropped
+fn panicked(thread: &ThreadState) -> Answer {
+    thread.app.count_panic();
+    Answer::failed("a handler panicked")
 }
 
-/// The quota headers of a request that was refused before the gate, and so is not counted: those of its address, or none if
-/// that quota cannot be read.
-async fn quota_of_address(thread: &ThreadState, client: IpAddr) -> Option<QuotaNote> {
-    let reading = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
-    let verdict = catch_panic(pin!(reading)).await.and_then(Result::ok);
-    verdict.map(|address| QuotaNote::of_address(&address))
-}
-
-#[inline]
-fn route_label(notes: &RequestNotes, parts: &Parts) -> RouteLabel {
-    match &notes.resource {
-        Some(resource) => RouteLabel::of(resource),
-        None if notes.under_base => RouteLabel::NONE,
-        None => RouteLabel::builtin(parts.uri.path()),
-    }
-}
-
-/// Returns `true` if the headers of an answer may bypass hyper. hyper may send a 100 (Continue) before the final status line,
-/// and raw headers must follow the final one.
-#[inline]
-fn has_raw_headers(head: &RequestHead<'_>, answer: &Answer) -> bool {
-    let is_short = answer.body.whole().is_some_and(|body| body.len() <= RAW_HEADERS_BODY_MAX);
-    !head.expects_continue() && is_short
+/// Returns the quota of an address without counting a request; none if it cannot be read.
+async fn address_quota(thread: &ThreadState, client: IpAddr) -> Option<QuotaNote> {
+    let verdict = thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await;
+    verdict.ok().map(|address| QuotaNote::of_address(&address))
 }
 
 /// Returns the framing of a streaming answer to this request.

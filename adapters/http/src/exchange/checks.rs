@@ -54,21 +54,6 @@ pub(super) struct RequestNotes {
 }
 
 impl RequestNotes {
-    /// Applies the fault that a sandbox has planned for this request, up to the operation.
-    async fn inject_fault(
-        &mut self,
-        sandbox: &SandboxState,
-        caller: Caller<'_>,
-        resource: Option<Resource>,
-        cost: Cost,
-    ) -> Result<RequestPermit, Interrupted> {
-        let fault = sandbox::next_fault(sandbox, caller.parts, resource);
-        self.planned = fault.as_ref().map(|fault| fault.to_string().into());
-        let (permit, fault) = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await?;
-        self.fault = fault;
-        Ok(permit)
-    }
-
     /// Records a planned failure and returns its response.
     fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
         match interrupted {
@@ -85,7 +70,7 @@ impl RequestNotes {
 }
 
 /// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
-/// The routes of a sandbox check the host themselves.
+/// The sandbox has its own check of the host.
 fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
     BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
         || sandbox::routes::SandboxRoute::find(parts.uri.path(), thread).is_some()
@@ -139,9 +124,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
             let caller = Caller { thread, client, parts, head };
-            match Box::pin(notes.inject_fault(sandbox, caller, resource, cost)).await {
+            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes)).await {
                 Ok(permit) => Some(permit),
-                Err(interrupted) => return notes.interrupt(interrupted),
+                Err(answer) => return answer,
             }
         }
     };
@@ -203,6 +188,22 @@ pub(super) async fn run_checks<const SECURE: bool>(
     match handled {
         Ok(answer) | Err(answer) => answer,
     }
+}
+
+/// Lets a request pass the planned failures of the sandbox, or returns the planned response.
+async fn pass_sandbox(
+    sandbox: &SandboxState,
+    caller: Caller<'_>,
+    resource: Option<Resource>,
+    cost: Cost,
+    notes: &mut RequestNotes,
+) -> Result<RequestPermit, Answer> {
+    let fault = sandbox::next_fault(sandbox, caller.parts, resource);
+    notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
+    let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
+    let (permit, fault) = injected.map_err(|interrupted| notes.interrupt(interrupted))?;
+    notes.fault = fault;
+    Ok(permit)
 }
 
 /// Answers OPTIONS, for any path under the base path.
