@@ -164,9 +164,8 @@ pub(crate) async fn answer(
 async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
-    blocking(move || {
-        let _lock = lock;
-        let Some(sandbox) = &app.sandbox else { return Ok(()) };
+    let _lock = blocking(move || {
+        let Some(sandbox) = &app.sandbox else { return Ok(lock) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
         // If the store cannot tell whether it was reset, the reset is treated as done, so that no earlier entity tag
@@ -174,9 +173,14 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer>
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
         }
-        done
+        done.map(|()| lock)
     })
     .await?;
+    if let Some(webhooks) = sandbox.webhooks() {
+        // A request of a webhook that was deleted may have come to a sink after the sinks were emptied.
+        webhooks.shop_was_reset().await;
+        sandbox.sinks().clear();
+    }
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 

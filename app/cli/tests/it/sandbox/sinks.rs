@@ -144,6 +144,10 @@ fn a_hundred_cases_assert_their_webhooks_without_one_pause() {
         hooks.settle();
         let got = hooks.got("hook", 0);
         let event: Value = serde_json::from_str(got[0]["body"].as_str().unwrap()).unwrap();
-        assert_eq!((got.len(), &event["type"], &event["data"]), (1, &json!("order.placed"), &placed), "{got:#?}");
+        assert_eq!(
+            (got.len(), &event["type"], &event["data"]),
+            (1, &json!("order.placed"), &placed),
+            "{got:#?}"
+        );
     }
 }
