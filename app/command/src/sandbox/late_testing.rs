@@ -47,6 +47,12 @@ impl WebhookTesting for LateTesting {
         }
     }
 
+    async fn shop_was_reset(&self) {
+        if let Some(tester) = self.0.get() {
+            tester.shop_was_reset().await;
+        }
+    }
+
     async fn settle(&self, within: Duration) -> Result<DeliveriesLeft, StoreError> {
         self.get()?.settle(within).await
     }
