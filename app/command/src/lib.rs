@@ -15,6 +15,7 @@ mod help;
 mod keys;
 mod listen;
 mod log;
+mod master_key;
 mod metrics;
 mod migration_report;
 mod ndjson;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use petstore_http::{Endpoint, Exposition, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
-use petstore_service::Service;
+use petstore_service::{DispatchStats, Service};
 use tokio::task::JoinHandle;
 
 use self::bans::{record_bans, record_last_bans};
@@ -22,7 +22,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
-use self::webhooks::{Deliveries, Webhooks};
+use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -111,24 +111,21 @@ async fn run(
     {
         return Ok(());
     }
+    let stats = Arc::new(DispatchStats::default());
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
-        exposition: Some(metrics(&backend, &service, &clock, log)),
+        exposition: Some(metrics(&backend, &service, &clock, &stats, log)),
         sandbox,
         webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
-        sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
-        let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
-        settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
-        let api_origin = ops.as_ref().map(|_| sandbox::origin(&public, None, certificate.is_some()));
-        settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+        documents_of_sandbox(args, &public, ops.as_ref(), certificate.is_some(), &mut settings)?;
         settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
@@ -142,11 +139,9 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
-    let policy = webhooks::policy(args, loaded, &servers, log);
-    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
-    if let Some(webhooks) = &webhooks {
-        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
-    }
+    let connected =
+        webhooks::Parts { args, loaded, backend: &backend, service: &service, clock: &clock, log };
+    let webhooks = webhooks::connect(&connected, &stats, receivers, &http, &servers)?;
     let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
@@ -156,24 +151,27 @@ async fn run(
         http: http.clone(),
         backend: Arc::clone(&backend),
         certificate,
+        webhook_key: Arc::clone(&webhooks.signer),
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     if let Some(socket) = socket {
-        let reloader = Some(Arc::clone(&reloader));
-        let administration = Arc::clone(&service) as Arc<dyn Administration>;
-        let (clock, bulk, overlap) = (Arc::clone(&clock), Arc::clone(&bulk), args.overlap);
-        tokio::spawn(socket.serve(AdminHandler { administration, clock, bulk, overlap, reloader }));
+        tokio::spawn(socket.serve(AdminHandler {
+            reloader: Some(Arc::clone(&reloader)),
+            administration: Arc::clone(&service) as Arc<dyn Administration>,
+            clock: Arc::clone(&clock),
+            webhooks: Arc::clone(&webhooks.service),
+            bulk: Arc::clone(&bulk),
+            overlap: args.overlap,
+        }));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
-    let deliveries = webhooks.map(Webhooks::start);
+    let deliveries = webhooks.start();
     testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
-    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
-        reload(&reloader, log);
-    }
+    until_stopped(&mut signals, &reloader, log).await;
     supervisor.stopping();
     log.info(signals.why_stopping());
     let delivered = deliveries.map(Deliveries::stop);
@@ -189,6 +187,7 @@ fn metrics(
     backend: &Arc<Backend>,
     service: &Arc<Service>,
     clock: &Arc<dyn Clock>,
+    deliveries: &Arc<DispatchStats>,
     log: &Arc<Log>,
 ) -> Arc<dyn Exposition> {
     Arc::new(Metrics {
@@ -196,7 +195,31 @@ fn metrics(
         service: Arc::clone(service),
         log: Arc::clone(log),
         clock: Arc::clone(clock),
+        deliveries: Arc::clone(deliveries),
     })
+}
+
+/// Sets the reference page and the console of a sandbox, after a check of its listeners.
+fn documents_of_sandbox(
+    args: &ServeArgs,
+    public: &Endpoint,
+    ops: Option<&Endpoint>,
+    is_secure: bool,
+    settings: &mut HttpSettings,
+) -> Result<(), Failure> {
+    sandbox::check_inherited(args, [Some(public), ops])?;
+    let origin = sandbox::origin(public, ops, is_secure);
+    settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+    let api_origin = ops.map(|_| sandbox::origin(public, None, is_secure));
+    settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+    Ok(())
+}
+
+/// Reloads the settings at each signal that asks for it, until a signal asks for a stop.
+async fn until_stopped(signals: &mut Signals, reloader: &Reloader, log: &Log) {
+    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
+        reload(reloader, log);
+    }
 }
 
 /// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.

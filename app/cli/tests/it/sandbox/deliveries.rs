@@ -185,7 +185,9 @@ fn redelivery_and_replay_send_again_what_was_sent() {
     assert_eq!((events(&got), each(&got, "duplicate")), (vec![2], vec![json!(true)]));
 
     let replay = format!("POST /v1/webhooks/{id}/replay");
-    for (after, expected) in [(json!("oldest"), vec![1, 2, 3]), (json!(second), vec![3]), (json!("now"), vec![])] {
+    for (after, expected) in
+        [(json!("oldest"), vec![1, 2, 3]), (json!(second), vec![3]), (json!("now"), vec![])]
+    {
         let before = hooks.got("hook", 0).len();
         hooks.ask(&replay, &json!({ "after": after }), 202);
         hooks.settle();
@@ -208,7 +210,7 @@ fn both_secrets_are_valid_until_the_overlap_of_a_rotation_ends() {
     let rotated = hooks.ask(&format!("POST /v1/webhooks/{id}/rotate"), &json!({"overlap": 3600}), 200);
     let new = rotated["secret"].as_str().unwrap().to_owned();
     assert_ne!(old, new);
-    let mut verdict = |hooks: &mut Hooks, secret: Option<&str>| {
+    let verdict = |hooks: &mut Hooks, secret: Option<&str>| {
         let before = hooks.got("hook", 0).len();
         hooks.script("hook", &secret.map_or_else(|| json!({}), |secret| json!({ "secret": secret })));
         hooks.event();

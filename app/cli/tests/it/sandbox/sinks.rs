@@ -79,10 +79,7 @@ fn a_sink_takes_anything_under_any_host_and_only_within_its_bounds() {
     assert_eq!(got[3]["body"].as_str().unwrap().len(), most.len());
 
     let listed = hooks.ask("GET /sandbox/sinks", &Value::Null, 200);
-    assert_eq!(
-        listed,
-        json!([{"name": "hook", "count": 4, "received": 4, "signatures": {"unknown": 4}}])
-    );
+    assert_eq!(listed, json!([{"name": "hook", "count": 4, "received": 4, "signatures": {"unknown": 4}}]));
     for _ in 0..1_000 {
         hooks.ask("POST /sandbox/sinks/many", &Value::Null, 204);
     }
@@ -118,8 +115,7 @@ fn a_reader_waits_for_a_number_of_requests_without_a_pause() {
         let mut client = crate::common::Client::connect(port, &key).unwrap();
         client.wait_at_most(std::time::Duration::from_secs(30));
         let path = "/sandbox/sinks/hook?count=3&wait=30&after=1";
-        let got: Value =
-            serde_json::from_str(&client.ask("GET", path, "", "").unwrap().body).unwrap();
+        let got: Value = serde_json::from_str(&client.ask("GET", path, "", "").unwrap().body).unwrap();
         got.as_array().unwrap().clone()
     });
     for _ in 0..4 {
