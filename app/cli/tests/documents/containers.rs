@@ -57,7 +57,11 @@ fn serves_with(name: &str, flags: &[String], variable: &[String]) {
 #[test]
 fn the_containers_of_java_tests_serve_a_sandbox() {
     let recipe = block("testing-java.md", "org.testcontainers");
-    serves_with("containers-java", &quoted(&recipe, "withCommand(", ");"), &quoted(&recipe, "withEnv(", ");"));
+    serves_with(
+        "containers-java",
+        &quoted(&recipe, "withCommand(", ");"),
+        &quoted(&recipe, "withEnv(", ");"),
+    );
     assert!(recipe.contains("\"/data/initial-key\"") && recipe.contains("forHttp(\"/ready\")"));
 }
 
@@ -90,7 +94,8 @@ fn the_java_recipe_has_no_fault_of_syntax() {
     let compiled = |source: &str| {
         let file = site.folder.join("PetstoreContainer.java");
         fs::write(&file, source).unwrap();
-        let output = Command::new("javac").args(["-proc:none", "-d"]).arg(&site.folder).arg(file).output().unwrap();
+        let output =
+            Command::new("javac").args(["-proc:none", "-d"]).arg(&site.folder).arg(file).output().unwrap();
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let missing = compiled(&recipe);

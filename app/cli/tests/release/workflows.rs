@@ -57,7 +57,11 @@ fn each_step_runs_a_script_that_exists() {
             let Some(command) = line.trim().trim_start_matches("- ").strip_prefix("run: ") else { continue };
             let Some(called) = command.trim_start_matches("sudo ").strip_prefix("bash ") else { continue };
             let script = called.split(' ').next().unwrap();
-            assert!(Path::new(&page::root()).join(script).is_file(), "{}: there is no {script}", file.display());
+            assert!(
+                Path::new(&page::root()).join(script).is_file(),
+                "{}: there is no {script}",
+                file.display()
+            );
             scripts.insert(script.to_owned());
         }
     }
