@@ -23,13 +23,15 @@ export interface Fault {
   latency?: string;
   /** The call waits a random time up to this one, in addition. */
   jitter?: string;
-  /** `after`: the change is made, and then the response is lost. */
-  when?: string;
-  /** The fault of the response's body: `truncate`, `malformed` or `slow`. */
-  body?: string;
-  /** The window of the account that is used up: `minute` or `day`. */
-  exhaust?: string;
-  /** The response gets an additional member, or an unknown code. */
+  /** `after`: the rule acts on the response, once the change of the call was made. */
+  when?: 'before' | 'after';
+  /** The fault of the response's body. */
+  body?: 'truncate' | 'malformed' | 'slow';
+  /** The speed of a slow body. */
+  bytesPerSecond?: number;
+  /** The window of the account that is used up before the call. */
+  exhaust?: 'minute' | 'day';
+  /** Each object of the response has an additional member, and an error has an unknown code. */
   grow?: boolean;
 }
 

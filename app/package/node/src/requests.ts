@@ -50,7 +50,7 @@ export interface RequestFilter {
   /** The least number of requests. The call returns as soon as that many have been answered, and fails with
    * `NotEnoughRequests` if they have not within `wait` seconds. */
   count?: number;
-  /** The seconds to wait for `count` requests; 5 unless given, at most 30. */
+  /** The whole seconds to wait for `count` requests; 5 unless given, at most 30. */
   wait?: number;
   method?: string | readonly string[];
   /** The path of the contract, such as `/pets/{petId}`. */

@@ -4,7 +4,7 @@ import { NotEnoughRequests, Petstore, SandboxError, sharedPetstore } from 'petst
 const shop: Petstore = await Petstore.start({ demo: 3, settings: { 'free-minute': 3, gzip: false } });
 const key: string = await shop.newKey({ plan: 'enterprise', minute: 10, day: 100 });
 const time: Date = await shop.clock.advance('2m');
-await shop.faults.plan([{ route: '/pets', first: 2, status: 503, retryAfter: 3 }], { seed: 42 });
+await shop.faults.plan([{ route: '/pets', first: 2, status: 503, retryAfter: 3 }, { body: 'slow', bytesPerSecond: 10 }], { seed: 42 });
 const [fault] = await shop.faults.planned();
 const acted: number | undefined = fault?.acted;
 for (const { method, answer } of await shop.requests({ count: 3, wait: 2, method: ['GET', 'PUT'], key })) {

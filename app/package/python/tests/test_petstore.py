@@ -80,6 +80,10 @@ def test_planned_failures_act_and_are_counted(shop: Petstore) -> None:
     shop.faults.plan({"route": "/pets", "first": 2, "status": 503}, seed=7)
     assert [status(shop) for _ in range(3)] == [503, 503, 200]
     assert [(fault["calls"], fault["acted"]) for fault in shop.faults.planned()] == [(3, 2)]
+    shop.faults.plan({"method": "POST", "first": 1, "when": "after", "drop": True})
+    with pytest.raises(ConnectionError):
+        status(shop, "/categories", method="POST", body={"name": "Newts", "description": "x"})
+    assert status(shop, "/categories", method="POST", body={"name": "Newts", "description": "x"}) == 409
     shop.faults.clear()
     assert shop.faults.planned() == []
 
@@ -104,8 +108,8 @@ def test_the_requests_of_the_client_are_in_the_journal(shop: Petstore) -> None:
     assert second["answer"] is not None and second["answer"]["status"] == 400
     assert [request["method"] for request in shop.requests(status="4xx", key=key)] == ["POST"]
     assert shop.requests(method=["PUT", "DELETE"]) == []
-    with pytest.raises(NotEnoughRequests, match="expected 3 requests within 0.1 s, 2 came: GET .* 200, POST .* 400"):
-        shop.requests(count=3, wait=0.1, key=key)
+    with pytest.raises(NotEnoughRequests, match="expected 3 requests within 1 s, 2 came: GET .* 200, POST .* 400"):
+        shop.requests(count=3, wait=1, key=key)
 
 
 def test_the_report_judges_the_client(shop: Petstore) -> None:
@@ -200,7 +204,7 @@ def test_the_command_is_the_binary() -> None:
 
 def test_a_start_takes_less_than_a_tenth_of_a_second() -> None:
     times = []
-    for _ in range(5):
+    for _ in range(10):
         begun = time.perf_counter()
         with Petstore(demo=100):
             times.append(time.perf_counter() - begun)

@@ -18,8 +18,8 @@ def find_binary() -> Path:
 def cannot_start(binary: Path, error: OSError) -> PetstoreNotAvailable:
     """The error for a binary that the system does not start."""
     if binary == OWN:
-        return not_available(error.strerror)
-    return PetstoreNotAvailable(f"{binary} cannot be started: {error.strerror}")
+        return not_available(error.strerror or str(error))
+    return PetstoreNotAvailable(f"{binary} cannot be started: {error.strerror or error}")
 
 
 def not_available(why: str) -> PetstoreNotAvailable:

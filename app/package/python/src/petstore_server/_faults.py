@@ -1,6 +1,6 @@
 """The failures that the server injects."""
 
-from typing import Any, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from ._sandbox import Sandbox
 
@@ -29,14 +29,16 @@ class Fault(TypedDict, total=False):
     """The call waits this long, such as `200ms`."""
     jitter: str
     """The call waits a random time up to this one, in addition."""
-    when: str
-    """`after`: the change is made, and then the response is lost."""
-    body: str
-    """The fault of the response's body: `truncate`, `malformed` or `slow`."""
-    exhaust: str
-    """The window of the account that is used up: `minute` or `day`."""
+    when: Literal["before", "after"]
+    """`after`: the rule acts on the response, once the change of the call was made."""
+    body: Literal["truncate", "malformed", "slow"]
+    """The fault of the response's body."""
+    bytesPerSecond: int
+    """The speed of a slow body."""
+    exhaust: Literal["minute", "day"]
+    """The window of the account that is used up before the call."""
     grow: bool
-    """The response gets an additional member, or an unknown code."""
+    """Each object of the response has an additional member, and an error has an unknown code."""
 
 
 class PlannedFault(Fault, total=False):

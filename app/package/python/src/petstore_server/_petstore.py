@@ -110,7 +110,7 @@ class Petstore:
         self,
         *,
         count: int | None = None,
-        wait: float = 5.0,
+        wait: int = 5,
         method: Words | None = None,
         route: str | None = None,
         status: Words | int | None = None,

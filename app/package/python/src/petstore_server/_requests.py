@@ -55,24 +55,20 @@ class ReceivedRequest(TypedDict):
 Words = str | Iterable[str]
 
 
-def read(sandbox: Sandbox, count: int | None, wait: float, filters: dict[str, Words | int | None]) -> list[ReceivedRequest]:
+def read(sandbox: Sandbox, count: int | None, wait: int, filters: dict[str, Words | int | None]) -> list[ReceivedRequest]:
     """Reads the requests that match. With `count`, waits until that many have been answered."""
     query: dict[str, Any] = {name: _words(value) for name, value in filters.items() if value is not None}
     if count is not None:
-        query |= {"count": count, "wait": _number(wait)}
+        query |= {"count": count, "wait": wait}
     found = cast(list[ReceivedRequest], sandbox.call("GET", "/requests", query=query, wait=wait))
     if count is not None and len(found) < count:
         came = ", ".join(map(_brief, found)) or "none"
-        raise NotEnoughRequests(f"expected {count} requests within {wait:g} s, {len(found)} came: {came}", found)
+        raise NotEnoughRequests(f"expected {count} requests within {wait} s, {len(found)} came: {came}", found)
     return found
 
 
 def _words(value: Words | int) -> Any:
     return value if isinstance(value, (str, int)) else list(value)
-
-
-def _number(seconds: float) -> float | int:
-    return int(seconds) if seconds == int(seconds) else seconds
 
 
 def _brief(request: ReceivedRequest) -> str:

@@ -26,7 +26,7 @@ class Sandbox:
         path: str,
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
-        wait: float = 0.0,
+        wait: int = 0,
     ) -> Any:
         """Sends a request. Returns the JSON of the response; none if it has no body."""
         target = f"{self._address.path}{path}"
