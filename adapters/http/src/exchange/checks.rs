@@ -18,11 +18,12 @@ use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{client_number, presented};
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::operations::OperationCall;
-use crate::exchange::sandbox::Interrupted;
+use crate::exchange::sandbox::{Caller, Interrupted};
 use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -43,8 +44,10 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
-    /// The planned failure that acted on the request, for the journal.
-    pub(super) fault: Option<Box<str>>,
+    /// The planned fault that acted on the request, as text for the journal.
+    pub(super) planned: Option<Box<str>>,
+    /// A planned fault that acts on the answer.
+    pub(super) fault: Option<Box<InjectedFault>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
@@ -115,10 +118,22 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
+            let fault = sandbox::next_fault(sandbox, parts, resource);
+            notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
+            let caller = Caller { thread, client, parts, head };
+            let injection = sandbox::inject_fault(sandbox, caller, resource, cost, fault);
             match Box::pin(injection).await {
-                Ok(permit) => Some(permit),
-                Err(interrupted) => return notes.interrupt(interrupted),
+                Ok((permit, fault)) => {
+                    notes.fault = fault;
+                    Some(permit)
+                }
+                Err(interrupted) => {
+                    if matches!(interrupted, Interrupted::Dropped) {
+                        // The journal shows the body of the request whose answer is lost.
+                        Box::pin(body.discard()).await;
+                    }
+                    return notes.interrupt(interrupted);
+                }
             }
         }
     };

@@ -21,6 +21,7 @@ use crate::exchange::checks::{RequestNotes, locate};
 use crate::exchange::credentials::presented;
 use crate::exchange::request_id::RequestId;
 use crate::io::activity::Activity;
+use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::recorder::RequestRecorder;
 use crate::thread::thread_state::ThreadState;
@@ -120,12 +121,25 @@ impl Recording {
     pub(super) fn note(&mut self, notes: &mut RequestNotes) {
         self.account = notes.account;
         self.quota = notes.quota;
-        self.fault = notes.fault.take();
+        self.fault = notes.planned.take();
     }
 
     /// Takes the status and the headers of the answer.
     pub(super) fn made(&mut self, status: StatusCode, headers: HeaderLines) {
         (self.status, self.headers) = (Some(status), headers);
+    }
+
+    /// Takes an answer that is lost although it was made.
+    pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
+        let mut lines = Vec::new();
+        for (name, value) in &answer.headers {
+            HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
+        self.made(answer.status, HeaderLines::of_lines(lines));
+        if let Some(body) = answer.body.whole() {
+            self.body(body);
+        }
+        self.end(AnswerOutcome::Dropped);
     }
 
     /// Copies a part of the answer's body.

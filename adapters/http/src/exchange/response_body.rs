@@ -100,6 +100,12 @@ impl OpenStream {
                 Poll::Ready(Some(Ok(chunk)))
             }
             Poll::Ready(Some(_)) => self.cut(),
+            Poll::Ready(None) if self.body.source.is_cut() => {
+                if let Some(recording) = self.recording.take() {
+                    recording.end(AnswerOutcome::Dropped);
+                }
+                self.cut()
+            }
             Poll::Ready(None) => {
                 self.is_over = true;
                 if let Some(recording) = self.recording.take() {

@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change, fault_plan};
+use super::bodies::{BODY_MAX, clock_change};
+use super::fault_rules::fault_plan;
 use super::{event_log, guard, keys, report, requests, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
 use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::fault_plan::{FaultPlan, FaultRule, Outcome, Trigger};
+use crate::thread::sandbox::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -317,6 +319,9 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
         }
     }
+    if rule.moment == Moment::After {
+        text.push_str("\"when\":\"after\",");
+    }
     match rule.end {
         // The rule has no effect of its own, but a call on which it acts does not reach later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
@@ -330,6 +335,14 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             }
         }
         Outcome::Dropped => text.push_str("\"drop\":true,"),
+        Outcome::Changed(BodyFault::Truncated) => text.push_str("\"body\":\"truncate\","),
+        Outcome::Changed(BodyFault::Malformed) => text.push_str("\"body\":\"malformed\","),
+        Outcome::Changed(BodyFault::Slow { bytes_per_second }) => {
+            write!(text, "\"body\":\"slow\",\"bytesPerSecond\":{bytes_per_second},")?;
+        }
+        Outcome::Changed(BodyFault::Grown) => text.push_str("\"grow\":true,"),
+        Outcome::Exhausted(WindowKind::Minute) => text.push_str("\"exhaust\":\"minute\","),
+        Outcome::Exhausted(WindowKind::Day) => text.push_str("\"exhaust\":\"day\","),
     }
     write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
 }
