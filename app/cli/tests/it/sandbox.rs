@@ -3,6 +3,7 @@
 mod access;
 mod clock;
 mod faults;
+mod report;
 mod reset;
 
 use std::io::{Read, Write};
