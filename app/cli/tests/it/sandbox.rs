@@ -4,6 +4,7 @@ mod access;
 mod clock;
 mod faults;
 mod report;
+mod requests;
 mod reset;
 
 use std::io::{Read, Write};
