@@ -6,6 +6,7 @@ mod clock;
 mod deliveries;
 mod faults;
 mod receivers;
+mod report;
 mod requests;
 mod reset;
 mod sinks;
