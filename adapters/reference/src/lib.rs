@@ -65,6 +65,7 @@ pub fn page_of_sandbox(origin: &str, is_here: bool) -> String {
     let marked = format!("<span data-origin>{origin}</span>");
     // A relative reference also works behind a proxy that adds a prefix.
     let console = if is_here { "sandbox".to_owned() } else { format!("{origin}/sandbox") };
-    let note = NOTE.replace("{console}", &console).replace("{origin}", if is_here { &marked } else { origin });
+    let note =
+        NOTE.replace("{console}", &console).replace("{origin}", if is_here { &marked } else { origin });
     PAGE.replacen(BEFORE, &(note + BEFORE), 1)
 }

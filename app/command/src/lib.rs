@@ -28,6 +28,7 @@ mod plural;
 mod reload;
 mod runtime;
 mod sandbox;
+mod sandbox_report;
 mod serve;
 mod settings;
 mod signals;

@@ -131,7 +131,13 @@ pub(super) async fn run_checks<const SECURE: bool>(
                     notes.fault = fault;
                     Some(permit)
                 }
-                Err(interrupted) => return notes.interrupt(interrupted),
+                Err(interrupted) => {
+                    if matches!(interrupted, Interrupted::Dropped) {
+                        // The journal shows the body of the request whose answer is lost.
+                        Box::pin(body.discard()).await;
+                    }
+                    return notes.interrupt(interrupted);
+                }
             }
         }
     };

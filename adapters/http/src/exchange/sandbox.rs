@@ -8,6 +8,7 @@ mod guard;
 mod hints;
 mod keys;
 mod read_json;
+mod report;
 mod request_stream;
 mod requests;
 pub(crate) mod routes;

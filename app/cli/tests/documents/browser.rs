@@ -97,7 +97,12 @@ fn the_console_of_a_sandbox_shows_and_controls_it() {
     let ops = format!("127.0.0.1:{}", free_port());
     let (site, key) = shop("browser-console", &["--sandbox", "--db", "memory"]);
     let (apart, _) = shop("browser-console-apart", &["--sandbox", "--db", "memory", "--ops-listen", &ops]);
-    let told = [("origin", origin(&site)), ("key", key), ("apart", origin(&apart)), ("ops", format!("http://{ops}"))];
+    let told = [
+        ("origin", origin(&site)),
+        ("key", key),
+        ("apart", origin(&apart)),
+        ("ops", format!("http://{ops}")),
+    ];
     run("console.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
 }
 

@@ -3,6 +3,6 @@
 use petstore_request_journal::{Hints, RequestRecord};
 
 /// Returns the rules of the client report that name each record.
-pub(super) fn hints_of(_records: &[RequestRecord]) -> Hints {
-    Hints::default()
+pub(super) fn hints_of(records: &[RequestRecord]) -> Hints {
+    petstore_client_report::hints(records)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_request_journal::{JournalPage, push_summary};
+use petstore_request_journal::{Hints, JournalPage, push_summary};
 use tokio::time::{Instant, sleep_until};
 
 use super::hints::hints_of;
@@ -76,7 +76,8 @@ impl RequestStream {
         let page = self.recorder.journal().changes(self.revision);
         let mut frames = Vec::new();
         self.push_losses(&mut frames, &page);
-        let hints = hints_of(&self.recorder.page().records);
+        let is_unchanged = page.records.is_empty();
+        let hints = if is_unchanged { Hints::default() } else { hints_of(&self.recorder.page().records) };
         for record in &page.records {
             push_frame(&mut frames, "request", |out| push_summary(out, record, &hints, TARGET_MAX));
             self.told = self.told.max(record.sequence);

@@ -14,7 +14,7 @@ use petstore_ports::{StoreError, StoreErrorKind};
 use super::bodies::{clock_change, new_key};
 use super::fault_rules::fault_plan;
 use super::read_json::read;
-use super::{event_log, guard, keys, requests, sinks, webhook_states};
+use super::{event_log, guard, keys, report, requests, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -43,10 +43,11 @@ pub(crate) enum SandboxRoute {
     RequestArchive,
     RequestStream,
     Request,
+    Report,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
@@ -62,6 +63,7 @@ impl SandboxRoute {
         // Before `Request`, whose path has any name in this place.
         Self::RequestStream,
         Self::Request,
+        Self::Report,
     ];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
@@ -85,7 +87,10 @@ impl SandboxRoute {
 
     /// Returns whether the route exists only if the sandbox has a journal.
     const fn needs_journal(self) -> bool {
-        matches!(self, Self::Requests | Self::RequestArchive | Self::RequestStream | Self::Request)
+        matches!(
+            self,
+            Self::Requests | Self::RequestArchive | Self::RequestStream | Self::Request | Self::Report
+        )
     }
 
     /// Returns the path of the route; a part in braces stands for any text.
@@ -105,6 +110,7 @@ impl SandboxRoute {
             Self::RequestArchive => "/sandbox/requests.har",
             Self::RequestStream => "/sandbox/requests/stream",
             Self::Request => "/sandbox/requests/{id}",
+            Self::Report => "/sandbox/report",
         }
     }
 
@@ -120,7 +126,8 @@ impl SandboxRoute {
             | Self::Webhooks
             | Self::RequestArchive
             | Self::RequestStream
-            | Self::Request => "GET, HEAD, OPTIONS",
+            | Self::Request
+            | Self::Report => "GET, HEAD, OPTIONS",
             Self::Requests => "GET, HEAD, DELETE, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
@@ -217,6 +224,7 @@ async fn answer_requests(
         (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
         (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts),
         (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
+        (SandboxRoute::Report, _) => report::report(recorder, parts).await,
         _ => requests::one(&thread.app, recorder, parts, head),
     };
     match done {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use petstore_client_report::Rule;
 use petstore_domain::KeyPrefix;
 use petstore_request_journal::{RecordFilter, StatusFilter};
 
@@ -45,7 +46,10 @@ pub(crate) fn sandbox_requests(query: Option<&str>) -> Result<RecordQuery, ApiEr
             KeyPrefix::parse(text).map_err(|_| FieldFault::new("invalid_format", rule))
         }),
         target: parameters.one("target", text),
-        hint: parameters.one("hint", text),
+        hint: parameters.one("hint", |text| match Rule::named(text) {
+            Some(rule) => Ok(rule.name.to_owned()),
+            None => Err(FieldFault::new("unknown_value", "must be the name of a rule of the client report")),
+        }),
         after: parameters.one("after", sequence).unwrap_or(0),
     };
     let limit = parameters.one("limit", records).unwrap_or(RECORDS_MAX);
