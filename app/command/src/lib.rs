@@ -5,6 +5,7 @@ mod admin;
 mod check_config;
 mod cli;
 mod completions;
+mod console;
 mod environment;
 mod events;
 mod failure;

@@ -14,6 +14,7 @@ mod requests;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
+mod webhook_states;
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -5,6 +5,7 @@ mod changed_answers;
 mod clock;
 mod deliveries;
 mod faults;
+mod keys;
 mod receivers;
 mod report;
 mod requests;

@@ -10,6 +10,7 @@ use crate::stall::PLENTY;
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
 const SINK: &str = "PUT /sandbox/sinks/hook";
+const KEYS: &str = "POST /sandbox/keys";
 const ONE_ERROR: &str = "The body has 1 error.";
 
 /// A request line, a body, and the messages of the answer.
@@ -97,6 +98,35 @@ const CASES: &[(&str, &str, &[&str])] = &[
         FAULTS,
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+    ),
+    (KEYS, r#"{"plan": "gold"}"#, &[ONE_ERROR, "plan must be one of free, pro, business, enterprise."]),
+    (
+        KEYS,
+        r#"{"plan": "enterprise"}"#,
+        &[ONE_ERROR, "plan must come with minute and day if it is enterprise."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "enterprise", "minute": 2, "day": 1}"#,
+        &[ONE_ERROR, "day must not be less than minute."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "free", "minute": 2}"#,
+        &[ONE_ERROR, "minute is allowed only with the plan enterprise."],
+    ),
+    (KEYS, r#"{"minute": 0}"#, &[ONE_ERROR, "minute must be between 1 and 2147483647."]),
+    (
+        KEYS,
+        r#"{"scopes": "admin"}"#,
+        &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write."],
+    ),
+    ("DELETE /sandbox/keys/99/ban", "", &["There is no key with this id; GET /sandbox/keys lists all."]),
+    ("GET /sandbox/events?wait=1", "", &["This list does not wait; GET /events does."]),
+    (
+        "GET /sandbox/events?after=evt_0000000000000000000001",
+        "",
+        &["The events after this one are no longer in the log; omit after."],
     ),
     (
         FAULTS,
