@@ -126,7 +126,13 @@ pub(super) async fn run_checks<const SECURE: bool>(
             let caller = Caller { thread, client, parts, head };
             match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes)).await {
                 Ok(permit) => Some(permit),
-                Err(answer) => return answer,
+                Err(answer) => {
+                    if notes.dropped {
+                        // The journal shows the body of the request whose answer is lost.
+                        Box::pin(body.discard()).await;
+                    }
+                    return answer;
+                }
             }
         }
     };
