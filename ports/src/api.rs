@@ -24,7 +24,8 @@ pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refus
 pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 pub use webhooks::{
-    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, WebhookListing, WebhookStatus, Webhooks,
+    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing,
+    WebhookStatus, Webhooks,
 };
 
 /// All ports that a transport needs.
