@@ -9,6 +9,7 @@ mod db_password;
 pub(crate) mod expected;
 mod file;
 mod password;
+mod process;
 mod redis;
 mod reference;
 mod shared;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use petstore_domain::Limit;
+use petstore_domain::{Limit, TargetException};
 use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
 
@@ -28,6 +29,7 @@ pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
+pub(crate) use self::process::ProcessArgs;
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
@@ -77,6 +79,9 @@ pub(crate) struct ServeArgs {
     /// Socket for administrative commands; default: FILE.sock beside the data file
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 
     /// A file, `memory`, or a PostgreSQL database
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory|URL", help_heading = "Data")]
@@ -266,7 +271,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for one call of the store (a request looks up its key, then runs); after that the answer is 503
+    /// Time that a request may wait for the store, at most a quarter of it for its key; after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 
@@ -277,6 +282,28 @@ pub(crate) struct ServeArgs {
     /// Time for the last answers after SIGTERM
     #[arg(long, env = "PETSTORE_DRAIN_TIMEOUT", default_value = "8s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) drain_timeout: Duration,
+
+    /// Deliver webhooks
+    #[arg(long, env = "PETSTORE_WEBHOOKS", default_value = "on", action = ArgAction::Set, value_parser = expected::on_off, value_name = "on|off", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhooks: bool,
+
+    /// Hosts and networks that webhooks may go to, also over plain http, although their addresses are not public
+    #[arg(long, env = "PETSTORE_WEBHOOK_ALLOW", value_parser = TargetException::parse, value_delimiter = ',', value_name = "HOST|NETWORK,…", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhook_allow: Vec<TargetException>,
+
+    /// File with the master key of the webhooks' secrets; default: FILE.webhook-key beside the data file
+    #[arg(
+        long,
+        env = "PETSTORE_WEBHOOK_KEY_FILE",
+        value_name = "FILE",
+        help_heading = "Webhooks",
+        hide = true
+    )]
+    pub(crate) webhook_key_file: Option<PathBuf>,
+
+    /// File with the certificates that receivers are trusted by (PEM); default: those that the system trusts
+    #[arg(long, env = "PETSTORE_WEBHOOK_CA", value_name = "FILE", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhook_ca: Option<PathBuf>,
 
     /// Testing: /sandbox/ with reset, clock and failures
     #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]

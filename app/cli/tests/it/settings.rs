@@ -56,6 +56,8 @@ fn malformed_values_in_the_environment_and_the_file_are_refused() {
         "initial-key-file",
         "db",
         "db-password-file",
+        "webhook-key-file",
+        "webhook-ca",
         "redis-password-file",
         "tls-cert",
         "tls-key",

@@ -15,6 +15,9 @@ use crate::common::{BINARY, Client, Site, free_port, page, tools};
 /// The versions of Kubernetes whose schemas are checked: the oldest with the `sleep` of preStop, and the newest.
 const KUBERNETES: [&str; 2] = ["1.30.0", "1.37.0"];
 
+/// A master key of webhooks.
+const WEBHOOK_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
 /// The time that the store has for its end, after the drain.
 const STORE_END: Duration = Duration::from_secs(3);
 
@@ -53,12 +56,17 @@ fn node(name: &str, mut variables: BTreeMap<String, String>) -> Option<(Site, BT
     let cluster = Postgres::shared()?;
     let mut site = Site::new(name);
     let key = site.new_key();
-    for (variable, secret) in
-        [("PETSTORE_DB_PASSWORD_FILE", "the password"), ("PETSTORE_INITIAL_KEY_FILE", &key)]
-    {
+    for (variable, secret) in [
+        ("PETSTORE_DB_PASSWORD_FILE", "the password"),
+        ("PETSTORE_INITIAL_KEY_FILE", &*key),
+        ("PETSTORE_WEBHOOK_KEY_FILE", WEBHOOK_KEY),
+    ] {
         let file = variables.get_mut(variable).unwrap_or_else(|| panic!("{name} sets no {variable}"));
         let mounted = file.rsplit('/').next().unwrap().to_owned();
-        assert!(["db-password", "initial-key"].contains(&&*mounted), "{file} is one of the secrets");
+        assert!(
+            ["db-password", "initial-key", "webhook-key"].contains(&&*mounted),
+            "{file} is one of the secrets"
+        );
         let place = site.folder.join(mounted);
         fs::write(&place, format!("{secret}\n")).unwrap();
         place.to_str().unwrap().clone_into(file);

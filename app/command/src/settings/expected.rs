@@ -48,6 +48,15 @@ pub(crate) fn limit(text: &str) -> Result<Limit, String> {
     limit.ok_or_else(|| format!("expected a number from 1 to {}", Limit::MAX))
 }
 
+/// Parses a switch.
+pub(crate) fn on_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected on or off".to_owned()),
+    }
+}
+
 /// Parses a time within a range, such as `90s` or `1h 30m`.
 pub(crate) fn time(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {

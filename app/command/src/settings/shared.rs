@@ -32,6 +32,8 @@ const SHARED: &[&str] = &[
     "require-if-match",
     "enforce-sunset",
     "body-max",
+    "webhooks",
+    "webhook-allow",
 ];
 
 /// Returns the settings that should be the same on all nodes, each as `name=value`.

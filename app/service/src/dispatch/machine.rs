@@ -139,6 +139,11 @@ impl Machine {
         }
     }
 
+    /// The webhooks of all nodes.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Webhook> {
+        self.known.values().map(|(_, webhook)| webhook)
+    }
+
     /// The leases that are held.
     pub(super) fn leases(&self) -> Vec<DeliveryLease> {
         self.held.values().map(|endpoint| endpoint.lease).collect()
@@ -299,9 +304,10 @@ impl Machine {
     }
 
     /// Returns whether nothing is due, in flight, unread or unsaved.
-    pub(super) fn is_settled(&self, end: LogEnd) -> bool {
+    pub(super) fn is_settled(&self, end: LogEnd, now: Timestamp) -> bool {
         self.attempts == 0
             && self.ready.is_empty()
+            && self.next_due().is_none_or(|due| due > now)
             && !self.is_reading_head
             && self.held.values().all(|endpoint| {
                 let has_read = endpoint.is_caught_up && self.head == end || endpoint.progress.is_stopped;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, Stream};
 use petstore_domain::{
-    DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
+    AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
 };
 use petstore_ports::{
     ClaimedWebhook, DeliveryLease, EventRead, LeaseState, LogEnd, Reply, StoreError, WebhookChanges, run,
@@ -15,8 +15,11 @@ use petstore_ports::{
 
 use super::attempt::{DispatcherPorts, Sent};
 use super::machine::{AttemptEnd, Machine};
+use super::nudge::DispatchNudge;
+use super::overview::{LookedUp, Unsettled};
 use super::reading::LogRead;
 use super::stats::DispatchStats;
+use super::tester::WebhookTester;
 use crate::call_deadlines::CallDeadlines;
 use crate::policy::Policy;
 
@@ -29,6 +32,9 @@ const RENEW: Duration = Duration::from_secs(10);
 /// The time after which webhooks are claimed again that another node holds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 
+/// The time between two looks at the state of all webhooks, for the statistics.
+const OVERVIEW: Duration = Duration::from_secs(1);
+
 /// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
@@ -37,6 +43,7 @@ pub struct Dispatcher {
     ports: Arc<DispatcherPorts>,
     deadlines: CallDeadlines,
     stats: Arc<DispatchStats>,
+    nudge: Arc<DispatchNudge>,
     has_jitter: bool,
 }
 
@@ -44,13 +51,14 @@ pub struct Dispatcher {
 enum Done {
     Attempt(DeliveryLease, Position, AttemptEnd),
     Read(LogRead, Option<EventRead>),
-    Changes(Result<WebhookChanges, StoreError>),
+    Changes(u64, Result<WebhookChanges, StoreError>),
     Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
     Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
     Saved(DeliveryLease, Result<LeaseState, Vec<DeliveryUpdate>>),
     Disabled(WebhookId, bool),
     Flushed,
     Released,
+    Dated(usize, Unsettled, Option<Timestamp>),
 }
 
 type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
@@ -59,6 +67,8 @@ type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Rounds {
     revision: u64,
+    /// The round in which the webhooks were read that are in use.
+    read_in: u64,
     is_asking: bool,
     is_claiming: bool,
     saves: usize,
@@ -67,20 +77,32 @@ struct Rounds {
     next_round: Duration,
     next_renewal: Duration,
     next_claim: Duration,
+    next_overview: Duration,
+    oldest: [LookedUp; 2],
 }
 
 impl Dispatcher {
     /// A dispatcher over these ports. With `has_jitter`, retries are spread by up to a fifth of their delay; tests that turn
-    /// the clock leave it out.
-    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool) -> Self {
+    /// the clock leave it out. The deliveries are counted in `stats`.
+    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool, stats: Arc<DispatchStats>) -> Self {
         let deadlines =
             CallDeadlines::new(Arc::clone(&ports.timer), policy.store_timeout, policy.quota_timeout);
-        Self { ports: Arc::new(ports), deadlines, stats: Arc::default(), has_jitter }
+        Self { ports: Arc::new(ports), deadlines, stats, nudge: Arc::default(), has_jitter }
     }
 
     /// The counts.
     pub fn stats(&self) -> Arc<DispatchStats> {
         Arc::clone(&self.stats)
+    }
+
+    /// The testing aids for the webhooks of this dispatcher.
+    pub fn tester(&self) -> WebhookTester {
+        WebhookTester {
+            ports: Arc::clone(&self.ports),
+            deadlines: self.deadlines.clone(),
+            stats: self.stats(),
+            nudge: Arc::clone(&self.nudge),
+        }
     }
 
     /// Delivers until `stopped` completes. Then no attempt begins; those in flight have a few seconds to end, their results
@@ -91,6 +113,7 @@ impl Dispatcher {
         let mut work = Work::new();
         let mut rounds = Rounds {
             revision: 0,
+            read_in: 0,
             is_asking: false,
             is_claiming: false,
             saves: 0,
@@ -99,6 +122,8 @@ impl Dispatcher {
             next_round: Duration::ZERO,
             next_renewal: self.deadlines.elapsed() + RENEW,
             next_claim: Duration::ZERO,
+            next_overview: Duration::ZERO,
+            oldest: [LookedUp::Nothing; 2],
         };
         let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
         loop {
@@ -123,6 +148,9 @@ impl Dispatcher {
                 if let Poll::Ready(Some(done)) = Pin::new(&mut work).poll_next(context) {
                     return Poll::Ready(Woken::Done(done));
                 }
+                if self.nudge.poll(context).is_ready() {
+                    return Poll::Ready(Woken::Nudged);
+                }
                 if let Some((_, feed)) = &mut waiter
                     && Pin::new(feed).poll(context).is_ready()
                 {
@@ -134,6 +162,7 @@ impl Dispatcher {
                 Woken::Stopped => break,
                 Woken::Done(done) => self.end(&mut machine, &mut rounds, &work, done),
                 Woken::Events => waiter = None,
+                Woken::Nudged => rounds.next_round = Duration::ZERO,
                 Woken::Timer => {}
             }
         }
@@ -189,12 +218,15 @@ impl Dispatcher {
         now: Timestamp,
         elapsed: Duration,
     ) {
-        let is_settled = machine.is_settled(self.ports.feed.end()) && !rounds.is_unsaved();
-        self.stats.end_round(is_settled);
+        let end = self.ports.feed.end();
+        if machine.is_settled(end, now) && !rounds.is_unsaved() && !rounds.is_claiming {
+            self.stats.note_settled(rounds.read_in, end);
+        }
+        let round = self.stats.begin_round();
         if !rounds.is_asking {
             rounds.is_asking = true;
             let reply = self.deadlines.reply(self.ports.webhooks.changed_webhooks(rounds.revision));
-            work.push(Box::pin(async move { Done::Changes(reply.await) }));
+            work.push(Box::pin(async move { Done::Changes(round, reply.await) }));
         }
         self.claim(machine, rounds, work, now);
         if elapsed >= rounds.next_renewal {
@@ -206,13 +238,41 @@ impl Dispatcher {
         self.save(machine, rounds, work, now);
         for (account, id, reason, run_number) in machine.disables() {
             let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
+            let stats = Arc::clone(&self.stats);
             work.push(Box::pin(async move {
                 let operation = DisableWebhook { account, id, reason, run: run_number };
                 let done = std::pin::pin!(run(&*ports.transactor, operation, now));
-                Done::Disabled(id, deadlines.write(done).await.is_ok())
+                let is_done = deadlines.write(done).await.is_ok();
+                if is_done {
+                    stats.notices().disabled(account, id, reason);
+                }
+                Done::Disabled(id, is_done)
             }));
         }
         self.release(machine, work);
+        if elapsed >= rounds.next_overview {
+            rounds.next_overview = elapsed + OVERVIEW;
+            self.look_over(machine, rounds, work);
+        }
+    }
+
+    /// Counts the webhooks, and looks up the times of the oldest events that they have not got.
+    fn look_over(&self, machine: &Machine, rounds: &mut Rounds, work: &Work) {
+        let overview = machine.overview(self.ports.signer.master());
+        self.stats.set_webhooks(overview.counts);
+        for (index, place) in overview.oldest.into_iter().enumerate() {
+            match rounds.oldest[index].next(place) {
+                Some(place) => {
+                    let reply = self.deadlines.reply(self.ports.events.read(place.query()));
+                    work.push(Box::pin(async move {
+                        let read = reply.await.ok();
+                        Done::Dated(index, place, read.as_ref().and_then(Unsettled::time_in))
+                    }));
+                }
+                None if place.is_none() => self.stats.oldest()[index].set(None),
+                None => {}
+            }
+        }
     }
 
     /// Claims the webhooks that are not held.
@@ -258,16 +318,20 @@ impl Dispatcher {
             Done::Attempt(lease, position, end) => {
                 if let AttemptEnd::Attempted(_, attempt) = &end {
                     self.stats.count(&attempt.outcome);
+                    if attempt.outcome.error == Some(AttemptError::AddressRefused) {
+                        self.stats.notices().refused(lease.webhook, now);
+                    }
                 }
                 machine.attempted(lease, position, end, now);
             }
             Done::Read(read, result) => machine.read(&read, result.as_ref(), now),
-            Done::Changes(result) => {
+            Done::Changes(round, result) => {
                 rounds.is_asking = false;
-                if let Ok(changes) = result
-                    && (changes.revision != rounds.revision || !changes.accounts.is_empty())
-                {
+                let Ok(changes) = result else { return };
+                rounds.read_in = round;
+                if changes.revision != rounds.revision || !changes.accounts.is_empty() {
                     rounds.revision = changes.revision;
+                    rounds.next_claim = Duration::ZERO;
                     machine.change(changes, now);
                     self.claim(machine, rounds, work, now);
                 }
@@ -289,6 +353,11 @@ impl Dispatcher {
                 self.flush(rounds, work);
             }
             Done::Disabled(id, is_done) => machine.disabled(id, is_done),
+            Done::Dated(index, place, at) => {
+                if rounds.oldest[index].found(place) {
+                    self.stats.oldest()[index].set(at);
+                }
+            }
             Done::Flushed => {
                 rounds.is_flushing = false;
                 self.flush(rounds, work);
@@ -345,6 +414,7 @@ impl Rounds {
 enum Woken {
     Stopped,
     Done(Done),
+    Nudged,
     Events,
     Timer,
 }
