@@ -31,7 +31,7 @@ fn requests_that_end_before_their_answer_are_recorded() {
     // The client leaves while its answer is delayed.
     sandbox.plan(&json!({"faults": [{"route": "/categories", "latency": "30s"}]}));
     drop(sandbox.raw(format!("GET /v1/categories HTTP/1.1\r\n{head}\r\n").as_bytes()));
-    assert_eq!(sandbox.records("?route=/categories").len() <= 1, true);
+    assert!(sandbox.records("?route=/categories").len() <= 1);
     sandbox.plan(&json!({"faults": [
         {"route": "/pets", "method": "POST", "first": 1, "when": "after", "drop": true},
         {"route": "/inventory", "drop": true}
