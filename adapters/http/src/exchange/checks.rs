@@ -23,6 +23,7 @@ use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::RequestPermit;
 use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
@@ -51,6 +52,12 @@ pub(super) struct RequestNotes {
 }
 
 impl RequestNotes {
+    /// Records the fault that acts on the answer, and returns the permit of the request.
+    fn pass(&mut self, passed: (RequestPermit, Option<Box<InjectedFault>>)) -> RequestPermit {
+        self.fault = passed.1;
+        passed.0
+    }
+
     /// Records a planned failure and returns its response.
     fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
         match interrupted {
@@ -122,10 +129,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         Some(sandbox) => {
             let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
             match Box::pin(injection).await {
-                Ok((permit, fault)) => {
-                    notes.fault = fault;
-                    Some(permit)
-                }
+                Ok(passed) => Some(notes.pass(passed)),
                 Err(interrupted) => return notes.interrupt(interrupted),
             }
         }
