@@ -29,7 +29,7 @@ function passes(record) {
     && (!filters.method.value || record.method === filters.method.value)
     && (!filters.status.value || status === filters.status.value)
     && (!filters.key.value || record.keyPrefix === filters.key.value)
-    && (!filters.hint.checked || record.hints?.length > 0)
+    && (!filters.hint.checked || record.hints?.length > 0 || record.fault)
     && (!rule || record.hints?.includes(rule));
 }
 
@@ -109,7 +109,10 @@ export class Requests {
     if (records.length === 0 && this.held) this.release();
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
-    byId('first-steps').hidden = records.length > 0;
+    const isOff = this.feed.state === 'off';
+    byId('no-journal').hidden = !isOff;
+    byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun || isOff;
+    byId('tools').hidden = records.length === 0;
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;
     this.list.show(entries);
@@ -160,8 +163,8 @@ export class Requests {
 
   /** On a wide screen the first request that arrives is shown with its detail. */
   first(entries) {
-    if (entries.length === 0) return;
-    if (this.isFirst && !matchMedia('(max-width: 900px)').matches) {
+    if (entries.length === 0 || !this.feed.hasBegun || !this.isFirst) return;
+    if (!this.list.selected && !matchMedia('(max-width: 900px)').matches) {
       this.list.select(entries.at(-1), true);
       this.detail.show(entries.at(-1));
     }

@@ -106,7 +106,8 @@ mod tests {
     fn a_compressed_body_is_shown_as_text_also_if_it_was_cut_off() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         // Text that does not compress well, so that a part of it is more than the header.
-        let text: String = (0..20_000_u32).map(|n| format!("{},", n.wrapping_mul(2_654_435_761))).collect();
+        let numbers: Vec<_> = (0..20_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_string()).collect();
+        let text = numbers.join(",");
         encoder.write_all(text.as_bytes()).unwrap();
         let gzip = encoder.finish().unwrap();
         let body = RecordedBody::new(&gzip, gzip.len() as u64);

@@ -8,6 +8,7 @@ mod protocol;
 mod server;
 mod socket_staging;
 mod transfers;
+mod webhooks;
 
 pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
 pub(crate) use handler::AdminHandler;
@@ -17,6 +18,7 @@ pub(crate) use protocol::{
 };
 pub(crate) use server::AdminSocket;
 pub(crate) use transfers::BulkTransfers;
+pub(crate) use webhooks::{WebhookView, WebhooksRequest};
 
 /// The maximum length of a line, in bytes.
 const LINE_MAX: usize = 1024 * 1024;

@@ -67,7 +67,7 @@ enum Command {
     },
     /// Post the events of a server to a local program, signed as webhooks are
     Listen(Box<ListenArgs>),
-    /// Check the signatures of webhooks
+    /// List and change webhooks; check the signatures of requests
     Webhooks {
         #[command(subcommand)]
         command: WebhooksCommand,
@@ -202,7 +202,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Events { command } => command.run(),
         Command::NewEpoch(args) => args.run(),
         Command::Listen(args) => args.run(),
-        Command::Webhooks { command } => command.run(),
+        Command::Webhooks { command } => command.run(config),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
         Command::Openapi { spec_version, base_path } => {

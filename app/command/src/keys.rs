@@ -16,7 +16,7 @@ pub(crate) use self::accounts::AccountsCommand;
 use self::accounts::PlanArgs;
 use self::tables::keys_table;
 pub(crate) use self::via_server::StoreTarget;
-use self::via_server::{print_json, unexpected};
+pub(crate) use self::via_server::{print_json, unexpected};
 use crate::admin::{AdminAnswer, AdminRequest, KeyRef, account_name, ask, key_label};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;

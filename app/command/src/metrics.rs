@@ -5,6 +5,7 @@
 
 mod postgres;
 mod process;
+mod webhooks;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use petstore_domain::Timestamp;
 use petstore_http::{Exposition, TransportStats};
 use petstore_ports::{Clock, StoreCounts};
 use petstore_redis::RedisStats;
-use petstore_service::Service;
+use petstore_service::{DispatchStats, Service};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
@@ -31,6 +32,8 @@ pub(crate) struct Metrics {
     pub(crate) service: Arc<Service>,
     pub(crate) log: Arc<Log>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The counts of the deliveries of webhooks.
+    pub(crate) deliveries: Arc<DispatchStats>,
 }
 
 impl Exposition for Metrics {
@@ -51,6 +54,7 @@ impl Exposition for Metrics {
             log_is_stuck: self.backend.log_fault().is_some(),
             dropped: self.log.dropped(),
             process: Process::read(),
+            deliveries: Arc::clone(&self.deliveries),
         }));
         let mut text = String::new();
         // Writing to a String does not fail.
@@ -79,6 +83,7 @@ struct Snapshot {
     log_is_stuck: bool,
     dropped: u64,
     process: Process,
+    deliveries: Arc<DispatchStats>,
 }
 
 impl Collector for Snapshot {
@@ -88,6 +93,7 @@ impl Collector for Snapshot {
         self.store(&mut families)?;
         self.quota_store(&mut families)?;
         self.events(&mut families)?;
+        webhooks::encode(&self.deliveries, self.now, &mut families)?;
         if let Some(database) = &self.database {
             postgres::encode(database, &mut families)?;
         }
@@ -295,6 +301,17 @@ impl Families<'_> {
     fn seconds_counter(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         metric.encode_counter::<NoLabelSet, _, u64>(&seconds, None)
+    }
+
+    fn gauges_of<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: &Unit,
+        values: impl IntoIterator<Item = (L, f64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, Some(unit), MetricType::Gauge)?;
+        values.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
     }
 
     fn gauge_of(&mut self, name: &str, help: &str, unit: &Unit, value: f64) -> fmt::Result {

@@ -2,18 +2,21 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use petstore_http::IdleTime;
-use petstore_ports::Clock;
+use petstore_domain::{AccountWebhooks, AttemptError, AttemptOutcome, TargetPolicy};
+use petstore_http::{IdleTime, JsonEvents};
 use petstore_ports::api::Administration;
-use petstore_service::{Policy, Service};
+use petstore_ports::{Clock, Courier, Reply, WebhookRequest};
+use petstore_service::{Policy, Service, WebhookService};
 
 use crate::admin::{AdminAnswer, AdminHandler, AdminRequest, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
+use crate::master_key;
 use crate::runtime::single_threaded;
 use crate::settings::expected::duration;
-use crate::settings::{DEFAULT_OVERLAP, Db, of_a_server_here};
+use crate::settings::{DEFAULT_OVERLAP, Db, ServeArgs, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
 
 /// Executes a request in the same way as a server with this store and this settings file.
@@ -21,10 +24,12 @@ pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Resu
     let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
-    let administration: Arc<dyn Administration> = Arc::new(Service::new(ports, policy(config)));
+    let settings = of_a_server_here(config);
+    let service = Arc::new(Service::new(ports, settings.as_ref().map_or(Policy::DEFAULT, ServeArgs::policy)));
+    let webhooks = webhooks(&service, &backend, &clock, db, settings.as_ref());
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let overlap = duration(DEFAULT_OVERLAP).expect("a time");
-    let handler = AdminHandler { administration, clock, bulk, overlap, reloader: None };
+    let handler = AdminHandler { administration: service, clock, webhooks, bulk, overlap, reloader: None };
     let answer = single_threaded()?.block_on(handler.answer(request));
     backend.close();
     Ok(answer)
@@ -42,6 +47,37 @@ pub(crate) fn run<T>(
     let done = single_threaded()?.block_on(task(&service));
     backend.close();
     Ok(done)
+}
+
+/// The webhooks of a store. The command sends nothing to them.
+fn webhooks(
+    service: &Arc<Service>,
+    backend: &Backend,
+    clock: &Arc<dyn Clock>,
+    db: &Db,
+    settings: Option<&ServeArgs>,
+) -> Arc<WebhookService> {
+    let signer = master_key::signer(settings.and_then(|args| args.webhook_key_file.as_deref()), db);
+    // Without the key the list shows that it is missing, and a new secret reports the fault.
+    let _ = signer.load();
+    let ports = backend.dispatcher_ports(
+        Arc::new(NoCourier),
+        Arc::new(signer),
+        Arc::new(JsonEvents),
+        Arc::clone(clock),
+    );
+    let max = AccountWebhooks::DEFAULT_MAX;
+    Arc::new(WebhookService::new(Arc::clone(service), ports, TargetPolicy::default(), max))
+}
+
+/// A courier for a program that sends nothing.
+struct NoCourier;
+
+impl Courier for NoCourier {
+    fn post(&self, _: WebhookRequest) -> Reply<AttemptOutcome> {
+        let error = Some(AttemptError::AddressRefused);
+        Reply::now(AttemptOutcome { duration: Duration::ZERO, error, answer: None })
+    }
 }
 
 /// The policy that a server started here would have. It comes from the environment and the settings file. If they are

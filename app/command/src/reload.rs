@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use petstore_http::Http;
 use petstore_ports::Clock;
 use petstore_service::Service;
+use petstore_webhooks::HmacSigner;
 
 use crate::environment::SystemClock;
 use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading, shared};
@@ -33,6 +34,8 @@ pub(crate) struct Live {
     pub(crate) backend: Arc<Backend>,
     /// None without TLS.
     pub(crate) certificate: Option<Arc<Certificate>>,
+    /// The master key of the webhooks.
+    pub(crate) webhook_key: Arc<HmacSigner>,
 }
 
 /// The results of a reload.
@@ -44,6 +47,8 @@ pub(crate) struct Reloaded {
     pub(crate) needs_restart: Vec<String>,
     /// Set if the certificate has changed.
     pub(crate) renewed: bool,
+    /// Set if the master key of the webhooks was read for the first time, or has changed.
+    pub(crate) has_new_key: bool,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
 }
@@ -79,8 +84,10 @@ impl Reloader {
         loaded.check().map_err(|failure| failure.message)?;
         // A certificate with another path than at the start needs a restart, which is reported below.
         let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
-        let Live { service, http, backend, certificate } = &self.live;
+        let Live { service, http, backend, certificate, webhook_key } = &self.live;
+        let has_new_key = webhook_key.reload().map_err(|error| error.to_string())?;
         let mut reloaded = differences(in_force, &loaded);
+        reloaded.has_new_key = has_new_key;
         reloaded.warning =
             named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
@@ -119,7 +126,8 @@ impl Reloaded {
         let changed = self.changed.iter().map(|line| format!("in force: {line}"));
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
         let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
-        let lines: Vec<_> = changed.chain(renewed).chain(waits).collect();
+        let new_key = self.has_new_key.then(|| "in force: a new master key of webhooks".to_owned());
+        let lines: Vec<_> = changed.chain(renewed).chain(new_key).chain(waits).collect();
         if lines.is_empty() { vec!["reloaded: no setting has changed".to_owned()] } else { lines }
     }
 }

@@ -4,16 +4,17 @@ mod bans;
 mod fault_log;
 mod housekeeping;
 mod listeners;
+mod ready_line;
 mod start;
 mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, Server};
+use petstore_http::{Endpoint, Exposition, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
-use petstore_service::Service;
+use petstore_service::{DispatchStats, Service};
 use tokio::task::JoinHandle;
 
 use self::bans::{record_bans, record_last_bans};
@@ -21,8 +22,9 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
-use self::webhooks::{Deliveries, Webhooks};
+use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
+use crate::console;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
 use crate::log::Log;
@@ -79,7 +81,7 @@ async fn run(
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // The signals are the first step, so that a signal during the start is not lost.
-    let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
+    let mut signals = Signals::listen(args.process.end_with_stdin)?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
@@ -110,30 +112,21 @@ async fn run(
     {
         return Ok(());
     }
-    let metrics = Metrics {
-        backend: Arc::clone(&backend),
-        service: Arc::clone(&service),
-        log: Arc::clone(log),
-        clock: Arc::clone(&clock),
-    };
+    let stats = Arc::new(DispatchStats::default());
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
-        exposition: Some(Arc::new(metrics)),
+        exposition: Some(metrics(&backend, &service, &clock, &stats, log)),
         sandbox,
         webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
-        sandbox::check_inherited(args, [Some(&public), ops.as_ref()])?;
-        let origin = sandbox::origin(&public, ops.as_ref(), certificate.is_some());
-        settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
-        let api_origin = ops.as_ref().map(|_| sandbox::origin(&public, None, certificate.is_some()));
-        settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+        documents_of_sandbox(args, &public, ops.as_ref(), certificate.is_some(), &mut settings)?;
         settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
@@ -147,12 +140,10 @@ async fn run(
         blocking(move || sandbox::disclaim(&db, &backend)).await?;
     }
     join_nodes(&backend, &servers[0], loaded, log).await?;
-    let policy = webhooks::policy(args, loaded, &servers, log);
-    let webhooks = webhooks::connect(args, receivers, policy, &backend, &service, &clock, log)?;
-    if let Some(webhooks) = &webhooks {
-        http.serve_webhooks(Arc::clone(&webhooks.service) as _);
-    }
-    hand_out(first_key, &backend, &service, log).await?;
+    let connected =
+        webhooks::Parts { args, loaded, backend: &backend, service: &service, clock: &clock, log };
+    let webhooks = webhooks::connect(&connected, &stats, receivers, &http, &servers)?;
+    let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -161,30 +152,29 @@ async fn run(
         http: http.clone(),
         backend: Arc::clone(&backend),
         certificate,
+        webhook_key: Arc::clone(&webhooks.signer),
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
-    let handler = AdminHandler {
-        reloader: Some(Arc::clone(&reloader)),
-        administration: Arc::clone(&service) as Arc<dyn Administration>,
-        clock: Arc::clone(&clock),
-        bulk: Arc::clone(&bulk),
-        overlap: args.overlap,
-    };
     if let Some(socket) = socket {
-        tokio::spawn(socket.serve(handler));
+        tokio::spawn(socket.serve(AdminHandler {
+            reloader: Some(Arc::clone(&reloader)),
+            administration: Arc::clone(&service) as Arc<dyn Administration>,
+            clock: Arc::clone(&clock),
+            webhooks: Arc::clone(&webhooks.service),
+            bulk: Arc::clone(&bulk),
+            overlap: args.overlap,
+        }));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
-    let deliveries = webhooks.map(Webhooks::start);
+    let deliveries = webhooks.start();
     testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
-    announce(args, scheme, &servers, log);
+    announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
-    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
-        reload(&reloader, log);
-    }
+    until_stopped(&mut signals, &reloader, log).await;
     supervisor.stopping();
-    log.info("stopping; another signal stops at once");
+    log.info(signals.why_stopping());
     let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
@@ -192,6 +182,45 @@ async fn run(
         log.info("stopped");
     }
     ended
+}
+
+fn metrics(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    deliveries: &Arc<DispatchStats>,
+    log: &Arc<Log>,
+) -> Arc<dyn Exposition> {
+    Arc::new(Metrics {
+        backend: Arc::clone(backend),
+        service: Arc::clone(service),
+        log: Arc::clone(log),
+        clock: Arc::clone(clock),
+        deliveries: Arc::clone(deliveries),
+    })
+}
+
+/// Sets the reference page and the console of a sandbox, after a check of its listeners.
+fn documents_of_sandbox(
+    args: &ServeArgs,
+    public: &Endpoint,
+    ops: Option<&Endpoint>,
+    is_secure: bool,
+    settings: &mut HttpSettings,
+) -> Result<(), Failure> {
+    sandbox::check_inherited(args, [Some(public), ops])?;
+    let origin = sandbox::origin(public, ops, is_secure);
+    settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+    let api_origin = ops.map(|_| sandbox::origin(public, None, is_secure));
+    settings.documents.console = console::files(args, api_origin.as_deref(), settings.journal.is_some());
+    Ok(())
+}
+
+/// Reloads the settings at each signal that asks for it, until a signal asks for a stop.
+async fn until_stopped(signals: &mut Signals, reloader: &Reloader, log: &Log) {
+    while std::mem::take(&mut signals.reload_waits) || signals.next().await == SignalRequest::Reload {
+        reload(reloader, log);
+    }
 }
 
 /// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.

@@ -1,11 +1,15 @@
-//! `petstore webhooks`: commands for the owners of receivers.
+//! `petstore webhooks`: commands for operators, and for the owners of receivers.
 
+mod operator;
 mod saved_request;
 mod secret;
 mod verify;
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
+use self::operator::{TargetArgs, WebhookArgs};
 pub(crate) use self::secret::SecretArgs;
 use self::verify::VerifyArgs;
 use crate::failure::Failure;
@@ -13,14 +17,29 @@ use crate::failure::Failure;
 /// `petstore webhooks …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhooksCommand {
+    /// List the webhooks of all accounts
+    List(TargetArgs),
+    /// Show one webhook
+    Show(WebhookArgs),
+    /// Disable a webhook: it gets no events until it is enabled
+    Disable(WebhookArgs),
+    /// Enable a webhook: it goes on after the last event that it got
+    Enable(WebhookArgs),
+    /// Give webhooks whose master key is lost new secrets from the present one
+    Rekey(TargetArgs),
     /// Check the signature of a request that a receiver has saved
     Verify(VerifyArgs),
 }
 
 impl WebhooksCommand {
-    /// Runs the command.
-    pub(crate) fn run(self) -> Result<(), Failure> {
+    /// Runs the command with the settings file.
+    pub(crate) fn run(self, config: Option<PathBuf>) -> Result<(), Failure> {
         match self {
+            Self::List(args) => args.list(config),
+            Self::Show(args) => args.show(config),
+            Self::Disable(args) => args.set_enabled(false, config),
+            Self::Enable(args) => args.set_enabled(true, config),
+            Self::Rekey(args) => args.rekey(config),
             Self::Verify(args) => args.run(),
         }
     }

@@ -1,6 +1,7 @@
 //! The webhooks of accounts.
 
 mod listing;
+mod operator;
 mod samples;
 
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use async_trait::async_trait;
 use petstore_domain::{
     AccountId, Attempt, AttemptTrigger, CreateWebhook, CreateWebhookRejection, DeleteWebhook,
     DeleteWebhookRejection, Delivery, DeliveryStatus, DeliveryUpdate, DisabledReason, EventId, EventKind,
-    MasterKeyId, NewWebhook, Precondition, Redeliver, RekeyWebhook, ReplayWebhook, Resume,
-    RotateWebhookSecret, RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy,
-    TargetRefusal, UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    MasterKeyId, NewWebhook, Precondition, Redeliver, ReplayWebhook, Resume, RotateWebhookSecret,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy, TargetRefusal,
+    UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
     DeliveryDetail, DeliveryListing, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated,
@@ -42,40 +43,6 @@ impl WebhookService {
     ) -> Self {
         let webhooks_max = webhooks_max.min(petstore_domain::AccountWebhooks::MAX);
         Self { service, ports, targets, webhooks_max }
-    }
-
-    /// Disables or enables a webhook for an operator.
-    pub async fn set_enabled(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-        is_enabled: bool,
-    ) -> Result<WebhookListing, Failure<UpdateWebhookRejection>> {
-        let patch = WebhookPatch { is_enabled: Some(is_enabled), ..WebhookPatch::default() };
-        self.update(account, id, patch, None, Precondition::None, DisabledReason::Operator).await
-    }
-
-    /// Gives a webhook a secret from the current master key. The owner sees the new secret at the next rotation.
-    pub async fn rekey(
-        &self,
-        account: AccountId,
-        id: WebhookId,
-    ) -> Result<WebhookListing, Failure<UnknownWebhook>> {
-        let master = self.prepare()?;
-        let webhook = self.service.submit(RekeyWebhook { account, id, master }).await?;
-        self.listed(webhook).await.map_err(Failure::Store)
-    }
-
-    /// The webhooks of all accounts, for an operator.
-    pub async fn all(&self) -> Result<Vec<(AccountId, WebhookListing)>, StoreError> {
-        let changes = self.service.deadlines.reply(self.ports.webhooks.changed_webhooks(0)).await?;
-        let mut all = Vec::new();
-        for record in changes.accounts {
-            for webhook in record.webhooks {
-                all.push((record.account, self.listed(webhook).await?));
-            }
-        }
-        Ok(all)
     }
 
     /// Makes the master key if there is none yet.

@@ -119,8 +119,9 @@ fn page() -> Arc<[PageFile]> {
 }
 
 /// Serves a node.
-fn serve(ports: Ports, settings: HttpSettings, policy: Policy) -> (Arc<Service>, Http, Server) {
+fn serve(ports: Ports, mut settings: HttpSettings, policy: Policy) -> (Arc<Service>, Http, Server) {
     let service = Arc::new(Service::new(ports, policy));
+    settings.administration = Some(Arc::clone(&service) as _);
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
     let threads = NonZeroUsize::new(2).unwrap();
     let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();

@@ -76,9 +76,8 @@ impl<'w> Page<'w> {
                 reference::find(&documents.console, CONSOLE_PATH, "/sandbox/console/", path)
                     .map(Self::Console)
             }
-            BuiltinRoute::Console | BuiltinRoute::ConsoleFile => None,
             // The sandbox has its own routes. The caller has already looked for one of them.
-            BuiltinRoute::SandboxTool => None,
+            BuiltinRoute::Console | BuiltinRoute::ConsoleFile | BuiltinRoute::SandboxTool => None,
         }
     }
 }

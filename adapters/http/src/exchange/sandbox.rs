@@ -7,12 +7,14 @@ mod fault_rules;
 mod guard;
 mod hints;
 mod keys;
+mod read_json;
 mod report;
 mod request_stream;
 mod requests;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
+mod webhook_states;
 
 use std::net::IpAddr;
 use std::time::Duration;

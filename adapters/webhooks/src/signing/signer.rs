@@ -62,10 +62,20 @@ impl HmacSigner {
     /// # Errors
     /// [`MasterKeyError`] if the file is of no use. The signer has no key then.
     pub fn load(&self) -> Result<Option<MasterKeyId>, MasterKeyError> {
-        if let Home::File(file) | Home::SharedFile(file) = &self.home {
-            *self.key.write() = MasterKey::read(file)?;
-        }
+        self.reload()?;
         Ok(self.master())
+    }
+
+    /// Reads the key file again, and returns whether the key has changed. If the file is missing, the signer keeps its key.
+    ///
+    /// # Errors
+    /// [`MasterKeyError`] if the file is of no use. The signer keeps its key.
+    pub fn reload(&self) -> Result<bool, MasterKeyError> {
+        let (Home::File(file) | Home::SharedFile(file)) = &self.home else { return Ok(false) };
+        let Some(read) = MasterKey::read(file)? else { return Ok(false) };
+        let before = self.master();
+        *self.key.write() = Some(read);
+        Ok(self.master() != before)
     }
 
     fn make(&self) -> Result<MasterKey, StoreError> {

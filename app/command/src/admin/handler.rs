@@ -8,6 +8,7 @@ use petstore_domain::{
 };
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 use petstore_ports::{Clock, StoreError, StoreErrorKind};
+use petstore_service::WebhookService;
 
 use super::transfers::BulkTransfers;
 use super::{
@@ -19,6 +20,7 @@ use crate::reload::Reloader;
 pub(crate) struct AdminHandler {
     pub(crate) administration: Arc<dyn Administration>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) webhooks: Arc<WebhookService>,
     pub(crate) bulk: Arc<BulkTransfers>,
     /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
@@ -90,6 +92,7 @@ impl AdminHandler {
                 let lifted = self.administration.lift_ban(found.key.id).await;
                 Ok(self.key(found, lifted.map_err(why)?))
             }
+            AdminRequest::Webhooks { request } => self.answer_about_webhooks(request).await,
             AdminRequest::Reload => {
                 let reloader = self.reloader.as_ref().ok_or("there is no running server to reload")?;
                 let done = reloader.reload().map_err(|why| format!("nothing was reloaded: {why}"))?;
@@ -223,14 +226,14 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     }
 }
 
-fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
+pub(super) fn why<R: std::fmt::Display>(failure: Failure<R>) -> String {
     match failure {
         Failure::Store(error) => store_fault(&error),
         failure => failure.report(),
     }
 }
 
-fn store_fault(error: &StoreError) -> String {
+pub(super) fn store_fault(error: &StoreError) -> String {
     match error.kind() {
         // The change may have been made, so the message must not begin with "nothing was changed".
         StoreErrorKind::Indeterminate => error.report(),

@@ -6,6 +6,7 @@ use petstore_domain::{
 use petstore_ports::api::KeyListing;
 use serde::{Deserialize, Serialize};
 
+use super::{WebhookView, WebhooksRequest};
 use crate::failure::Failure;
 
 /// A request of a client.
@@ -54,6 +55,9 @@ pub(crate) enum AdminRequest {
         name: Option<String>,
         plan: Option<PlanChoice>,
     },
+    Webhooks {
+        request: WebhooksRequest,
+    },
     /// Asks for a reload of the settings.
     Reload,
     /// Asks whether the data file has a permanent fault.
@@ -94,6 +98,13 @@ pub(crate) enum AdminAnswer {
     },
     Accounts {
         accounts: Vec<AccountView>,
+        more: bool,
+    },
+    Webhook {
+        webhook: WebhookView,
+    },
+    Webhooks {
+        webhooks: Vec<WebhookView>,
         more: bool,
     },
     /// The results of a reload, as text.

@@ -88,7 +88,7 @@ impl StoreTarget {
     }
 
     /// Sends a request to the server, or executes it on the file if no server runs.
-    pub(super) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
+    pub(crate) fn ask(&self, request: AdminRequest) -> Result<AdminAnswer, Failure> {
         let server = self.server();
         let answer = if self.asks_a_server() { ask(&server, &request)? } else { None };
         match (answer, self.located()?) {
@@ -237,11 +237,11 @@ fn lives_until(old: &Replaced) -> String {
     format!("The replaced key {id} stays valid until {expires_at}{why}")
 }
 
-pub(super) fn unexpected() -> Failure {
+pub(crate) fn unexpected() -> Failure {
     Failure::because("unexpected answer: the server may be of another version")
 }
 
-pub(super) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
+pub(crate) fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(value).map_err(|error| Failure::because(error.to_string()))?;
     print(&visible_json(&format!("{json}\n")))
 }

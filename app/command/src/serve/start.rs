@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petstore_domain::ApiKey;
 use petstore_http::{IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_redis::RedisTarget;
@@ -114,18 +115,23 @@ pub(super) async fn count_in_redis(
     Ok(())
 }
 
-/// Makes the first key and shows it. If several nodes start at the same time, only one of them makes a key.
+/// Makes the first key and shows it, or returns it for the line of JSON. If several nodes start at the same time, only one
+/// of them makes a key.
 pub(super) async fn hand_out(
     first_key: FirstKey<'_>,
+    args: &ServeArgs,
     backend: &Arc<Backend>,
     service: &Service,
     log: &Log,
-) -> Result<(), Failure> {
+) -> Result<Option<ApiKey>, Failure> {
     let lock = Arc::clone(backend);
     let lock = blocking(move || lock.lock_start().map_err(|error| Failure::because(error.report()))).await?;
     let shown = first_key.hand_out(service, log).await?;
     drop(lock);
-    shown.map_or(Ok(()), |key| show(&key))
+    if args.process.ready_json {
+        return Ok(shown);
+    }
+    shown.map_or(Ok(()), |key| show(&key)).map(|()| None)
 }
 
 /// Registers the server as a node of its database, before it answers any request. Warns of settings in which it differs from

@@ -1,29 +1,30 @@
-//! The deliveries of webhooks by a server.
+//! The webhooks of a server and their deliveries.
 
-use std::path::Path;
+mod watch;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
-use petstore_http::{JsonEvents, Server};
-use petstore_ports::{Clock, Signer};
-use petstore_service::{Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester};
+use petstore_http::{Http, JsonEvents, Server};
+use petstore_ports::Clock;
+use petstore_service::{
+    DispatchStats, Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester,
+};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::log::Log;
-use crate::settings::{Db, Loaded, ServeArgs};
+use crate::master_key;
+use crate::settings::{Loaded, ServeArgs};
 use crate::store::Backend;
 use crate::{tls, version};
 
 /// The addresses of this machine, to which a sandbox may send webhooks.
 const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
-
-/// The end of the name of the file with the master key, which is beside the data file.
-const KEY_FILE: &str = ".webhook-key";
 
 /// A dispatcher that runs.
 pub(super) struct Deliveries {
@@ -42,12 +43,26 @@ impl Deliveries {
     }
 }
 
+/// The parts of a server to which its webhooks are connected.
+pub(super) struct Parts<'a> {
+    pub(super) args: &'a ServeArgs,
+    pub(super) loaded: &'a Loaded,
+    pub(super) backend: &'a Backend,
+    pub(super) service: &'a Arc<Service>,
+    pub(super) clock: &'a Arc<dyn Clock>,
+    pub(super) log: &'a Arc<Log>,
+}
+
 /// The webhooks of a server, before their deliveries are started.
 pub(super) struct Webhooks {
     /// The use cases, for the transport and for the admin socket.
     pub(super) service: Arc<WebhookService>,
-    ports: DispatcherPorts,
-    jitters: bool,
+    /// The master key.
+    pub(super) signer: Arc<HmacSigner>,
+    dispatcher: Dispatcher,
+    stats: Arc<DispatchStats>,
+    log: Arc<Log>,
+    is_on: bool,
 }
 
 /// Reads the certificates by which receivers are trusted.
@@ -61,34 +76,18 @@ pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<RootCertStore, 
     }
 }
 
-/// The addresses that webhooks may go to: not the server's own listeners, except to the sinks of a sandbox.
-pub(super) fn policy(args: &ServeArgs, loaded: &Loaded, servers: &[Server], log: &Log) -> TargetPolicy {
-    let of_sandbox = LOOPBACK.iter().filter(|_| args.sandbox);
-    let of_sandbox = of_sandbox.filter_map(|network| TargetException::parse(network).ok());
-    if args.webhooks && !args.webhook_allow.is_empty() {
-        log.info(&format!(
-            "webhooks may go to addresses that are not public: {}",
-            loaded.named("webhook-allow")
-        ));
-    }
-    let policy = TargetPolicy::new(args.webhook_allow.iter().cloned().chain(of_sandbox));
-    if args.sandbox { policy } else { policy.without_listeners(servers.iter().map(Server::local_addr)) }
-}
-
-/// Connects the webhooks of a server; none if the settings switch them off.
+/// Connects the webhooks of a server, and serves their operations unless the settings remove them. The
+/// deliveries are counted in `stats`. Webhooks are not sent to the server's own listeners, except to the sinks of a sandbox.
 pub(super) fn connect(
-    args: &ServeArgs,
+    parts: &Parts<'_>,
+    stats: &Arc<DispatchStats>,
     roots: RootCertStore,
-    policy: TargetPolicy,
-    backend: &Backend,
-    service: &Arc<Service>,
-    clock: &Arc<dyn Clock>,
-    log: &Log,
-) -> Result<Option<Webhooks>, Failure> {
-    if !args.webhooks {
-        return Ok(None);
-    }
-    let signer = signer(args, log);
+    http: &Http,
+    servers: &[Server],
+) -> Result<Webhooks, Failure> {
+    let Parts { args, backend, clock, log, .. } = parts;
+    let signer = Arc::new(read_key(args, log));
+    let policy = policy(parts, servers.iter().map(Server::local_addr));
     let courier = HttpCourier::new(
         policy.clone(),
         tls::client::trusting(roots)?,
@@ -97,42 +96,63 @@ pub(super) fn connect(
         CourierLimits::DEFAULT,
         &version::user_agent(),
     );
-    let ports: DispatcherPorts =
-        backend.dispatcher_ports(Arc::new(courier), signer, Arc::new(JsonEvents), Arc::clone(clock));
-    let max = AccountWebhooks::DEFAULT_MAX;
-    let service = Arc::new(WebhookService::new(Arc::clone(service), ports.clone(), policy, max));
+    let of_dispatcher: DispatcherPorts = backend.dispatcher_ports(
+        Arc::new(courier),
+        Arc::clone(&signer) as _,
+        Arc::new(JsonEvents),
+        Arc::clone(clock),
+    );
+    let (service, max) = (Arc::clone(parts.service), AccountWebhooks::DEFAULT_MAX);
+    let service = Arc::new(WebhookService::new(service, of_dispatcher.clone(), policy, max));
+    if args.webhooks {
+        http.serve_webhooks(Arc::clone(&service) as _);
+    }
     // A sandbox has a clock that tests turn, so its retries are due exactly by the schedule.
-    Ok(Some(Webhooks { service, ports, jitters: !args.sandbox }))
+    let dispatcher = Dispatcher::new(of_dispatcher, &Policy::DEFAULT, !args.sandbox, Arc::clone(stats));
+    let (stats, log) = (Arc::clone(stats), Arc::clone(log));
+    Ok(Webhooks { service, signer, dispatcher, stats, log, is_on: args.webhooks })
 }
 
 impl Webhooks {
-    /// Starts the deliveries.
-    pub(super) fn start(self) -> Deliveries {
-        let dispatcher = Dispatcher::new(self.ports, &Policy::DEFAULT, self.jitters);
+    /// Starts the deliveries, unless the settings end them.
+    pub(super) fn start(self) -> Option<Deliveries> {
+        let Self { signer, dispatcher, stats, log, is_on, .. } = self;
+        if !is_on {
+            return None;
+        }
+        tokio::spawn(watch::watch(stats, signer, log));
         let tester = dispatcher.tester();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
-        Deliveries { tester, stop, running }
+        Some(Deliveries { tester, stop, running })
     }
 }
 
-/// The signer with the master key of this store, or the one that the operator names.
-fn signer(args: &ServeArgs, log: &Log) -> Arc<dyn Signer> {
-    let entropy = Arc::new(SystemEntropy);
-    let signer = match (&args.webhook_key_file, &args.db) {
-        (Some(file), _) => HmacSigner::with_shared_file(file.clone(), entropy),
-        (None, Db::Memory) => HmacSigner::in_memory(entropy),
-        (None, Db::File(file)) => HmacSigner::with_own_file(key_file(file).into(), entropy),
-        (None, Db::Postgres(_)) => HmacSigner::without_key(entropy),
-    };
-    if let Err(error) = signer.load() {
-        log.warn(&format!("webhooks are not delivered: {error}"));
+/// The targets that webhooks may go to.
+fn policy(parts: &Parts<'_>, listeners: impl IntoIterator<Item = SocketAddr>) -> TargetPolicy {
+    let Parts { args, loaded, log, .. } = parts;
+    if !args.webhook_allow.is_empty() && args.webhooks {
+        let named = loaded.named("webhook-allow");
+        log.info(&format!("webhooks may go to addresses that are not public: {named}"));
     }
-    Arc::new(signer)
+    let of_sandbox = LOOPBACK.iter().filter(|_| args.sandbox);
+    let of_sandbox = of_sandbox.filter_map(|network| TargetException::parse(network).ok());
+    let policy = TargetPolicy::new(args.webhook_allow.iter().cloned().chain(of_sandbox));
+    if args.sandbox { policy } else { policy.without_listeners(listeners) }
 }
 
-fn key_file(file: &Path) -> std::ffi::OsString {
-    let mut name = file.as_os_str().to_owned();
-    name.push(KEY_FILE);
-    name
+/// Reads the master key. Without it the server serves the shop anyway.
+fn read_key(args: &ServeArgs, log: &Log) -> HmacSigner {
+    let file = args.webhook_key_file.as_deref();
+    let signer = master_key::signer(file, &args.db);
+    match (signer.load(), file) {
+        (Err(error), _) if args.webhooks => log.error(&format!("webhooks are not delivered: {error}")),
+        (Ok(None), Some(file)) if args.webhooks => log.error(&format!(
+            "webhooks are not delivered: {} does not exist: put the master key there and reload, or make one with `openssl \
+             rand -base64 32`",
+            file.display()
+        )),
+        _ => {}
+    }
+    signer
 }

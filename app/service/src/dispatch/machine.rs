@@ -139,6 +139,11 @@ impl Machine {
         }
     }
 
+    /// The webhooks of all nodes.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Webhook> {
+        self.known.values().map(|(_, webhook)| webhook)
+    }
+
     /// The leases that are held.
     pub(super) fn leases(&self) -> Vec<DeliveryLease> {
         self.held.values().map(|endpoint| endpoint.lease).collect()

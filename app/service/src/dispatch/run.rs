@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, Stream};
 use petstore_domain::{
-    DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
+    AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
 };
 use petstore_ports::{
     ClaimedWebhook, DeliveryLease, EventRead, LeaseState, LogEnd, Reply, StoreError, WebhookChanges, run,
@@ -16,6 +16,7 @@ use petstore_ports::{
 use super::attempt::{DispatcherPorts, Sent};
 use super::machine::{AttemptEnd, Machine};
 use super::nudge::DispatchNudge;
+use super::overview::{LookedUp, Unsettled};
 use super::reading::LogRead;
 use super::stats::DispatchStats;
 use super::tester::WebhookTester;
@@ -30,6 +31,9 @@ const RENEW: Duration = Duration::from_secs(10);
 
 /// The time after which webhooks are claimed again that another node holds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
+
+/// The time between two looks at the state of all webhooks, for the statistics.
+const OVERVIEW: Duration = Duration::from_secs(1);
 
 /// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -54,6 +58,7 @@ enum Done {
     Disabled(WebhookId, bool),
     Flushed,
     Released,
+    Dated(usize, Unsettled, Option<Timestamp>),
 }
 
 type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
@@ -72,15 +77,17 @@ struct Rounds {
     next_round: Duration,
     next_renewal: Duration,
     next_claim: Duration,
+    next_overview: Duration,
+    oldest: [LookedUp; 2],
 }
 
 impl Dispatcher {
     /// A dispatcher over these ports. With `has_jitter`, retries are spread by up to a fifth of their delay; tests that turn
-    /// the clock leave it out.
-    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool) -> Self {
+    /// the clock leave it out. The deliveries are counted in `stats`.
+    pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool, stats: Arc<DispatchStats>) -> Self {
         let deadlines =
             CallDeadlines::new(Arc::clone(&ports.timer), policy.store_timeout, policy.quota_timeout);
-        Self { ports: Arc::new(ports), deadlines, stats: Arc::default(), nudge: Arc::default(), has_jitter }
+        Self { ports: Arc::new(ports), deadlines, stats, nudge: Arc::default(), has_jitter }
     }
 
     /// The counts.
@@ -115,6 +122,8 @@ impl Dispatcher {
             next_round: Duration::ZERO,
             next_renewal: self.deadlines.elapsed() + RENEW,
             next_claim: Duration::ZERO,
+            next_overview: Duration::ZERO,
+            oldest: [LookedUp::Nothing; 2],
         };
         let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
         loop {
@@ -229,13 +238,41 @@ impl Dispatcher {
         self.save(machine, rounds, work, now);
         for (account, id, reason, run_number) in machine.disables() {
             let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
+            let stats = Arc::clone(&self.stats);
             work.push(Box::pin(async move {
                 let operation = DisableWebhook { account, id, reason, run: run_number };
                 let done = std::pin::pin!(run(&*ports.transactor, operation, now));
-                Done::Disabled(id, deadlines.write(done).await.is_ok())
+                let is_done = deadlines.write(done).await.is_ok();
+                if is_done {
+                    stats.notices().disabled(account, id, reason);
+                }
+                Done::Disabled(id, is_done)
             }));
         }
         self.release(machine, work);
+        if elapsed >= rounds.next_overview {
+            rounds.next_overview = elapsed + OVERVIEW;
+            self.look_over(machine, rounds, work);
+        }
+    }
+
+    /// Counts the webhooks, and looks up the times of the oldest events that they have not got.
+    fn look_over(&self, machine: &Machine, rounds: &mut Rounds, work: &Work) {
+        let overview = machine.overview(self.ports.signer.master());
+        self.stats.set_webhooks(overview.counts);
+        for (index, place) in overview.oldest.into_iter().enumerate() {
+            match rounds.oldest[index].next(place) {
+                Some(place) => {
+                    let reply = self.deadlines.reply(self.ports.events.read(place.query()));
+                    work.push(Box::pin(async move {
+                        let read = reply.await.ok();
+                        Done::Dated(index, place, read.as_ref().and_then(Unsettled::time_in))
+                    }));
+                }
+                None if place.is_none() => self.stats.oldest()[index].set(None),
+                None => {}
+            }
+        }
     }
 
     /// Claims the webhooks that are not held.
@@ -281,6 +318,9 @@ impl Dispatcher {
             Done::Attempt(lease, position, end) => {
                 if let AttemptEnd::Attempted(_, attempt) = &end {
                     self.stats.count(&attempt.outcome);
+                    if attempt.outcome.error == Some(AttemptError::AddressRefused) {
+                        self.stats.notices().refused(lease.webhook, now);
+                    }
                 }
                 machine.attempted(lease, position, end, now);
             }
@@ -313,6 +353,11 @@ impl Dispatcher {
                 self.flush(rounds, work);
             }
             Done::Disabled(id, is_done) => machine.disabled(id, is_done),
+            Done::Dated(index, place, at) => {
+                if rounds.oldest[index].found(place) {
+                    self.stats.oldest()[index].set(at);
+                }
+            }
             Done::Flushed => {
                 rounds.is_flushing = false;
                 self.flush(rounds, work);

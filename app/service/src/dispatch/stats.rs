@@ -1,9 +1,26 @@
 //! Counts of the dispatcher, for monitoring and for tests that wait until nothing is due.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use petstore_domain::{AttemptError, AttemptOutcome};
+use petstore_domain::{AttemptError, AttemptOutcome, Timestamp};
 use petstore_ports::LogEnd;
+
+use super::notices::{DispatchNotice, Notices};
+
+/// Webhooks by state. A webhook that another node delivers is counted by that node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WebhookCounts {
+    /// Webhooks of this node that get their events.
+    pub active: usize,
+    /// Webhooks of this node whose last attempt failed.
+    pub failing: usize,
+    /// Webhooks of all nodes that are disabled.
+    pub disabled: usize,
+    /// Webhooks of all nodes that are enabled and get nothing, because their master key is missing or is another one.
+    pub without_key: usize,
+}
 
 /// Counts of a dispatcher since its start.
 #[derive(Debug, Default)]
@@ -15,9 +32,50 @@ pub struct DispatchStats {
     settled_round: AtomicU64,
     /// The end of the event log at the last time at which nothing was due: its epoch and its last position.
     settled_end: [AtomicU64; 2],
+    webhooks: Mutex<WebhookCounts>,
+    oldest_active: OldestEvent,
+    oldest_failing: OldestEvent,
+    notices: Notices,
+}
+
+/// The time of the oldest event that some webhooks have not got, in milliseconds; 0 if they have got all.
+#[derive(Debug, Default)]
+pub(super) struct OldestEvent(AtomicI64);
+
+impl OldestEvent {
+    pub(super) fn set(&self, at: Option<Timestamp>) {
+        self.0.store(at.map_or(0, Timestamp::as_millis), Ordering::Relaxed);
+    }
+
+    fn age(&self, now: Timestamp) -> Duration {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            at => Duration::from_millis(now.as_millis().saturating_sub(at).try_into().unwrap_or(0)),
+        }
+    }
 }
 
 impl DispatchStats {
+    /// The webhooks by state, as of the last second.
+    pub fn webhooks(&self) -> WebhookCounts {
+        *self.webhooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The age of the oldest event that an active webhook of this node has not got, as of the last second.
+    pub fn active_lag(&self, now: Timestamp) -> Duration {
+        self.oldest_active.age(now)
+    }
+
+    /// The age of the oldest event that a failing webhook of this node has not got, as of the last second.
+    pub fn failing_lag(&self, now: Timestamp) -> Duration {
+        self.oldest_failing.age(now)
+    }
+
+    /// Removes and returns what an operator should know.
+    pub fn take_notices(&self) -> Vec<DispatchNotice> {
+        self.notices.take()
+    }
+
     /// The number of attempts that succeeded.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Relaxed)
@@ -46,6 +104,19 @@ impl DispatchStats {
         let is_new = self.settled_round.load(Ordering::Acquire) > round;
         let [epoch, last] = self.settled_end.each_ref().map(|part| part.load(Ordering::Acquire));
         is_new && epoch == end.epoch && last >= end.last.get()
+    }
+
+    pub(super) fn set_webhooks(&self, counts: WebhookCounts) {
+        *self.webhooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = counts;
+    }
+
+    /// The times of the oldest events that active and failing webhooks have not got.
+    pub(super) const fn oldest(&self) -> [&OldestEvent; 2] {
+        [&self.oldest_active, &self.oldest_failing]
+    }
+
+    pub(super) const fn notices(&self) -> &Notices {
+        &self.notices
     }
 
     pub(super) fn count(&self, outcome: &AttemptOutcome) {

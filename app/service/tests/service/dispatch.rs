@@ -8,7 +8,10 @@ use petstore_domain::*;
 use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
-use petstore_service::{Dispatcher, DispatcherPorts, Policy, Ports, Service, WebhookService};
+use petstore_service::{
+    DispatchNotice, DispatchStats, Dispatcher, DispatcherPorts, Policy, Ports, Service, WebhookCounts,
+    WebhookService,
+};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -162,6 +165,7 @@ struct World {
     receivers: Arc<Receivers>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
+    stats: Arc<DispatchStats>,
 }
 
 impl World {
@@ -189,13 +193,15 @@ impl World {
             timer: time,
         };
         let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
-        Self { store, service, webhooks, ports, receivers, stop: None, running: None }
+        Self { store, service, webhooks, ports, receivers, stop: None, running: None, stats: Arc::default() }
     }
 
     /// Starts a dispatcher.
     fn start(&mut self) {
         let (stop, stopped) = oneshot::channel();
-        let dispatcher = Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false);
+        self.stats = Arc::default();
+        let dispatcher =
+            Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false, Arc::clone(&self.stats));
         self.running = Some(tokio::spawn(async move {
             dispatcher.run(async { drop(stopped.await) }).await;
         }));
@@ -364,6 +370,28 @@ async fn a_receiver_that_is_gone_is_disabled_and_goes_on_where_it_stopped() {
     world.webhooks.update_webhook(ACCOUNT, id, patch, None, Precondition::None).await.unwrap();
     pass(2).await;
     assert_eq!(world.receivers.positions("ok"), [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_statistics_tell_states_and_the_age_of_the_oldest_event() {
+    let mut world = World::new();
+    let now = |world: &World| world.ports.clock.now();
+    let gone = world.webhook("https://gone", DeliveryOrder::Relaxed).await;
+    world.webhook("https://ok", DeliveryOrder::Relaxed).await;
+    world.webhook("https://fail", DeliveryOrder::Relaxed).await;
+    world.start();
+    world.event(1).await;
+    pass(100).await;
+    let counts = WebhookCounts { active: 1, failing: 1, disabled: 1, without_key: 0 };
+    assert_eq!(world.stats.webhooks(), counts);
+    assert_eq!(world.stats.active_lag(now(&world)), Duration::ZERO);
+    assert_eq!(world.stats.failing_lag(now(&world)).as_secs(), 100, "the event waits for its third attempt");
+    let disabled = DispatchNotice::Disabled { account: ACCOUNT, webhook: gone, reason: DisabledReason::Gone };
+    assert_eq!(world.stats.take_notices(), [disabled]);
+    world.event(2).await;
+    pass(28 * 3_600).await;
+    assert_eq!(world.stats.failing_lag(now(&world)), Duration::ZERO, "all attempts have failed");
+    assert_eq!(world.stats.take_notices(), []);
 }
 
 #[tokio::test(start_paused = true)]

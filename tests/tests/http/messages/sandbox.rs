@@ -10,6 +10,7 @@ use crate::stall::PLENTY;
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
 const SINK: &str = "PUT /sandbox/sinks/hook";
+const KEYS: &str = "POST /sandbox/keys";
 const ONE_ERROR: &str = "The body has 1 error.";
 
 /// A request line, a body, and the messages of the answer.
@@ -52,7 +53,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         FAULTS,
         r#"{"faults": [{}]}"#,
-        &[ONE_ERROR, "faults[0] must have at least one of status, code, latency, jitter and drop."],
+        &[
+            ONE_ERROR,
+            "faults[0] must have at least one of status, code, latency, jitter, drop, body, grow and exhaust.",
+        ],
     ),
     (FAULTS, r#"{"seed": -1, "faults": []}"#, &[ONE_ERROR, "seed must be between 0 and 9007199254740991."]),
     (
@@ -94,6 +98,68 @@ const CASES: &[(&str, &str, &[&str])] = &[
         FAULTS,
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+    ),
+    (KEYS, r#"{"plan": "gold"}"#, &[ONE_ERROR, "plan must be one of free, pro, business, enterprise."]),
+    (
+        KEYS,
+        r#"{"plan": "enterprise"}"#,
+        &[ONE_ERROR, "plan must come with minute and day if it is enterprise."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "enterprise", "minute": 2, "day": 1}"#,
+        &[ONE_ERROR, "day must not be less than minute."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "free", "minute": 2}"#,
+        &[ONE_ERROR, "minute is allowed only with the plan enterprise."],
+    ),
+    (KEYS, r#"{"minute": 0}"#, &[ONE_ERROR, "minute must be between 1 and 2147483647."]),
+    (
+        KEYS,
+        r#"{"scopes": "admin"}"#,
+        &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write."],
+    ),
+    ("DELETE /sandbox/keys/99/ban", "", &["There is no key with this id; GET /sandbox/keys lists all."]),
+    ("GET /sandbox/events?wait=1", "", &["This list does not wait; GET /events does."]),
+    (
+        "GET /sandbox/events?after=evt_0000000000000000000001",
+        "",
+        &["The events after this one are no longer in the log; omit after."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "grow": true}]}"#,
+        &[ONE_ERROR, "faults[0].grow cannot be combined with another end."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "bytesPerSecond": 1}]}"#,
+        &[ONE_ERROR, "faults[0].bytesPerSecond is allowed only with body slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "day", "when": "after"}]}"#,
+        &[
+            ONE_ERROR,
+            "faults[0].when cannot be after with this end: the call was served, so it is not refused.",
+        ],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "when": "later"}]}"#,
+        &[ONE_ERROR, "faults[0].when must be before or after."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"body": "lost"}]}"#,
+        &[ONE_ERROR, "faults[0].body must be truncate, malformed or slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "hour"}]}"#,
+        &[ONE_ERROR, "faults[0].exhaust must be minute or day."],
     ),
     (
         "POST /sandbox/sinks/%20",

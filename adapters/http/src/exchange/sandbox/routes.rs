@@ -1,7 +1,6 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks/settle` and `/sandbox/requests`. They need no
-//! key and have no quota. The listener that serves `/health`
-//! also serves them.
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks`, `/sandbox/webhooks/settle` and
+//! `/sandbox/requests`. They need no key and have no quota. The listener that serves `/health` also serves them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,9 +11,10 @@ use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{BODY_MAX, clock_change};
+use super::bodies::{clock_change, new_key};
 use super::fault_rules::fault_plan;
-use super::{event_log, guard, keys, report, requests, sinks};
+use super::read_json::read;
+use super::{event_log, guard, keys, report, requests, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -35,6 +35,7 @@ pub(crate) enum SandboxRoute {
     Keys,
     KeyBan,
     Events,
+    Webhooks,
     Sinks,
     Sink,
     Settle,
@@ -46,13 +47,14 @@ pub(crate) enum SandboxRoute {
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
         Self::Keys,
         Self::KeyBan,
         Self::Events,
+        Self::Webhooks,
         Self::Sinks,
         Self::Sink,
         Self::Settle,
@@ -70,9 +72,12 @@ impl SandboxRoute {
         if thread.serves == Serves::Contract {
             return None;
         }
+        let has_keys = thread.app.settings.administration.is_some();
         let is_name = |name: &str| !name.contains('/');
         let found = Self::ALL.into_iter().find(|route| match route {
-            Self::KeyBan => keys::key_of_ban(path).is_some(),
+            Self::Keys => has_keys && path == route.path(),
+            Self::Webhooks => has_keys && thread.app.webhooks.get().is_some() && path == route.path(),
+            Self::KeyBan => has_keys && keys::key_of_ban(path).is_some(),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
             Self::Request => path.strip_prefix(requests::PREFIX).is_some_and(is_name),
             _ => route.path() == path,
@@ -97,6 +102,7 @@ impl SandboxRoute {
             Self::Keys => "/sandbox/keys",
             Self::KeyBan => "/sandbox/keys/{id}/ban",
             Self::Events => "/sandbox/events",
+            Self::Webhooks => "/sandbox/webhooks",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
@@ -117,6 +123,7 @@ impl SandboxRoute {
             Self::KeyBan => "DELETE, OPTIONS",
             Self::Sinks
             | Self::Events
+            | Self::Webhooks
             | Self::RequestArchive
             | Self::RequestStream
             | Self::Request
@@ -184,7 +191,11 @@ pub(crate) async fn answer(
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
-        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => match read(app, parts, body, new_key).await {
+            Ok(wanted) => keys::create(thread, wanted).await,
+            Err(answer) => Err(answer),
+        },
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
@@ -219,17 +230,6 @@ async fn answer_requests(
     match done {
         Ok(answer) | Err(answer) => answer,
     }
-}
-
-pub(super) async fn read<T>(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    parse: fn(&[u8]) -> Result<T, ApiError>,
-) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.

@@ -18,6 +18,19 @@ fn a_rule_without_effect_is_rendered_so_that_it_can_be_sent_again() {
 }
 
 #[test]
+fn each_end_is_rendered_so_that_it_can_be_sent_again() {
+    let ends = r#"{"faults":[{"drop":true,"when":"after"},{"status":500,"when":"after","latency":"10ms"},{"body":"truncate"},
+        {"body":"malformed"},{"body":"slow"},{"body":"slow","bytesPerSecond":7},{"grow":true},{"exhaust":"minute"},
+        {"exhaust":"day","first":1}]}"#;
+    let plan = fault_plan(ends.as_bytes()).unwrap();
+    assert_eq!((plan.rules[0].moment, plan.rules[0].end), (Moment::After, Outcome::Dropped));
+    assert_eq!(plan.rules[4].end, Outcome::Changed(BodyFault::Slow { bytes_per_second: SPEED }));
+    assert_eq!(plan.rules[8].end, Outcome::Exhausted(WindowKind::Day));
+    let shown = render_plan(&plan);
+    assert_eq!(fault_plan(shown.as_bytes()), Ok(plan), "{shown}");
+}
+
+#[test]
 fn a_plan_is_accepted_as_a_whole_or_every_fault_of_it_is_named() {
     let plan = fault_plan(
         br#"{"seed":7,"faults":[{"method":"GET","route":"/pets/{petId}","first":2,"status":503,"retryAfter":3},
@@ -58,6 +71,23 @@ fn a_plan_is_accepted_as_a_whole_or_every_fault_of_it_is_named() {
         ("faults[6].code", "conflict"),
         ("faults[7]", "invalid_type"),
         ("faults[8].chance", "unknown_member"),
+    ];
+    assert_eq!(found, expected.map(|(field, code)| (field.to_owned(), code)));
+    let found = faults(fault_plan(
+        br#"{"faults":[{"body":"slow","grow":true},{"exhaust":"minute","status":429},{"body":"half","exhaust":"hour"},
+            {"drop":true,"when":"later"},{"status":429,"when":"after"},{"exhaust":"day","when":"after"},
+            {"body":"truncate","bytesPerSecond":9},{"body":"slow","bytesPerSecond":0}]}"#,
+    ));
+    let expected = [
+        ("faults[0].grow", "conflict"),
+        ("faults[1].exhaust", "conflict"),
+        ("faults[2].body", "unknown_value"),
+        ("faults[2].exhaust", "unknown_value"),
+        ("faults[3].when", "unknown_value"),
+        ("faults[4].when", "conflict"),
+        ("faults[5].when", "conflict"),
+        ("faults[6].bytesPerSecond", "conflict"),
+        ("faults[7].bytesPerSecond", "out_of_range"),
     ];
     assert_eq!(found, expected.map(|(field, code)| (field.to_owned(), code)));
     let many = format!(r#"{{"faults":[{}]}}"#, vec![r#"{"drop":true}"#; RULES_MAX + 1].join(","));
