@@ -29,7 +29,6 @@ use hyper::header::CONNECTION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, Version};
 use petstore_ports::Cost;
-use petstore_request_journal::AnswerOutcome;
 use tokio::time::Instant;
 
 use crate::counts::counters::RouteLabel;
@@ -99,13 +98,12 @@ pub(crate) fn exchange<const SECURE: bool>(
             (client, notes.forwarded_origin) =
                 forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
-        let mut recording = if thread.app.sandbox.is_some() {
-            let arrival =
-                Arrival { activity: &activity, client, parts: &parts, head: &head, is_secure: SECURE };
-            Recording::begin(&serving, &arrival, &mut body)
-        } else {
-            None
-        };
+        let mut recording = None;
+        if thread.app.sandbox.is_some() {
+            let (activity, is_secure) = (&*activity, SECURE);
+            let arrival = Arrival { activity, client, parts: &parts, head: &head, is_secure };
+            recording = Recording::begin(&serving, &arrival, &mut body);
+        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
             // The future is pinned here, because moving it into `catch_panic` would copy it twice.
@@ -113,28 +111,9 @@ pub(crate) fn exchange<const SECURE: bool>(
                 pin!(run_checks::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             catch_panic(checks).await
         };
-        if let Some(recording) = &mut recording {
-            recording.note(&mut notes);
-        }
-        if notes.dropped {
-            if let Some(recording) = recording {
-                recording.end(AnswerOutcome::Dropped);
-            }
-            return Err(Dropped);
-        }
-        let mut answer = checked.unwrap_or_else(|| {
-            thread.app.count_panic();
-            Answer::failed("a handler panicked")
-        });
-        if let Some(fault) = notes.fault.take() {
-            let is_admitted = notes.account.is_some();
-            let acting = sandbox::act_after(thread, &fault, is_admitted, &mut answer);
-            if !Box::pin(acting).await {
-                if let Some(recording) = recording {
-                    recording.lost(&answer);
-                }
-                return Err(Dropped);
-            }
+        let mut answer = checked.unwrap_or_else(|| panicked(thread));
+        if thread.app.sandbox.is_some() {
+            recording = Box::pin(recording::act_after(thread, &mut notes, &mut answer, recording)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
@@ -143,9 +122,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         if notes.under_base && notes.quota.is_none() {
             // A request that was refused before the gate is not counted. Its response has the quota headers of its
             // address, or none if that quota cannot be read.
-            let reading = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
-            let verdict = catch_panic(Box::pin(reading).as_mut()).await.and_then(Result::ok);
-            notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
+            notes.quota = catch_panic(Box::pin(address_quota(thread, client)).as_mut()).await.flatten();
         }
         if let Some(forwarded_origin) = &notes.forwarded_origin {
             report_ignored_values(&thread.app, peer, forwarded_origin, notes.under_base);
@@ -210,6 +187,19 @@ pub(crate) fn exchange<const SECURE: bool>(
         drop(answering);
         Ok(response)
     }
+}
+
+/// Counts a panic and returns the response to its request.
+#[cold]
+fn panicked(thread: &ThreadState) -> Answer {
+    thread.app.count_panic();
+    Answer::failed("a handler panicked")
+}
+
+/// Returns the quota of an address without counting a request; none if it cannot be read.
+async fn address_quota(thread: &ThreadState, client: IpAddr) -> Option<QuotaNote> {
+    let verdict = thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await;
+    verdict.ok().map(|address| QuotaNote::of_address(&address))
 }
 
 /// Returns the framing of a streaming answer to this request.

@@ -10,6 +10,9 @@ use crate::json::{millis, push};
 use crate::record::{RecordedAnswer, RequestRecord};
 use crate::text::header_text;
 
+/// The media type of a body whose type is not known.
+const UNKNOWN_TYPE: &str = "x-unknown";
+
 #[derive(Serialize)]
 struct Archive<'r> {
     log: Log<'r>,
@@ -106,7 +109,7 @@ struct PostData<'r> {
 #[serde(rename_all = "camelCase")]
 struct Content<'r> {
     size: u64,
-    mime_type: String,
+    mime_type: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'r, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,20 +152,6 @@ fn entry(record: &RequestRecord) -> Entry<'_> {
 
 /// A request without an answer has the status 0, as in the archives of browsers.
 fn response<'r>(record: &'r RequestRecord, answer: Option<&'r RecordedAnswer>) -> Response<'r> {
-    let mut content = Content { size: 0, mime_type: "x-unknown".to_owned(), text: None, encoding: None };
-    if let Some(answer) = answer.filter(|answer| answer.body.bytes() > 0) {
-        content.mime_type = answer.headers.text("content-type").unwrap_or("x-unknown").to_owned();
-        match answer.body.text(answer.is_gzip()) {
-            Some(text) => {
-                content.size = if answer.is_gzip() { text.len() as u64 } else { answer.body.bytes() };
-                content.text = Some(text);
-            }
-            None => {
-                (content.size, content.encoding) = (answer.body.bytes(), Some("base64"));
-                content.text = Some(answer.body.base64().into());
-            }
-        }
-    }
     Response {
         status: record.status().unwrap_or(0),
         status_text: "",
@@ -172,7 +161,22 @@ fn response<'r>(record: &'r RequestRecord, answer: Option<&'r RecordedAnswer>) -
         redirect_url: record.answer_header("location").unwrap_or_default().to_owned(),
         headers_size: -1,
         body_size: answer.and_then(|answer| i64::try_from(answer.body.bytes()).ok()).unwrap_or(-1),
-        content,
+        content: content(answer.filter(|answer| answer.body.bytes() > 0)),
+    }
+}
+
+fn content(answer: Option<&RecordedAnswer>) -> Content<'_> {
+    let Some(answer) = answer else {
+        return Content { size: 0, mime_type: UNKNOWN_TYPE, text: None, encoding: None };
+    };
+    let mime_type = answer.headers.text("content-type").unwrap_or(UNKNOWN_TYPE);
+    let bytes = answer.body.bytes();
+    if let Some(text) = answer.body.text(answer.is_gzip()) {
+        let size = if answer.is_gzip() { text.len() as u64 } else { bytes };
+        Content { size, mime_type, text: Some(text), encoding: None }
+    } else {
+        let text = Some(answer.body.base64().into());
+        Content { size: bytes, mime_type, text, encoding: Some("base64") }
     }
 }
 

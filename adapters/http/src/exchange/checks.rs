@@ -24,6 +24,7 @@ use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::fault_plan::InjectedFault;
+use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -69,7 +70,7 @@ impl RequestNotes {
 }
 
 /// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
-/// The routes of a sandbox check the host themselves.
+/// The sandbox has its own check of the host.
 fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
     BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
         || sandbox::routes::SandboxRoute::find(parts.uri.path(), thread).is_some()
@@ -122,21 +123,15 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let fault = sandbox::next_fault(sandbox, parts, resource);
-            notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
             let caller = Caller { thread, client, parts, head };
-            let injection = sandbox::inject_fault(sandbox, caller, resource, cost, fault);
-            match Box::pin(injection).await {
-                Ok((permit, fault)) => {
-                    notes.fault = fault;
-                    Some(permit)
-                }
-                Err(interrupted) => {
-                    if matches!(interrupted, Interrupted::Dropped) {
+            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes)).await {
+                Ok(permit) => Some(permit),
+                Err(answer) => {
+                    if notes.dropped {
                         // The journal shows the body of the request whose answer is lost.
                         Box::pin(body.discard()).await;
                     }
-                    return notes.interrupt(interrupted);
+                    return answer;
                 }
             }
         }
@@ -199,6 +194,22 @@ pub(super) async fn run_checks<const SECURE: bool>(
     match handled {
         Ok(answer) | Err(answer) => answer,
     }
+}
+
+/// Lets a request pass the planned failures of the sandbox, or returns the planned response.
+async fn pass_sandbox(
+    sandbox: &SandboxState,
+    caller: Caller<'_>,
+    resource: Option<Resource>,
+    cost: Cost,
+    notes: &mut RequestNotes,
+) -> Result<RequestPermit, Answer> {
+    let fault = sandbox::next_fault(sandbox, caller.parts, resource);
+    notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
+    let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
+    let (permit, fault) = injected.map_err(|interrupted| notes.interrupt(interrupted))?;
+    notes.fault = fault;
+    Ok(permit)
 }
 
 /// Answers OPTIONS, for any path under the base path.

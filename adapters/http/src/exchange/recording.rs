@@ -14,12 +14,14 @@ use petstore_request_journal::{
 };
 use tokio::time::Instant;
 
+use super::Dropped;
 use crate::base::body_copy::BodyCopy;
 use crate::counts::counters::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, locate};
 use crate::exchange::credentials::presented;
 use crate::exchange::request_id::RequestId;
+use crate::exchange::sandbox;
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
@@ -194,6 +196,35 @@ impl Drop for Recording {
             self.store(AnswerOutcome::Gone);
         }
     }
+}
+
+/// Lets the planned failures of the sandbox act on an answer, and records what the checks have found out. Returns an
+/// error if the connection is to be closed without the answer.
+pub(super) async fn act_after(
+    thread: &ThreadState,
+    notes: &mut RequestNotes,
+    answer: &mut Answer,
+    mut recording: Option<Box<Recording>>,
+) -> Result<Option<Box<Recording>>, Dropped> {
+    if let Some(recording) = &mut recording {
+        recording.note(notes);
+    }
+    if notes.dropped {
+        if let Some(recording) = recording {
+            recording.end(AnswerOutcome::Dropped);
+        }
+        return Err(Dropped);
+    }
+    if let Some(fault) = notes.fault.take() {
+        let is_admitted = notes.account.is_some();
+        if !sandbox::act_after(thread, &fault, is_admitted, answer).await {
+            if let Some(recording) = recording {
+                recording.lost(answer);
+            }
+            return Err(Dropped);
+        }
+    }
+    Ok(recording)
 }
 
 /// Returns the headers of a request as lines, without their secrets.

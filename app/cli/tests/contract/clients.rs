@@ -3,6 +3,7 @@
 //! `target/tmp/clients`. A Rust client takes too long to compile here, so `bash tests/deep clients` tests it.
 //! `docs/import.md` has a row for each client.
 
+mod behaviour;
 mod c;
 mod generated;
 mod go;

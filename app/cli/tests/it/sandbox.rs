@@ -7,6 +7,8 @@ mod deliveries;
 mod faults;
 mod keys;
 mod receivers;
+mod report;
+mod requests;
 mod reset;
 mod sinks;
 

@@ -15,7 +15,32 @@ const ONE_ERROR: &str = "The body has 1 error.";
 
 /// A request line, a body, and the messages of the answer.
 const CASES: &[(&str, &str, &[&str])] = &[
-    ("POST /sandbox/reset?now=1", "", &["This path has no query parameters."]),
+    (
+        "POST /sandbox/reset?now=1&journal=burn",
+        "",
+        &[
+            "The query has 2 errors.",
+            "journal must be keep or clear.",
+            "now is not a parameter of this operation.",
+        ],
+    ),
+    (
+        "GET /sandbox/requests?status=6xx&key=x&after=99999999999999999999&limit=0",
+        "",
+        &[
+            "The query has 4 errors.",
+            "status must be a status such as 404, or a class such as 4xx.",
+            "key must be the prefix of a key: pet_ and eight characters.",
+            "after must be the sequence number of a request.",
+            "limit must be between 1 and 1000.",
+        ],
+    ),
+    (
+        "GET /sandbox/requests/one",
+        "",
+        &["The journal has no request with this id; it keeps the latest requests only."],
+    ),
+    ("GET /sandbox/requests/one?as=wget", "", &["The query has 1 error.", "as must be json or curl."]),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (
         CLOCK,
@@ -209,8 +234,12 @@ pub(super) fn send(seen: &mut Seen) {
     }
     let origin = [("origin", "https://evil.example")];
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
-    let message = "This Origin is not allowed to change the sandbox; add it to the cors setting.";
+    let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
     seen.expect(&answer, "another origin", &[message]);
+    let answer = tester.send("GET", "/sandbox/faults", &[("host", "rebound.example")], None);
+    let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
+                   hosts setting.";
+    seen.expect(&answer, "another host", &[message]);
     let plan = br#"{"faults": [{"route": "/pets", "status": 503}]}"#;
     assert_eq!(tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan)).status, 200);
     let answer = shop.client(PLENTY).get("/v1/pets");

@@ -288,7 +288,7 @@ impl TrackedBody {
         let (mut parts, body) = response.into_parts();
         let flow_control = Rc::clone(&request_guard.0);
         let body = match body {
-            ResponseBody::Whole(None) => Self::Done,
+            ResponseBody::Whole(None) | ResponseBody::Recorded(None) => Self::Done,
             ResponseBody::Whole(Some(bytes)) if is_head => {
                 parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
                 Self::Done
@@ -297,7 +297,6 @@ impl TrackedBody {
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
                 Self::Whole { bytes, pending, request_guard, recording: None }
             }
-            ResponseBody::Recorded(None) => Self::Done,
             ResponseBody::Recorded(Some((bytes, recording))) => {
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
                 Self::Whole { bytes, pending, request_guard, recording: Some(recording) }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_request_journal::{JournalPage, RequestRecord, push_curl, push_har, push_record};
+use petstore_request_journal::{Hints, JournalPage, RequestRecord, push_curl, push_har, push_record};
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::guard;
@@ -135,14 +135,14 @@ async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
 
 fn count(recorder: &RequestRecorder, query: &RecordQuery) -> usize {
     let page = recorder.page();
-    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Default::default() };
+    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
     let is_counted = |record: &&RequestRecord| record.answer.is_some() && query.filter.admits(record, &hints);
     page.records.iter().filter(is_counted).count()
 }
 
 /// Returns the matching records, the oldest first. With `after` they are the first ones after it, else the latest ones.
 fn matching<'p>(page: &'p JournalPage, query: &RecordQuery) -> Vec<&'p RequestRecord> {
-    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Default::default() };
+    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
     let mut records: Vec<_> =
         page.records.iter().filter(|record| query.filter.admits(record, &hints)).collect();
     if query.filter.after > 0 {

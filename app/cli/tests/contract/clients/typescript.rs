@@ -17,7 +17,7 @@ fn package(name: &str) -> PathBuf {
     package_at(name, name)
 }
 
-fn package_at(place: &str, name: &str) -> PathBuf {
+pub(super) fn package_at(place: &str, name: &str) -> PathBuf {
     let folder = folder(place);
     let sources = std::fs::read_dir(source("tests/clients").join(name)).unwrap();
     for file in sources.map(|entry| entry.unwrap().path()) {
