@@ -150,6 +150,7 @@ async function requests(browser) {
     await until('all are back', async () => (await page.locator('#counted').textContent()) === all);
   });
   await claim('a paused list keeps its rows and counts what comes', async () => {
+    await rows(page).first().waitFor();
     const shown = await rows(page).count();
     await page.getByRole('button', { name: 'Pause' }).click();
     await ask('/pets?limit=7');
@@ -215,7 +216,7 @@ async function controls(browser) {
     assert.equal(effects.length, 10);
     for (const [index, effect] of effects.entries()) {
       await page.locator('#faults').getByLabel('Effect').selectOption(effect);
-      await page.locator('#faults').getByLabel('Delay').fill(effect === 'delay' ? '1ms' : '');
+      await page.locator('#faults').getByRole('textbox', { name: 'Delay' }).fill(effect === 'delay' ? '1ms' : '');
       await page.getByRole('button', { name: 'Add the rule' }).click();
       await until(`${effect} is planned`, async () => (await page.locator('#faults-rows tr').count()) === index + 1);
     }
