@@ -38,8 +38,10 @@ def explained(case, detail):
     if field == "url":
         return code in ("invalid_format", "url_refused")
     # Types of events may be added, so the contract does not enumerate them.
-    if field == "type" or field.startswith("types["):
+    if field == "type":
         return code == "unknown_value"
+    if field.startswith("types["):
+        return code in ("unknown_value", "repeated_value")
     # Patterns restrict ASCII only, so that they work in engines without Unicode mode. The server also refuses other
     # control characters, and names without a visible character.
     if field in ("name", "description"):

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::common::{Client, Site, tools};
 
 /// The time in which Prism starts, and in which a request arrives.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A request to a receiver: its headers, with names in lower case, and its body.
 struct Received {

@@ -57,9 +57,9 @@ impl Run {
     fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
         let mut site = Site::new(&format!("schemathesis-{name}"));
         // The limit of the address is raised, because many requests have no valid key.
-        let args =
+        let served =
             ["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED, "--webhook-allow", LOOPBACK];
-        site.serve(&args, &[]);
+        site.serve(&served, &[]);
         let created = site
             .run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], SCOPES, key].concat());
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));

@@ -187,7 +187,7 @@ fn violations(schema: &'static Value) -> Vec<Value> {
             ("minLength", Some(least)) => found.push(json!("x".repeat(length(least) - 1))),
             ("maxLength", Some(most)) => found.push(json!("x".repeat(length(most) + 1))),
             ("pattern", _) => found.push(json!(DELETE)),
-            ("uniqueItems", _) => found.push(json!(vec![&schema["items"]["example"]; 2])),
+            ("x-unique-items", _) => found.push(json!(vec![&schema["items"]["example"]; 2])),
             ("items", _) => found.extend(violations(rule).into_iter().map(|value| json!([value]))),
             ("minItems", Some(least)) => found.push(json!(vec![1; length(least) - 1])),
             ("maxItems", Some(most)) => found.push(json!(vec![1; length(most) + 1])),
