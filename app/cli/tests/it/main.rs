@@ -24,3 +24,4 @@ mod settings;
 mod skips;
 mod sync_order;
 mod tls;
+mod webhooks;
