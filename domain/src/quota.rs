@@ -66,6 +66,12 @@ impl Window {
         if self.used < limit.get() { Some(Self { number: self.number, used: self.used + 1 }) } else { None }
     }
 
+    /// The window with no request left.
+    #[must_use]
+    pub const fn exhausted(self, limit: Limit) -> Self {
+        if self.used < limit.get() { Self { number: self.number, used: limit.get() } } else { self }
+    }
+
     /// Returns the usage that is reported to the caller.
     pub fn usage(self, kind: WindowKind, limit: Limit) -> WindowUsage {
         WindowUsage {
@@ -137,6 +143,16 @@ impl Windows {
         Some(Self { minute: current.minute.take(limits.minute)?, day: current.day.take(limits.day)? })
     }
 
+    /// The windows at this time, one of them with no request left.
+    #[must_use]
+    pub fn exhausted(self, kind: WindowKind, now: Timestamp, limits: Limits) -> Self {
+        let current = self.at(now);
+        match kind {
+            WindowKind::Minute => Self { minute: current.minute.exhausted(limits.minute), ..current },
+            WindowKind::Day => Self { day: current.day.exhausted(limits.day), ..current },
+        }
+    }
+
     /// Returns the usage that is reported to the caller.
     pub fn usage(self, limits: Limits) -> Usage {
         Usage {
@@ -163,6 +179,21 @@ mod tests {
         assert!(used.are_ahead_of(at(89_999)), "the minute");
         assert!(used.are_ahead_of(at(0)), "the day, too");
         assert!(!Windows::default().are_ahead_of(at(0)), "nothing was counted");
+    }
+
+    #[test]
+    fn an_exhausted_window_admits_nothing_until_its_end_and_the_other_one_stays() {
+        let at = |secs: i64| Timestamp::from_millis(secs * 1_000).unwrap();
+        let limits = Limits { minute: Limit::new(2).unwrap(), day: Limit::new(5).unwrap() };
+        let used = Windows::default().take(at(90_000), limits).unwrap();
+        let minute = used.exhausted(WindowKind::Minute, at(90_001), limits);
+        assert_eq!(minute.take(at(90_001), limits), None);
+        assert_eq!(minute.usage(limits).day.remaining, 4);
+        assert!(minute.take(at(90_060), limits).is_some());
+        let day = used.exhausted(WindowKind::Day, at(90_060), limits);
+        assert_eq!(day.usage(limits).minute.remaining, 2, "another minute has begun");
+        assert_eq!(day.take(at(172_799), limits), None);
+        assert!(day.take(at(172_800), limits).is_some());
     }
 
     fn usage(minute: u32, day: u32) -> Usage {

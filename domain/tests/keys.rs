@@ -183,7 +183,10 @@ fn a_key_is_changed_in_what_the_patch_names() {
     let patch = KeyPatch::default;
     let cases = [
         (KeyPatch { label: Some(label.clone()), ..patch() }, KeyRecord { label, ..key() }),
-        (KeyPatch { scopes: Some(Scopes::DEFAULT), ..patch() }, KeyRecord { scopes: Scopes::ALL, ..key() }),
+        (
+            KeyPatch { scopes: Some(Scopes::DEFAULT), ..patch() },
+            KeyRecord { scopes: Scopes::DEFAULT, ..key() },
+        ),
         (
             KeyPatch { expires_at: Patch::Set(hours(1)), ..patch() },
             KeyRecord { expires_at: Some(hours(1)), ..key() },

@@ -8,6 +8,7 @@ mod events;
 mod gate;
 mod sandbox;
 mod shop;
+mod webhook_testing;
 mod webhooks;
 
 use std::fmt;
@@ -23,6 +24,7 @@ pub use events::{EventInterest, EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};
 pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
+pub use webhook_testing::{DeliveriesLeft, DeliveryLeft, WebhookTesting};
 pub use webhooks::{
     DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, WebhookListing, WebhookStatus, Webhooks,
 };

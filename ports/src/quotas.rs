@@ -6,7 +6,9 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowUsage};
+use petstore_domain::{
+    AccountId, Ban, BanPolicy, KeyId, Limit, Limits, Timestamp, Usage, WindowKind, WindowUsage,
+};
 
 use crate::{RecordedBan, Reply, StoreError};
 
@@ -17,6 +19,8 @@ pub enum Cost {
     Nothing,
     /// The cost of one request in each window.
     One,
+    /// All that is left of a window, for a test. The windows do not refuse the request.
+    Rest(WindowKind),
 }
 
 /// A request that is to be admitted.
@@ -170,7 +174,7 @@ pub trait Quotas: Send + Sync {
 ///         let count = &mut counts[self.slot(address)];
 ///         let window = count.at(WindowKind::Minute.number_at(now));
 ///         let taken = match cost {
-///             Cost::Nothing => Some(window),
+///             Cost::Nothing | Cost::Rest(_) => Some(window),
 ///             Cost::One => window.take(limit),
 ///         };
 ///         *count = taken.unwrap_or(window);

@@ -81,7 +81,11 @@ impl Model {
         if ask.cost == Cost::Nothing {
             return unchanged(Verdict::Admitted(usage));
         }
-        if let Some(after) = windows.take(ask.now, ask.limits) {
+        let after = match ask.cost {
+            Cost::Rest(kind) => Some(windows.exhausted(kind, ask.now, ask.limits)),
+            Cost::One | Cost::Nothing => windows.take(ask.now, ask.limits),
+        };
+        if let Some(after) = after {
             return Step { windows: after, ..unchanged(Verdict::Admitted(after.usage(ask.limits))) };
         }
         let strikes = self.strikes.get(&ask.key).copied().unwrap_or_default();

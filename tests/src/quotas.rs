@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{
-    Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowUsage,
+    Account, AccountId, BanPolicy, KeyId, LiftBan, Plan, PlanTable, Timestamp, Usage, WindowKind, WindowUsage,
 };
 use petstore_ports::{Ask, Cost, RecordedBan, Verdict};
 
@@ -179,6 +179,27 @@ pub async fn free_requests_are_not_counted(subject: &Subject) {
     }
     let verdict = subject.take(&paid).await;
     assert!(matches!(verdict, Verdict::Exceeded(_)), "free requests are no strikes: {verdict:?}");
+}
+
+/// A request that costs all that is left of a window is admitted in every state of the windows. Only that window is used
+/// up, until its end.
+pub async fn a_request_for_the_rest_of_a_window_uses_it_up(subject: &Subject) {
+    for (kind, next) in [(WindowKind::Minute, 60), (WindowKind::Day, 86_400)] {
+        let made = subject.add_account(Plan::Free).await;
+        let paid = |secs| ask(made.key.id, made.account.id, limits(3, 100), at(secs));
+        let rest = Ask { cost: Cost::Rest(kind), ..paid(1) };
+        subject.exhaust(&paid(0), 1).await;
+        for _ in 0..3 {
+            let Verdict::Admitted(usage) = subject.take(&rest).await else { panic!("it is admitted") };
+            let left = (usage.minute.remaining, usage.day.remaining);
+            assert_eq!(left, if kind == WindowKind::Minute { (0, 99) } else { (2, 0) });
+        }
+        for secs in [1, next - 1] {
+            let Verdict::Exceeded(usage) = subject.take(&paid(secs)).await else { panic!("nothing is left") };
+            assert_eq!(usage.binding().0, kind);
+        }
+        assert!(matches!(subject.take(&paid(next)).await, Verdict::Admitted(_)), "another window has begun");
+    }
 }
 
 /// New limits are in force with the next request, and the usage stays.

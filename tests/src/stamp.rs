@@ -257,6 +257,7 @@ macro_rules! quota_conformance {
                 both_windows_count_or_neither
                 a_clock_that_steps_back_grants_nothing
                 free_requests_are_not_counted
+                a_request_for_the_rest_of_a_window_uses_it_up
                 a_change_of_plan_keeps_the_counts
                 windows_belong_to_the_account
                 usage_is_told_without_a_change

@@ -106,6 +106,13 @@ pub(crate) fn exchange<const SECURE: bool>(
             thread.app.count_panic();
             Answer::failed("a handler panicked")
         });
+        if let Some(fault) = notes.fault.take() {
+            let is_admitted = notes.account.is_some();
+            let acting = sandbox::act_after(thread, &fault, is_admitted, &mut answer);
+            if !Box::pin(acting).await {
+                return Err(Dropped);
+            }
+        }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
         }

@@ -36,10 +36,12 @@ pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
-pub(crate) use query::{list_deliveries, list_webhooks};
+pub(crate) use query::{list_deliveries, list_webhooks, settle_within, sink_requests};
+pub(crate) use render::{AccountView, render_accounts, render_new_key};
 pub(crate) use render::{
     FinishedPage, Page, event_frames, push_attempt, push_category, push_delivery, push_delivery_detail,
-    push_event, push_item, push_number, push_order, push_pet, push_webhook, render_error, render_rate_limit,
+    push_event, push_item, push_number, push_order, push_pet, push_string, push_webhook, render_error,
+    render_rate_limit,
 };
 
 /// Returns an event as the JSON of the API, on one line.

@@ -66,10 +66,15 @@ impl AccountMeter {
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
-        if ask.cost == Cost::One {
-            let Some(windows) = used.windows.take(ask.now, ask.limits) else {
-                return Verdict::Exceeded(told(used.windows));
-            };
+        let counted = match ask.cost {
+            Cost::One => match used.windows.take(ask.now, ask.limits) {
+                Some(windows) => Some(windows),
+                None => return Verdict::Exceeded(told(used.windows)),
+            },
+            Cost::Rest(kind) => Some(used.windows.exhausted(kind, ask.now, ask.limits)),
+            Cost::Nothing => None,
+        };
+        if let Some(windows) = counted {
             used.windows = windows;
             if !std::mem::replace(&mut used.is_dirty, true) {
                 dirty.add(ask.account);

@@ -43,7 +43,7 @@ const LEASES_EVERY: u64 = 60;
 /// The statement that drops the leases of deleted webhooks with their deliveries.
 const DROP_LEASES: &str = "
     delete from webhook_leases where until < clock_timestamp() - interval '1 minute' and webhook not in (
-        select webhook ->> 'id' from webhooks, json_array_elements(webhooks) as webhook
+        select element.value ->> 'id' from webhooks, json_array_elements(webhooks.webhooks) as element
     )";
 
 #[async_trait]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_domain::{AccountId, Ban, Timestamp, Window, Windows};
+use petstore_domain::{AccountId, Ban, Timestamp, Window, WindowKind, Windows};
 use petstore_ports::{StoreError, Verdict};
 
 use crate::request::{Group, Kind, Policy};
@@ -19,6 +19,10 @@ const IS_LOOK: u8 = 2;
 const HAS_RECORDED_BAN: u8 = 4;
 /// The flag of a request whose key has a lift: the time of the lift follows.
 const HAS_LIFT: u8 = 8;
+/// The flag of a request that costs all that is left of the minute.
+const USES_UP_MINUTE: u8 = 16;
+/// The flag of a request that costs all that is left of the day.
+const USES_UP_DAY: u8 = 32;
 
 /// The tag of requests that were admitted.
 const ADMITTED: u8 = 0;
@@ -90,6 +94,8 @@ fn pack_group(group: &Group, policy: [u8; 2], packed: &mut Vec<u8>) {
         Kind::Counted => HAS_COST,
         Kind::Free => 0,
         Kind::Look => IS_LOOK,
+        Kind::Rest(WindowKind::Minute) => USES_UP_MINUTE,
+        Kind::Rest(WindowKind::Day) => USES_UP_DAY,
     };
     let flag = |time: Option<Timestamp>, flag| if time.is_some() { flag } else { 0 };
     packed.extend(request.key.get().to_be_bytes());

@@ -1,6 +1,6 @@
 //! Requests to the script, and groups of equal requests.
 
-use petstore_domain::{AccountId, BanPolicy, KeyId, Limits, Timestamp};
+use petstore_domain::{AccountId, BanPolicy, KeyId, Limits, Timestamp, WindowKind};
 use petstore_ports::{Ask, Cost, RecordedBan};
 
 /// The part of a request that decides whether and how it is counted.
@@ -10,6 +10,8 @@ pub(crate) enum Kind {
     Counted,
     /// Admitted unless the key is banned, and not counted.
     Free,
+    /// Admitted unless the key is banned, and counted as all that is left of a window.
+    Rest(WindowKind),
     /// A look at the usage, which neither a ban nor a window refuses.
     Look,
 }
@@ -42,6 +44,7 @@ impl Request {
             kind: match ask.cost {
                 Cost::One => Kind::Counted,
                 Cost::Nothing => Kind::Free,
+                Cost::Rest(window) => Kind::Rest(window),
             },
             policy: Policy { limits: ask.limits, bans: ask.bans },
             recorded_ban: ask.recorded_ban,

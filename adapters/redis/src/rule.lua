@@ -86,14 +86,17 @@ for index = 1, #KEYS do
     local key, policy_index, flags, count, now
     key, policy_index, flags, count, now, at = unpack_from('>c8I2BI2d', input, at)
     local policy = policies[policy_index]
-    -- Bit 0: the request has a cost. Bit 1: the ban is not checked. Bits 2 and 3: two more numbers follow.
+    -- Bit 0: the request has a cost. Bit 1: the ban is not checked. Bits 2 and 3: two more numbers follow. Bits 4 and 5: the
+    -- request costs all that is left of the minute, or of the day.
     local has_cost, is_checked, recorded, lifted = true, true, NEVER, NEVER
+    local ends_minute, ends_day = false, false
     if flags ~= 1 then
       has_cost, is_checked = flags % 2 >= 1, flags % 4 < 2
       if flags % 8 >= 4 then
         recorded, at = unpack_from('>d', input, at)
       end
-      if flags >= 8 then
+      ends_minute, ends_day = flags % 32 >= 16, flags >= 32
+      if flags % 16 >= 8 then
         lifted, at = unpack_from('>d', input, at)
       end
     end
@@ -146,6 +149,18 @@ for index = 1, #KEYS do
           output[#output + 1] = pack('>BI2d', 2, count, ends)
         end
         break
+      end
+      if ends_minute or ends_day then
+        if ends_minute then
+          in_minute = max(in_minute, policy.minute)
+        else
+          in_day = max(in_day, policy.day)
+        end
+        if this_day > day then
+          kept = max(kept, KEPT)
+        end
+        minute, minute_used, day, day_used = this_minute, in_minute, this_day, in_day
+        windows = pack('>I4I4I4I4', minute, minute_used, day, day_used)
       end
       if not has_cost then
         output[#output + 1] = pack('>BI2I4I4I4I4', 0, count, this_minute, in_minute, this_day, in_day)

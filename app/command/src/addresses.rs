@@ -6,10 +6,15 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use crate::settings::ServeArgs;
 
 /// The origin of the reference page. A browser cannot open an unspecified address, so the loopback address replaces it.
-pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAddr) -> String {
+pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, address: SocketAddr) -> String {
     if let Some(public) = &args.public_url {
         return public.clone();
     }
+    format!("{scheme}://{}", reachable(address))
+}
+
+/// The address under which a client on this machine reaches a listener: the loopback address if it listens on all.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() {
             Ipv4Addr::LOCALHOST.into()
@@ -17,7 +22,7 @@ pub(crate) fn page_origin(args: &ServeArgs, scheme: &str, mut address: SocketAdd
             Ipv6Addr::LOCALHOST.into()
         });
     }
-    format!("{scheme}://{address}")
+    address
 }
 
 /// The advice for an address on which the server cannot listen.

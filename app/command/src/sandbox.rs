@@ -1,22 +1,19 @@
-//! The sandbox of a server: an adjustable clock, and the reset of the store.
+//! The sandbox of a server: its wiring, and the data that it may be used with.
 
-mod clock;
-mod store_sandbox;
+mod late_testing;
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
-use petstore_ports::{Clock, Row};
+use petstore_ports::{Clock, ImportError, Row};
+use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows};
 use petstore_sqlite::companion;
 
-use self::clock::SandboxClock;
-use self::store_sandbox::StoreSandbox;
-use crate::demo;
+pub(crate) use self::late_testing::LateTesting;
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::files::sync_folder_of;
@@ -30,12 +27,13 @@ pub(crate) const MARK: &str = ".sandbox";
 pub(crate) struct TestControls {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
+    pub(crate) webhooks: Arc<LateTesting>,
 }
 
 impl TestControls {
     pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
-            return Self { clock: Arc::clone(machine), sandbox: None };
+            return Self { clock: Arc::clone(machine), sandbox: None, webhooks: Arc::default() };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
         let bed = StoreSandbox {
@@ -44,27 +42,20 @@ impl TestControls {
             entropy: Arc::new(SystemEntropy),
             shop: shop.into(),
         };
-        Self { clock, sandbox: Some(Arc::new(bed)) }
+        Self { clock, sandbox: Some(Arc::new(bed)), webhooks: Arc::default() }
     }
 }
 
 /// The content of the store after a reset: empty, or the demonstration.
 pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, Failure> {
     let Some(pets) = demo else { return Ok(vec![]) };
-    let scratch = Backend::in_memory(0);
-    demo::fill(scratch.bulk(), pets).map_err(demo_failed)?;
-    let mut rows = vec![];
-    let exported = scratch.bulk().export(&mut |row| {
-        rows.push(row);
-        ControlFlow::Continue(())
-    });
-    exported.map(|()| rows).map_err(|error| demo_failed(error.report()))
+    demo_rows(Backend::in_memory(0).bulk(), pets).map_err(demo_failed)
 }
 
 /// The failure to make the demonstration.
 #[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
-pub(crate) fn demo_failed(why: String) -> Failure {
-    Failure::because(format!("demo: {why}"))
+pub(crate) fn demo_failed(error: ImportError) -> Failure {
+    Failure::because(format!("demo: {}", error.report()))
 }
 
 /// Claims a data file for the sandbox: a new one, or one that only sandboxes have served. A reset empties the file, so

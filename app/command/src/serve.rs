@@ -4,13 +4,14 @@ mod bans;
 mod fault_log;
 mod housekeeping;
 mod listeners;
+mod ready_line;
 mod start;
 mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_http::{Endpoint, Http, HttpSettings, IdleTime, PageFile, Server};
+use petstore_http::{Endpoint, Exposition, Http, HttpSettings, IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_ports::api::{Administration, Petstore};
 use petstore_service::{DispatchStats, Service};
@@ -21,6 +22,7 @@ use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
@@ -78,7 +80,7 @@ async fn run(
     log: &Arc<Log>,
 ) -> Result<(), Failure> {
     // The signals are the first step, so that a signal during the start is not lost.
-    let mut signals = Signals::listen().map_err(|error| Failure::because(error.to_string()))?;
+    let mut signals = Signals::listen(args.process.end_with_stdin)?;
     let supervisor = Arc::new(Supervisor::find());
     // The files are read before the data is opened, so that a fault in them is reported at once.
     let Inputs { db, redis, certificate, warning, receivers, first_key } = Inputs::read(args, loaded)?;
@@ -100,7 +102,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -110,26 +112,21 @@ async fn run(
         return Ok(());
     }
     let stats = Arc::new(DispatchStats::default());
-    let metrics = Metrics {
-        backend: Arc::clone(&backend),
-        service: Arc::clone(&service),
-        log: Arc::clone(log),
-        clock: Arc::clone(&clock),
-        deliveries: Arc::clone(&stats),
-    };
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
     let ops = endpoints.next().or(args.ops_listen.map(Endpoint::from));
     let mut settings = HttpSettings {
         observer: log.observer(),
         idle,
-        exposition: Some(Arc::new(metrics)),
+        exposition: Some(metrics(&backend, &service, &clock, &stats, log)),
         sandbox,
+        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
     if args.sandbox {
-        settings.documents.page = page_of_sandbox(args, &public, ops.as_ref(), certificate.is_some())?;
+        documents_of_sandbox(args, &public, ops.as_ref(), certificate.is_some(), &mut settings)?;
+        settings.administration = Some(Arc::clone(&service) as Arc<dyn Administration>);
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
@@ -145,7 +142,7 @@ async fn run(
     let connected =
         webhooks::Parts { args, loaded, backend: &backend, service: &service, clock: &clock, log };
     let webhooks = webhooks::connect(&connected, &stats, receivers, &http, &servers)?;
-    hand_out(first_key, &backend, &service, log).await?;
+    let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
     let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -158,25 +155,26 @@ async fn run(
     };
     let reloader = Arc::new(Reloader::new(command_line, loaded.in_force(), live, Arc::clone(&supervisor)));
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
-    let handler = AdminHandler {
-        reloader: Some(Arc::clone(&reloader)),
-        administration: Arc::clone(&service) as Arc<dyn Administration>,
-        clock: Arc::clone(&clock),
-        webhooks: Arc::clone(&webhooks.service),
-        bulk: Arc::clone(&bulk),
-        overlap: args.overlap,
-    };
-    socket.map(|socket| tokio::spawn(socket.serve(handler)));
-    spawn_tasks(&backend, &service, &clock, log);
-    tokio::spawn(Arc::clone(&supervisor).watchdog());
+    if let Some(socket) = socket {
+        tokio::spawn(socket.serve(AdminHandler {
+            reloader: Some(Arc::clone(&reloader)),
+            administration: Arc::clone(&service) as Arc<dyn Administration>,
+            clock: Arc::clone(&clock),
+            webhooks: Arc::clone(&webhooks.service),
+            bulk: Arc::clone(&bulk),
+            overlap: args.overlap,
+        }));
+    }
+    spawn_tasks(&backend, &service, &clock, &supervisor, log);
     let deliveries = webhooks.start();
-    announce(args, scheme, &servers, log);
+    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
+    announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 
     until_stopped(&mut signals, &reloader, log).await;
     supervisor.stopping();
-    log.info("stopping; another signal stops at once");
-    let delivered = deliveries.map(webhooks::Deliveries::stop);
+    log.info(signals.why_stopping());
+    let delivered = deliveries.map(Deliveries::stop);
     let ended = end(&mut signals, servers, &service, backend, &bulk, delivered, log).await;
     log.count_failures_left_out();
     if ended.is_ok() {
@@ -185,16 +183,36 @@ async fn run(
     ended
 }
 
-/// The reference page of a sandbox, whose listeners are checked.
-fn page_of_sandbox(
+fn metrics(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    deliveries: &Arc<DispatchStats>,
+    log: &Arc<Log>,
+) -> Arc<dyn Exposition> {
+    Arc::new(Metrics {
+        backend: Arc::clone(backend),
+        service: Arc::clone(service),
+        log: Arc::clone(log),
+        clock: Arc::clone(clock),
+        deliveries: Arc::clone(deliveries),
+    })
+}
+
+/// Sets the reference page and the console of a sandbox, after a check of its listeners.
+fn documents_of_sandbox(
     args: &ServeArgs,
     public: &Endpoint,
     ops: Option<&Endpoint>,
     is_secure: bool,
-) -> Result<Arc<[PageFile]>, Failure> {
+    settings: &mut HttpSettings,
+) -> Result<(), Failure> {
     sandbox::check_inherited(args, [Some(public), ops])?;
     let origin = sandbox::origin(public, ops, is_secure);
-    Ok(openapi::page_of_sandbox(&origin, ops.is_none()))
+    settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
+    let api_origin = ops.map(|_| sandbox::origin(public, None, is_secure));
+    settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+    Ok(())
 }
 
 /// Reloads the settings at each signal that asks for it, until a signal asks for a stop.
@@ -228,7 +246,14 @@ async fn end(
 }
 
 /// Starts the tasks that run beside the requests.
-fn spawn_tasks(backend: &Arc<Backend>, service: &Arc<Service>, clock: &Arc<dyn Clock>, log: &Arc<Log>) {
+fn spawn_tasks(
+    backend: &Arc<Backend>,
+    service: &Arc<Service>,
+    clock: &Arc<dyn Clock>,
+    supervisor: &Arc<Supervisor>,
+    log: &Arc<Log>,
+) {
+    tokio::spawn(Arc::clone(supervisor).watchdog());
     tokio::spawn(run_housekeeping(Arc::clone(backend), Arc::clone(clock)));
     tokio::spawn(watch_store(Arc::clone(backend), Arc::clone(service), Arc::clone(clock), Arc::clone(log)));
     tokio::spawn(record_bans(Arc::clone(service), Arc::clone(log)));

@@ -9,6 +9,7 @@ mod db_password;
 pub(crate) mod expected;
 mod file;
 mod password;
+mod process;
 mod redis;
 mod reference;
 mod shared;
@@ -28,6 +29,7 @@ pub(crate) use self::apply::open_files_max;
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
+pub(crate) use self::process::ProcessArgs;
 pub(crate) use self::reference::{Form, reference};
 pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
@@ -77,6 +79,9 @@ pub(crate) struct ServeArgs {
     /// Socket for administrative commands; default: FILE.sock beside the data file
     #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) process: ProcessArgs,
 
     /// A file, `memory`, or a PostgreSQL database
     #[arg(long, env = "PETSTORE_DB", default_value = DEFAULT_DB, value_parser = Db::parse, value_name = "FILE|memory|URL", help_heading = "Data")]
@@ -266,7 +271,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WRITE_TIMEOUT", default_value = "10s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) write_timeout: Duration,
 
-    /// Time for one call of the store (a request looks up its key, then runs); after that the answer is 503
+    /// Time that a request may wait for the store, at most a quarter of it for its key; after that the answer is 503
     #[arg(long, env = "PETSTORE_STORE_TIMEOUT", default_value = "2s", value_parser = expected::time(WAITS), value_name = "10ms..1h", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) store_timeout: Duration,
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::runtime::single_threaded;
+use crate::stdin_end;
 
 /// The time after the first stop signal in which further stop signals count as the same request. GNU `timeout` sends
 /// its signal twice: to its child, and to the process group.
@@ -32,11 +34,15 @@ pub(crate) enum SignalRequest {
     Reload,
 }
 
-/// The signals that a server handles.
+/// The signals that a server handles, and the end of its standard input if the server ends with it.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
+    /// Completes when standard input has ended; none if that is ignored.
+    stdin_end: Option<oneshot::Receiver<()>>,
+    /// Set if standard input has ended, which was the reason to stop.
+    has_stdin_ended: bool,
     /// Set if the log goes to a terminal, which can be closed.
     at_terminal: bool,
     /// Set if a reload was requested during the start; it is done once the server serves.
@@ -44,11 +50,18 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> io::Result<Self> {
+    /// Listens for signals and, if the server ends with it, for the end of standard input.
+    pub(crate) fn listen(ends_with_stdin: bool) -> Result<Self, Failure> {
+        Self::try_listen(ends_with_stdin).map_err(|error| Failure::because(error.to_string()))
+    }
+
+    fn try_listen(ends_with_stdin: bool) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            stdin_end: ends_with_stdin.then(stdin_end::watch).transpose()?,
+            has_stdin_ended: false,
             at_terminal: io::stderr().is_terminal(),
             reload_waits: false,
         })
@@ -71,7 +84,11 @@ impl Signals {
                 wish = self.next() => match wish {
                     SignalRequest::Reload => self.reload_waits = true,
                     SignalRequest::Stop => {
-                        log.info("stopped before serving");
+                        log.info(if self.has_stdin_ended {
+                            "standard input has ended: stopped before serving"
+                        } else {
+                            "stopped before serving"
+                        });
                         return Ok(None);
                     }
                 }
@@ -83,6 +100,10 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop,
             _ = self.interrupt.recv() => SignalRequest::Stop,
+            () = ended(&mut self.stdin_end) => {
+                self.has_stdin_ended = true;
+                SignalRequest::Stop
+            }
             // SIGHUP is also sent when a terminal is closed. A server that was started on a terminal then stops.
             _ = self.hangup.recv() => {
                 if self.at_terminal && !io::stderr().is_terminal() { SignalRequest::Stop } else { SignalRequest::Reload }
@@ -90,8 +111,19 @@ impl Signals {
         }
     }
 
-    /// Waits for a stop signal that does not count as the same request as the first one.
+    /// The message of a stop, with its reason.
+    pub(crate) const fn why_stopping(&self) -> &'static str {
+        if self.has_stdin_ended {
+            "standard input has ended: stopping; a signal stops at once"
+        } else {
+            "stopping; another signal stops at once"
+        }
+    }
+
+    /// Waits for a stop signal that does not count as the same request as the first one. The end of standard input does
+    /// not count: a program that has sent a signal to the server may end before the server does.
     pub(crate) async fn another_end(&mut self) {
+        self.stdin_end = None;
         let same = async {
             loop {
                 self.next().await;
@@ -99,5 +131,16 @@ impl Signals {
         };
         let _: Result<(), _> = tokio::time::timeout(ONE_WISH, same).await;
         while self.next().await != SignalRequest::Stop {}
+    }
+}
+
+/// Waits for the end of standard input, once.
+async fn ended(stdin_end: &mut Option<oneshot::Receiver<()>>) {
+    match stdin_end {
+        Some(end) => {
+            let _ = end.await;
+            *stdin_end = None;
+        }
+        None => std::future::pending().await,
     }
 }

@@ -7,7 +7,7 @@ use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKey,
     CreateKeyRejection, CreatedKey, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord, LiftBan, Limits, Plan,
     RevokeKey, RotateKey, RotateKeyRejection, Scopes, UnknownKey, UpdateAccount, UpdateAccountRejection,
-    UpdateKey,
+    UpdateKey, Usage,
 };
 use petstore_ports::StoreError;
 use petstore_ports::api::{Administration, Failure, InitialKey, KeyListing, NewKey, RevealedKey};
@@ -139,6 +139,10 @@ impl Administration for Service {
 
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError> {
         self.deadlines.read(self.directory.account_named(&name.folded())).await
+    }
+
+    async fn usage(&self, account: &Account) -> Result<Usage, StoreError> {
+        self.gatekeeper.usage(account, self.clock.now()).await
     }
 
     fn limits(&self, plan: &Plan) -> Limits {

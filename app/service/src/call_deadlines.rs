@@ -11,21 +11,40 @@ use petstore_ports::{Reply, ScopedReply, StoreError, Timer};
 ///
 /// A reply that is ready is passed on unchanged. A future is polled once before its timer is created, so a result that
 /// is ready at the first poll needs no timer.
+///
+/// A request calls the store twice: it looks up its key, then it runs. The two share the time of a request, so that a
+/// store that hangs keeps a request no longer than that.
 #[derive(Clone)]
 pub(crate) struct CallDeadlines {
     timer: Arc<dyn Timer>,
+    /// The time for a key look-up.
+    key: Duration,
+    /// The time for any other call of the store.
     store: Duration,
     quota: Duration,
 }
 
+/// The part of a request's time that the look-up of its key may take: one of so many equal parts.
+const KEY_LOOKUP_PART: u32 = 4;
+
 impl CallDeadlines {
-    pub(crate) fn new(timer: Arc<dyn Timer>, store: Duration, quota: Duration) -> Self {
-        Self { timer, store, quota }
+    /// Deadlines for requests that may wait for the store for the time `request`, and for the quota store for `quota`.
+    pub(crate) fn new(timer: Arc<dyn Timer>, request: Duration, quota: Duration) -> Self {
+        let key = request / KEY_LOOKUP_PART;
+        Self { timer, key, store: request.saturating_sub(key), quota }
     }
 
     /// The time since some fixed moment.
     pub(crate) fn elapsed(&self) -> Duration {
         self.timer.elapsed()
+    }
+
+    /// Bounds a key look-up.
+    pub(crate) fn key_reply<'a, T: Send + 'a>(
+        &self,
+        reply: ScopedReply<'a, Result<T, StoreError>>,
+    ) -> ScopedReply<'a, Result<T, StoreError>> {
+        self.bound(reply, self.key, store_is_late)
     }
 
     /// Bounds a read of the store.

@@ -9,12 +9,15 @@ mod attempt;
 mod endpoint;
 mod machine;
 mod notices;
+mod nudge;
 mod overview;
 mod reading;
 mod run;
 mod stats;
+mod tester;
 
 pub use attempt::DispatcherPorts;
 pub use notices::DispatchNotice;
 pub use run::Dispatcher;
 pub use stats::{DispatchStats, WebhookCounts};
+pub use tester::WebhookTester;

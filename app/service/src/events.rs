@@ -19,7 +19,7 @@ impl Events for Service {
             epoch: listing.epoch,
             order: listing.order,
             after: listing.after,
-            filter: EventFilter { kinds: listing.kinds, account: Some(listing.account) },
+            filter: EventFilter { kinds: listing.kinds, account: listing.account },
             events_max: listing.limit,
             positions_max: POSITIONS_MAX,
         };

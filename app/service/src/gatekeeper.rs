@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp};
+use petstore_domain::{Account, ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp, Usage};
 use petstore_ports::api::{Admission, Call, KeyProblem, Refusal};
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, ScopedReply, StoreError,
@@ -73,14 +73,14 @@ impl Gatekeeper {
 
     /// Returns whether a key with this secret exists, valid or not.
     pub(crate) async fn knows(&self, secret: &ApiKey) -> Result<bool, StoreError> {
-        let found = self.deadlines.reply(self.keys.credential(KeyLookup::Digest(digest::of_key(secret))));
+        let found = self.deadlines.key_reply(self.keys.credential(KeyLookup::Digest(digest::of_key(secret))));
         let found = found.await?;
         Ok(found.is_some())
     }
 
     /// Returns `true` if a key exists, is valid and is not banned, else `false`. Counts no request.
     pub(crate) fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
-        self.deadlines.reply(self.keys.credential(KeyLookup::Id(key))).map(move |found| {
+        self.deadlines.key_reply(self.keys.credential(KeyLookup::Id(key))).map(move |found| {
             let Some(credential) = found? else { return Ok(false) };
             let recorded = credential.recorded_ban;
             let is_banned = recorded.until.is_some_and(|until| now < until)
@@ -91,6 +91,11 @@ impl Gatekeeper {
 
     pub(crate) fn limits(&self, plan: &Plan) -> Limits {
         self.plans.limits(plan)
+    }
+
+    /// Returns what is left of the windows of an account. Counts no request.
+    pub(crate) async fn usage(&self, account: &Account, now: Timestamp) -> Result<Usage, StoreError> {
+        self.quotas.usage(account.id, self.limits(&account.plan), now).await
     }
 
     pub(crate) fn set_plans(&self, plans: PlanTable) {
@@ -173,7 +178,7 @@ impl Gatekeeper {
             Presented::Verified(id) => KeyLookup::Id(id),
             Presented::Unverified(secret) => KeyLookup::Digest(digest::of_key(&secret)),
         };
-        let found = self.deadlines.reply(self.keys.credential(lookup));
+        let found = self.deadlines.key_reply(self.keys.credential(lookup));
         found.and_then(move |found| match found {
             Ok(Some(credential)) => self.judge(presented, credential, request),
             Ok(None) => self.refuse_key(KeyProblem::Invalid, request),

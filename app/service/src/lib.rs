@@ -69,7 +69,9 @@ mod service;
 mod shop;
 mod webhooks;
 
-pub use dispatch::{DispatchNotice, DispatchStats, Dispatcher, DispatcherPorts, WebhookCounts};
+pub use dispatch::{
+    DispatchNotice, DispatchStats, Dispatcher, DispatcherPorts, WebhookCounts, WebhookTester,
+};
 pub use outcomes::OutcomeCounts;
 pub use pending_bans::BanWrites;
 pub use policy::{OnQuotaOutage, Policy};

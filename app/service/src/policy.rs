@@ -23,8 +23,8 @@ pub struct Policy {
     /// refused. An expired answer counts until
     /// [`Housekeeping::drop_expired`](petstore_ports::Housekeeping::drop_expired) removes it.
     pub idempotency_records_max: u32,
-    /// The deadline of a call to the store. When the deadline passes, the request fails and the outcome of a change is
-    /// unknown.
+    /// The time that a request may wait for the store: a quarter of it for the look-up of its key, the rest for its
+    /// operation. When either passes, the request fails; the outcome of a change is unknown then.
     pub store_timeout: Duration,
     /// The deadline of a call to the quota store. When the deadline passes, [`OnQuotaOutage`] applies to the request.
     pub quota_timeout: Duration,

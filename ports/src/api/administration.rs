@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, AccountName, ApiKey, CopiedKey, CopyKey, CopyKeyRejection, CreateKeyRejection,
     CreatedKey, KeyHolder, KeyId, KeyLabel, KeyPatch, KeyRecord, Limits, Plan, RotateKeyRejection, Scopes,
-    Timestamp, UnknownKey, UpdateAccountRejection,
+    Timestamp, UnknownKey, UpdateAccountRejection, Usage,
 };
 
 use super::Failure;
@@ -95,6 +95,9 @@ pub trait Administration: Send + Sync {
 
     /// Returns the account of this name.
     async fn account_named(&self, name: &AccountName) -> Result<Option<Account>, StoreError>;
+
+    /// Returns what is left of the windows of an account. Counts no request.
+    async fn usage(&self, account: &Account) -> Result<Usage, StoreError>;
 
     /// Returns the limits of a plan that are in force now.
     fn limits(&self, plan: &Plan) -> Limits;

@@ -7,8 +7,9 @@ use crate::{EventBounds, EventRead, LogEnd, PageOrder, Reply, StoreError};
 /// A page of events as a client asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventListing {
-    /// The account of the reader. Private events of other accounts are left out.
-    pub account: AccountId,
+    /// The account of the reader. Private events of other accounts are left out; with none, no event is left out, which is
+    /// for the tester of a sandbox.
+    pub account: Option<AccountId>,
     /// The kinds that pass.
     pub kinds: EventKinds,
     /// The epoch of the log that the client reads; none for the current one.

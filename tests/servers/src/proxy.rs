@@ -1,4 +1,4 @@
-//! A TCP proxy in front of a PostgreSQL server, which interferes with its connections.
+//! A TCP proxy in front of a PostgreSQL or Redis server, which interferes with its connections.
 
 mod messages;
 mod plan;
@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use messages::Messages;
 pub use messages::Side;
 use plan::Plan;
 pub use plan::{Cut, How};
@@ -52,14 +53,28 @@ pub(crate) struct Shared {
     open: Mutex<BTreeMap<u64, [TcpStream; 2]>>,
     numbers: AtomicU64,
     is_stopped: AtomicBool,
+    /// True if the server is PostgreSQL, whose messages a [`Cut`] names.
+    is_postgres: bool,
 }
 
 impl FaultProxy {
-    /// Starts a proxy before the server on this port.
+    /// Starts a proxy before the PostgreSQL server on this port.
     ///
     /// # Panics
     /// No loopback port is free.
     pub fn before(server: u16) -> Self {
+        Self::start(server, true)
+    }
+
+    /// Starts a proxy before the Redis server on this port. It makes no planned cuts.
+    ///
+    /// # Panics
+    /// No loopback port is free.
+    pub fn before_redis(server: u16) -> Self {
+        Self::start(server, false)
+    }
+
+    fn start(server: u16, is_postgres: bool) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let shared = Arc::new(Shared {
@@ -72,6 +87,7 @@ impl FaultProxy {
             open: Mutex::default(),
             numbers: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
+            is_postgres,
         });
         let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
@@ -157,6 +173,10 @@ impl Drop for FaultProxy {
 }
 
 impl Shared {
+    fn messages(&self, sender: Side) -> Messages {
+        if self.is_postgres { Messages::of(sender) } else { Messages::opaque(sender) }
+    }
+
     /// Takes note of an attempt to connect, and passes the connection on unless it is refused.
     #[expect(
         clippy::disallowed_methods,

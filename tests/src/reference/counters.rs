@@ -32,8 +32,9 @@ impl State {
                 Some(after) => after,
                 None => return self.strike(ask, windows),
             },
+            Cost::Rest(kind) => windows.exhausted(kind, ask.now, ask.limits),
         };
-        if ask.cost == Cost::One {
+        if ask.cost != Cost::Nothing {
             self.counters.windows.insert(ask.account, after);
         }
         Verdict::Admitted(after.usage(ask.limits))

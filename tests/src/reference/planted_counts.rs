@@ -23,7 +23,7 @@ impl ReferenceStore {
         let banned = state.banned(ask).is_some();
         let windows = state.windows(ask.account);
         let taken = windows.take(ask.now, ask.limits);
-        if banned || ask.cost == Cost::Nothing {
+        if banned || ask.cost != Cost::One {
             return None;
         }
         match (self.bug?, taken) {

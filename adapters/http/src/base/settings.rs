@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_ports::api::Sandbox;
+use petstore_ports::api::{Administration, Sandbox, WebhookTesting};
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
@@ -56,6 +56,10 @@ pub struct HttpSettings {
     /// The sandbox at `/sandbox/`, on the listener that serves `/health`. `None` costs nothing. A server that several
     /// people depend on must not have one.
     pub sandbox: Option<Arc<dyn Sandbox>>,
+    /// The accounts and keys, which a tester sees and changes at `/sandbox/keys`. Used only with a sandbox.
+    pub administration: Option<Arc<dyn Administration>>,
+    /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
+    pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
 }
 
 impl HttpSettings {
@@ -83,6 +87,8 @@ impl HttpSettings {
             idle: IdleTime::default(),
             exposition: None,
             sandbox: None,
+            administration: None,
+            webhook_testing: None,
         }
     }
 }
@@ -100,6 +106,9 @@ pub struct Documents {
     pub json_31: Bytes,
     /// The files of the reference page, served at `/docs`; empty for no page.
     pub page: Arc<[PageFile]>,
+    /// The files of the sandbox's console, served at `/sandbox` and below `/sandbox/console/` on the listener that serves
+    /// `/health`; empty for no console.
+    pub console: Arc<[PageFile]>,
 }
 
 /// The origins whose pages may read answers. Browsers do not send cookies or other credentials of their own with such

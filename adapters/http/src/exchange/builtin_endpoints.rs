@@ -15,7 +15,7 @@ use crate::response::gzip::CachedGzip;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::builtin_routes::{BuiltinRoute, DOCS_PATH};
+use crate::wire::builtin_routes::{BuiltinRoute, CONSOLE_PATH, DOCS_PATH};
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::request_head::RequestHead;
 
@@ -31,6 +31,8 @@ enum Page<'w> {
     Contract(&'w Bytes, Content, &'w CachedGzip),
     /// A file of the reference page.
     Reference(&'w PageFile),
+    /// A file of the sandbox's console.
+    Console(&'w PageFile),
     /// A redirect to the reference page.
     ToReference,
 }
@@ -40,8 +42,8 @@ impl<'w> Page<'w> {
         let one = BuiltinRoute::find(path)?;
         let is_here = match thread.serves {
             Serves::Everything => true,
-            Serves::Contract => !one.is_probe(),
-            Serves::Ops => one.is_probe(),
+            Serves::Contract => !one.is_for_operators(),
+            Serves::Ops => one.is_for_operators(),
         };
         if !is_here {
             return None;
@@ -67,9 +69,15 @@ impl<'w> Page<'w> {
             )),
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
-            BuiltinRoute::Docs | BuiltinRoute::DocsFile => reference::find(files, path).map(Self::Reference),
+            BuiltinRoute::Docs | BuiltinRoute::DocsFile => {
+                reference::find(files, DOCS_PATH, "/docs/", path).map(Self::Reference)
+            }
+            BuiltinRoute::Console | BuiltinRoute::ConsoleFile if thread.app.sandbox.is_some() => {
+                reference::find(&documents.console, CONSOLE_PATH, "/sandbox/console/", path)
+                    .map(Self::Console)
+            }
             // The sandbox has its own routes. The caller has already looked for one of them.
-            BuiltinRoute::SandboxTool => None,
+            BuiltinRoute::Console | BuiltinRoute::ConsoleFile | BuiltinRoute::SandboxTool => None,
         }
     }
 }
@@ -120,7 +128,12 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
             let answer = Answer { content, ..Answer::json(StatusCode::OK, document.clone()) };
             if settings.gzip { gzip.compress(answer, &parts.headers) } else { answer }
         }
-        Page::Reference(file) => reference::answer(file, &parts.headers).unwrap_or_else(Answer::from),
+        Page::Reference(file) => {
+            reference::answer(file, reference::POLICY, &parts.headers).unwrap_or_else(Answer::from)
+        }
+        Page::Console(file) => {
+            reference::answer(file, reference::CONSOLE_POLICY, &parts.headers).unwrap_or_else(Answer::from)
+        }
         Page::ToReference => Answer::empty(StatusCode::FOUND)
             .with_header(LOCATION, const { HeaderValue::from_static(DOCS_PATH) }),
     }

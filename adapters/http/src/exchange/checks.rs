@@ -23,6 +23,7 @@ use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -43,6 +44,8 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
+    /// A planned fault that acts on the answer.
+    pub(super) fault: Option<Box<InjectedFault>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
@@ -61,6 +64,13 @@ impl RequestNotes {
             }
         }
     }
+}
+
+/// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
+/// So may a webhook for a sink, because its URL may have any name of this machine.
+fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
+    BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
+        || sandbox::routes::takes_any_host(parts, thread)
 }
 
 /// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
@@ -82,15 +92,15 @@ pub(super) async fn run_checks<const SECURE: bool>(
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    // A health probe may have any host name, because it addresses an IP address.
-    let any_name = !is_under && BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe);
+    let any_name = !is_under && takes_any_name(parts, thread);
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if !is_under {
         if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
-            return Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            let answer = Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
+            return answer.unwrap_or_else(|| notes.interrupt(Interrupted::Dropped));
         }
         return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
     }
@@ -112,7 +122,10 @@ pub(super) async fn run_checks<const SECURE: bool>(
         Some(sandbox) => {
             let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
             match Box::pin(injection).await {
-                Ok(permit) => Some(permit),
+                Ok((permit, fault)) => {
+                    notes.fault = fault;
+                    Some(permit)
+                }
                 Err(interrupted) => return notes.interrupt(interrupted),
             }
         }

@@ -1,4 +1,4 @@
-//! The reference page at `/docs`, served from files that the owner provides.
+//! The reference page at `/docs` and the console at `/sandbox`, served from files that the owner provides.
 
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
@@ -7,15 +7,21 @@ use hyper::{HeaderMap, StatusCode};
 
 use crate::base::page_file::PageFile;
 use crate::response::answer::{Answer, Content};
-use crate::wire::builtin_routes::DOCS_PATH;
 use crate::wire::error::ApiError;
 use crate::wire::{self, EntityTag};
 
 /// The content security policy of the page. The page may load its own files and call this server, but nothing else: no
 /// inline script or style, no `eval`, no frame. Icons in the style sheet are `data:` URLs.
-const POLICY: HeaderValue = HeaderValue::from_static(
+pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri \
      'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+/// The content security policy of the console. It has no `data:` URLs either, and trusted types: a script that inserts a
+/// text of a client as markup fails.
+pub(crate) const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");
@@ -30,18 +36,19 @@ fn tag_of(file: &PageFile, is_gzip: bool) -> EntityTag {
     EntityTag::of_file(u64::from_be_bytes(file.trailer()), is_gzip)
 }
 
-/// Returns the file at a path.
-pub(crate) fn find<'f>(files: &'f [PageFile], path: &str) -> Option<&'f PageFile> {
-    let name = match path.strip_prefix(DOCS_PATH)? {
-        "" => "",
-        // `/docs/` is not found, so that the page has a single address.
-        rest => rest.strip_prefix('/').filter(|name| !name.is_empty())?,
+/// Returns the file at a path: the page at `page`, or a file below `folder`.
+pub(crate) fn find<'f>(files: &'f [PageFile], page: &str, folder: &str, path: &str) -> Option<&'f PageFile> {
+    let name = if path == page {
+        ""
+    } else {
+        // The folder itself is not found, so that the page has a single address.
+        path.strip_prefix(folder).filter(|name| !name.is_empty())?
     };
     files.iter().find(|file| file.name() == name)
 }
 
 /// Returns the response to a request for a file: the file in a coding that the client accepts, or 304.
-pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, ApiError> {
+pub(crate) fn answer(file: &PageFile, policy: HeaderValue, headers: &HeaderMap) -> Result<Answer, ApiError> {
     let is_gzip = wire::accepts_gzip(headers);
     let tag = tag_of(file, is_gzip);
     let answer = if wire::if_none_match(headers)?.matches(&tag) {
@@ -59,7 +66,7 @@ pub(crate) fn answer(file: &PageFile, headers: &HeaderMap) -> Result<Answer, Api
     let answer = answer
         .with_tag(tag)
         .with_header(VARY, const { HeaderValue::from_static("Accept-Encoding") })
-        .with_header(CONTENT_SECURITY_POLICY, POLICY)
+        .with_header(CONTENT_SECURITY_POLICY, policy)
         .with_header(REFERRER_POLICY, NO_REFERRER)
         .with_header(OPENER_POLICY, SAME_ORIGIN);
     if is_gzip && answer.status == StatusCode::OK {
@@ -78,7 +85,7 @@ mod tests {
     #[test]
     fn the_page_and_its_files_have_one_address_each() {
         let files = [PageFile::new("", "text/html", HELLO), PageFile::new("a.js", "text/javascript", HELLO)];
-        let found = |path| find(&files, path).map(PageFile::name);
+        let found = |path| find(&files, "/docs", "/docs/", path).map(PageFile::name);
         assert_eq!((found("/docs"), found("/docs/a.js")), (Some(""), Some("a.js")));
         for path in ["/docs/", "/docs//a.js", "/docsa.js", "/docs/a.js/", "/docs/A.js", "/doc", "/", ""] {
             assert_eq!(found(path), None, "{path}");
@@ -95,7 +102,7 @@ mod tests {
         huge[end - 1] = 0x7F;
         let file = PageFile::new("", "text/plain", huge.leak());
         assert!(file.plain().is_err());
-        let answer = answer(&file, &HeaderMap::new()).unwrap();
+        let answer = answer(&file, POLICY, &HeaderMap::new()).unwrap();
         assert_eq!((answer.status, answer.fault.is_some()), (StatusCode::INTERNAL_SERVER_ERROR, true));
     }
 

@@ -64,6 +64,7 @@ impl OpenStream {
         match self.body.source.poll_chunk(context, is_stopping) {
             Poll::Ready(Some(chunk)) if chunk.len() <= CHUNK_MAX => Poll::Ready(Some(Ok(chunk))),
             Poll::Ready(Some(_)) => self.cut(),
+            Poll::Ready(None) if self.body.source.is_cut() => self.cut(),
             Poll::Ready(None) => {
                 self.is_over = true;
                 Poll::Ready(None)

@@ -1,7 +1,14 @@
 //! The sandbox in the path of a request: planned failures, and the routes of the tester.
 
+mod answer_changes;
 mod bodies;
+mod event_log;
+mod fault_rules;
+mod keys;
+mod read_json;
 pub(crate) mod routes;
+mod sink_script;
+mod sinks;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,7 +24,7 @@ use crate::exchange::credentials::presented;
 use crate::exchange::gate;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::fault_plan::Outcome;
+use crate::thread::sandbox::fault_plan::{InjectedFault, Moment, Outcome};
 use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
@@ -32,9 +39,8 @@ pub(crate) enum Interrupted {
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
-/// Lets a request pass after its planned delay, unless a failure is planned for it. A planned status is returned only
-/// if the gate admits the request; otherwise the refusal of the gate is returned. The planned status costs as much of
-/// the quota as a real response with that status. So a 429 costs nothing.
+/// Lets a request pass after its planned delay, unless a failure is planned for it. Returns the fault that acts after the
+/// request was served, if there is one.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
     thread: &ThreadState,
@@ -43,68 +49,121 @@ pub(crate) async fn inject_fault(
     head: &RequestHead<'_>,
     resource: Option<Resource>,
     cost: Cost,
-) -> Result<RequestPermit, Interrupted> {
+) -> Result<(RequestPermit, Option<Box<InjectedFault>>), Interrupted> {
     let mut cancellation = sandbox.delay_cancellation();
     let resets = cancellation.borrow_and_update().resets;
     let injected = resource
         .and_then(|resource| sandbox.faults().next(&parts.method, RouteLabel::of(&resource).template()));
-    let delay = injected.as_ref().map_or(Duration::ZERO, |injected| injected.delay);
-    let is_delayed = !delay.is_zero() && !thread.app.is_draining();
+    let injected = injected.unwrap_or(InjectedFault::NONE);
+    let is_after = injected.moment == Moment::After;
+    let is_delayed = !is_after && !injected.delay.is_zero() && !thread.app.is_draining();
     if is_delayed {
-        let _ = timeout(delay, cancellation.changed()).await;
+        let _ = timeout(injected.delay, cancellation.changed()).await;
     }
     let permit = sandbox.enter().await;
     if is_delayed && cancellation.borrow().resets != resets {
         return Err(Interrupted::Dropped);
     }
-    match injected.map_or(Outcome::Served, |injected| injected.end) {
-        Outcome::Served => Ok(permit),
+    let caller = Caller { thread, client, parts, head };
+    match injected.end {
+        _ if is_after => Ok((permit, Some(Box::new(injected)))),
+        Outcome::Served => Ok((permit, None)),
         Outcome::Dropped => Err(Interrupted::Dropped),
+        Outcome::Changed(_) => Ok((permit, Some(Box::new(injected)))),
+        Outcome::Exhausted(window) => {
+            caller.admit(Cost::Rest(window)).await?;
+            Ok((permit, None))
+        }
         Outcome::Answered { code, retry_after } => {
-            let (now, mut quota) = (thread.time(), None);
-            let key = match presented(head, &parts.headers) {
-                Ok(key) => key,
-                Err(lack) => {
-                    let answer = gate::without_key(&thread.app, client, lack, now, &mut quota).await;
-                    return Err(Interrupted::Answered { answer, quota, account: None });
-                }
-            };
             let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
             let cost = if is_refusal { Cost::Nothing } else { cost };
-            let call = api::Call { key, address: client, cost, now };
-            let admission = match thread.app.api.admit(call).await {
-                Ok(admission) => admission,
-                Err(refusal) => {
-                    if let Some((plan, decision)) = gate::decision(&refusal) {
-                        thread.counters.decided(plan, decision);
-                    }
-                    let answer = gate::refused(refusal, now, &mut quota);
-                    return Err(Interrupted::Answered { answer, quota, account: None });
-                }
-            };
+            let admission = caller.admit(cost).await?;
             thread.counters.decided(&admission.plan, Decision::Admitted);
-            // The reset time in the quota headers agrees with the planned Retry-After.
-            let wait = Duration::from_secs(retry_after.unwrap_or(0));
-            let reset_secs = admission.now.plus(wait).as_secs_ceil();
-            let note = match code {
-                Code::RateLimitExceeded => {
-                    QuotaNote::exhausted(&admission.usage, WindowKind::Minute, reset_secs)
-                }
-                Code::QuotaExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs),
-                Code::KeyBanned => QuotaNote::banned(admission.usage.minute.limit, reset_secs),
-                _ => QuotaNote::of_account(&admission.usage),
-            };
-            let answer = planned_error(code, retry_after);
-            let answer = match resource {
-                Some(resource) if code == Code::MethodNotAllowed => {
-                    answer.with_header(ALLOW, HeaderValue::from_static(resource.allow()))
-                }
-                _ => answer,
-            };
-            let account = Some(admission.account);
-            Err(Interrupted::Answered { answer, quota: Some(note), account })
+            Err(answered(&admission, resource, code, retry_after))
         }
     }
+}
+
+/// Acts on the answer of a request that was served. Returns whether there is an answer.
+pub(crate) async fn act_after(
+    thread: &ThreadState,
+    fault: &InjectedFault,
+    is_admitted: bool,
+    answer: &mut Answer,
+) -> bool {
+    if let Some(sandbox) = &thread.app.sandbox
+        && fault.moment == Moment::After
+        && !fault.delay.is_zero()
+        && !thread.app.is_draining()
+    {
+        let mut cancellation = sandbox.delay_cancellation();
+        cancellation.mark_unchanged();
+        let _ = timeout(fault.delay, cancellation.changed()).await;
+    }
+    match fault.end {
+        Outcome::Dropped => return false,
+        // The refusal of a request that was not served stays.
+        Outcome::Answered { code, retry_after } if is_admitted => *answer = planned_error(code, retry_after),
+        Outcome::Changed(change) => answer_changes::change(answer, change, fault.draw),
+        Outcome::Answered { .. } | Outcome::Exhausted(_) | Outcome::Served => {}
+    }
+    true
+}
+
+/// A request with its sender.
+struct Caller<'r> {
+    thread: &'r ThreadState,
+    client: IpAddr,
+    parts: &'r Parts,
+    head: &'r RequestHead<'r>,
+}
+
+impl<'r> Caller<'r> {
+    /// Asks the gate, and returns its refusal as the answer of the request.
+    async fn admit(&self, cost: Cost) -> Result<api::Admission<'r>, Interrupted> {
+        let (app, now, mut quota) = (&self.thread.app, self.thread.time(), None);
+        let key = match presented(self.head, &self.parts.headers) {
+            Ok(key) => key,
+            Err(lack) => {
+                let answer = gate::without_key(app, self.client, lack, now, &mut quota).await;
+                return Err(Interrupted::Answered { answer, quota, account: None });
+            }
+        };
+        let call = api::Call { key, address: self.client, cost, now };
+        app.api.admit(call).await.map_err(|refusal| {
+            if let Some((plan, decision)) = gate::decision(&refusal) {
+                self.thread.counters.decided(plan, decision);
+            }
+            let answer = gate::refused(refusal, now, &mut quota);
+            Interrupted::Answered { answer, quota, account: None }
+        })
+    }
+}
+
+/// Answers an admitted request with a planned error. The reset time in the quota headers agrees with the planned
+/// `Retry-After`. The error costs as much of the quota as a real one with that status, so a 429 costs nothing.
+fn answered(
+    admission: &api::Admission<'_>,
+    resource: Option<Resource>,
+    code: Code,
+    retry_after: Option<u64>,
+) -> Interrupted {
+    let wait = Duration::from_secs(retry_after.unwrap_or(0));
+    let reset_secs = admission.now.plus(wait).as_secs_ceil();
+    let note = match code {
+        Code::RateLimitExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Minute, reset_secs),
+        Code::QuotaExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs),
+        Code::KeyBanned => QuotaNote::banned(admission.usage.minute.limit, reset_secs),
+        _ => QuotaNote::of_account(&admission.usage),
+    };
+    let answer = planned_error(code, retry_after);
+    let answer = match resource {
+        Some(resource) if code == Code::MethodNotAllowed => {
+            answer.with_header(ALLOW, HeaderValue::from_static(resource.allow()))
+        }
+        _ => answer,
+    };
+    Interrupted::Answered { answer, quota: Some(note), account: Some(admission.account) }
 }
 
 /// Returns the planned response, with the headers that the contract requires for its code.

@@ -27,6 +27,11 @@ pub(crate) trait Source: 'static {
     /// Returns the next chunk of at most [`CHUNK_MAX`] bytes; `None` at the end. `is_stopping` is `true` once the
     /// server stops: the source must then send its last chunk and end, or the stream is cut.
     fn poll_chunk(&mut self, context: &mut Context<'_>, is_stopping: bool) -> Poll<Option<Bytes>>;
+
+    /// Returns `true` if the body is incomplete at its end, so that the connection is closed.
+    fn is_cut(&self) -> bool {
+        false
+    }
 }
 
 /// The framing of a streaming body.

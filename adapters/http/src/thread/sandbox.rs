@@ -4,6 +4,7 @@
 //! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
 
 pub(crate) mod fault_plan;
+pub(crate) mod sinks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
 use fault_plan::{FaultPlan, PlannedFaults};
+use sinks::Sinks;
 
 use crate::base::epoch::Epoch;
 
@@ -22,9 +24,12 @@ const RESET_WAIT: Duration = Duration::from_secs(2);
 /// The state of a sandbox.
 pub(crate) struct SandboxState {
     port: Arc<dyn api::Sandbox>,
+    /// The testing aids for webhooks; none if the server has no webhooks.
+    webhooks: Option<Arc<dyn api::WebhookTesting>>,
     /// The epoch of the store, which changes with each reset.
     epoch: Epoch,
     faults: PlannedFaults,
+    sinks: Sinks,
     /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
     /// overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
@@ -66,16 +71,32 @@ impl SandboxState {
         &self.port
     }
 
+    /// The sinks.
+    pub(crate) const fn sinks(&self) -> &Sinks {
+        &self.sinks
+    }
+
+    /// The testing aids for webhooks.
+    pub(crate) fn webhooks(&self) -> Option<&dyn api::WebhookTesting> {
+        self.webhooks.as_deref()
+    }
+
     /// Waits until no reset is in progress, and delays further resets until the permit is dropped.
     pub(crate) async fn enter(&self) -> RequestPermit {
         RequestPermit(Arc::clone(&self.reset_lock).read_owned().await)
     }
 
-    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: Epoch) -> Self {
+    pub(crate) fn new(
+        port: Arc<dyn api::Sandbox>,
+        webhooks: Option<Arc<dyn api::WebhookTesting>>,
+        epoch: Epoch,
+    ) -> Self {
         Self {
             port,
+            webhooks,
             epoch,
             faults: PlannedFaults::default(),
+            sinks: Sinks::default(),
             reset_lock: Arc::default(),
             changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),
@@ -93,10 +114,11 @@ impl SandboxState {
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.others += 1);
     }
 
-    /// Records a reset: a new epoch, an empty plan, and delayed requests are dropped.
+    /// Records a reset: a new epoch, an empty plan, no sinks, and delayed requests are dropped.
     pub(crate) fn restart(&self, epoch: u64) {
         self.epoch.set(epoch);
         self.faults.set(FaultPlan::default());
+        self.sinks.clear();
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.resets += 1);
     }
 

@@ -3,6 +3,9 @@
 /// The path of the reference page.
 pub(crate) const DOCS_PATH: &str = "/docs";
 
+/// The path of the sandbox's console.
+pub(crate) const CONSOLE_PATH: &str = "/sandbox";
+
 /// A path outside the base path, or a family of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuiltinRoute {
@@ -16,12 +19,14 @@ pub(crate) enum BuiltinRoute {
     Root,
     Docs,
     DocsFile,
+    Console,
+    ConsoleFile,
     SandboxTool,
 }
 
 impl BuiltinRoute {
     /// All routes, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Health,
         Self::Ready,
         Self::Metrics,
@@ -32,6 +37,8 @@ impl BuiltinRoute {
         Self::Root,
         Self::Docs,
         Self::DocsFile,
+        Self::Console,
+        Self::ConsoleFile,
         Self::SandboxTool,
     ];
 
@@ -48,6 +55,8 @@ impl BuiltinRoute {
             Self::Root => "/",
             Self::Docs => DOCS_PATH,
             Self::DocsFile => "/docs/{file}",
+            Self::Console => CONSOLE_PATH,
+            Self::ConsoleFile => "/sandbox/console/{file}",
             Self::SandboxTool => "/sandbox/{tool}",
         }
     }
@@ -65,6 +74,8 @@ impl BuiltinRoute {
     const fn family(self) -> Option<&'static str> {
         match self {
             Self::DocsFile => Some("/docs/"),
+            // Before the family of the tools, which contains this one.
+            Self::ConsoleFile => Some("/sandbox/console/"),
             Self::SandboxTool => Some("/sandbox/"),
             _ => None,
         }
@@ -73,6 +84,11 @@ impl BuiltinRoute {
     /// Returns whether monitoring uses the route.
     pub(crate) const fn is_probe(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::Metrics)
+    }
+
+    /// Returns whether the listener for operators serves the route.
+    pub(crate) const fn is_for_operators(self) -> bool {
+        self.is_probe() || matches!(self, Self::Console | Self::ConsoleFile)
     }
 
     fn first_segment(self) -> &'static str {
@@ -103,7 +119,10 @@ mod tests {
             ("/docs/", Some("/docs/{file}")),
             ("/docs/page.js", Some("/docs/{file}")),
             ("/sandbox/reset", Some("/sandbox/{tool}")),
-            ("/sandbox", None),
+            ("/sandbox", Some("/sandbox")),
+            ("/sandbox/", Some("/sandbox/{tool}")),
+            ("/sandbox/console/list.js", Some("/sandbox/console/{file}")),
+            ("/sandbox/consoles", Some("/sandbox/{tool}")),
             ("/healthy", None),
             ("/health/", None),
             ("/docsx", None),

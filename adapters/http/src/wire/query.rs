@@ -16,10 +16,12 @@ use super::faults::FieldFault;
 mod event_stream;
 mod events;
 mod parameters;
+mod sinks;
 mod webhooks;
 
 pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
 pub(crate) use events::{EventListQuery, list_events};
+pub(crate) use sinks::{settle_within, sink_requests};
 pub(crate) use webhooks::{list_deliveries, list_webhooks};
 
 /// The maximum number of items of a page.

@@ -7,12 +7,14 @@ use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usag
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
 use crate::wire::error::ApiError;
 
+mod accounts;
 mod event;
 pub(crate) mod event_frames;
 mod ids;
 mod page;
 mod webhook;
 
+pub(crate) use accounts::{AccountView, render_accounts, render_new_key};
 pub(crate) use event::push_event;
 pub(crate) use page::{FinishedPage, Page};
 pub(crate) use webhook::{push_attempt, push_delivery, push_delivery_detail, push_webhook};
@@ -149,7 +151,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, number: impl Into<u64>) {
 }
 
 /// Writes a string of UTF-8 bytes with its quotes.
-fn push_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     push_text(out, text);
     out.push(b'"');

@@ -31,7 +31,7 @@ const GROWN: &str = "
         from generate_series(1, 3000) as n;
     insert into idempotency_records select n, 'place_order', 'key', sha256(''), '{}', now()
         from generate_series(1, 3000) as n;
-    insert into webhooks select n, '[]', n from generate_series(1, 3000) as n;
+    insert into webhooks select n, '[]' from generate_series(1, 3000) as n;
     discard plans";
 
 /// A connection with the settings of a writer, on a new schema; none after the test was reported as skipped.

@@ -46,6 +46,10 @@ impl Model {
         if request.kind == Kind::Free {
             return Verdict::Admitted(usage);
         }
+        if let Kind::Rest(window) = request.kind {
+            *stored = stored.exhausted(window, now, policy.limits);
+            return Verdict::Admitted(stored.usage(policy.limits));
+        }
         if let Some(counted) = stored.take(now, policy.limits) {
             *stored = counted;
             return Verdict::Admitted(counted.usage(policy.limits));

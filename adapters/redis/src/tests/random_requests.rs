@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp};
+use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp, WindowKind};
 use petstore_ports::{RecordedBan, Verdict};
 use petstore_test_servers::Redis;
 use petstore_tests::Random;
@@ -110,9 +110,11 @@ fn batch(policies: &[Policy], now: &mut Timestamp, model: &Model, random: &mut R
 fn request(account: u64, policies: &[Policy], now: Timestamp, model: &Model, random: &mut Random) -> Request {
     let account = AccountId::new(account).unwrap();
     let key = KeyId::new(account.get() * 3 + u64::from(random.below(3))).unwrap();
-    let kind = match random.below(12) {
-        0 => Kind::Free,
-        1 => Kind::Look,
+    let kind = match random.below(24) {
+        0 | 1 => Kind::Free,
+        2 | 3 => Kind::Look,
+        4 if random.once_in(3) => Kind::Rest(WindowKind::Day),
+        4 => Kind::Rest(WindowKind::Minute),
         _ => Kind::Counted,
     };
     let near = |random: &mut Random| {

@@ -4,6 +4,7 @@
 mod common;
 
 mod admin_socket;
+mod child_process;
 mod clock_steps;
 mod commands;
 mod data;

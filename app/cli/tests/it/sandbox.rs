@@ -1,9 +1,13 @@
-//! A sandbox: resets in milliseconds, an adjustable clock, planned failures.
+//! A sandbox: resets in milliseconds, an adjustable clock, planned failures, sinks for webhooks.
 
 mod access;
+mod changed_answers;
 mod clock;
+mod deliveries;
 mod faults;
+mod receivers;
 mod reset;
+mod sinks;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

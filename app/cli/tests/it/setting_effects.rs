@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::child_process;
 use crate::common::{Answer, Client, Site};
 
 /// A case, and the settings whose effect it shows.
@@ -27,6 +28,7 @@ type Case = (&'static [&'static str], fn());
 const CASES: &[Case] = &[
     (&["listen", "ops-listen", "base-path", "public-url", "hosts"], serving::addresses),
     (&["trusted-proxies", "address-limit"], serving::whose_address_it_is),
+    (&["end-with-stdin", "ready-json"], child_process::ends_with_its_input),
     (&["threads"], serving::threads),
     (&["admin-socket", "db", "demo", "initial-key-file"], serving::files),
     (&["db-password-file"], serving::the_password_of_a_database),

@@ -4,8 +4,10 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use petstore_domain::ApiKey;
 use petstore_http::{Endpoint, Http, Server};
 
+use super::ready_line;
 use crate::addresses::{advice, page_origin};
 use crate::failure::Failure;
 use crate::log::Log;
@@ -44,8 +46,15 @@ pub(super) fn listen(
     Ok(servers)
 }
 
-/// Logs the addresses. The line with `serving` comes last, because scripts wait for it.
-pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: &Log) {
+/// Logs the addresses. The line with `serving` comes last, because scripts wait for it. Then prints the line of JSON, if the
+/// settings ask for it.
+pub(super) fn announce(
+    args: &ServeArgs,
+    scheme: &str,
+    servers: &[Server],
+    key: Option<&ApiKey>,
+    log: &Log,
+) -> Result<(), Failure> {
     if args.sandbox {
         let address = servers.last().unwrap_or(&servers[0]).local_addr();
         let scheme = if servers.len() > 1 { "http" } else { scheme };
@@ -53,6 +62,7 @@ pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: 
             "SANDBOX: every client of {scheme}://{address} can empty this store (POST /sandbox/reset), set its clock \
                 and inject failures: do not use it for real data"
         ));
+        log.info(&format!("console of the sandbox: {scheme}://{address}/sandbox"));
     }
     if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
         log.info(
@@ -65,4 +75,5 @@ pub(super) fn announce(args: &ServeArgs, scheme: &str, servers: &[Server], log: 
     }
     log.info(&format!("reference and console: {}/docs", page_origin(args, scheme, servers[0].local_addr())));
     log.info(&format!("serving {scheme}://{}{} from {}", servers[0].local_addr(), args.base_path, args.db));
+    if args.process.ready_json { ready_line::print(args, scheme, servers, key) } else { Ok(()) }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use petstore_domain::ApiKey;
 use petstore_http::{IdleTime, Server};
 use petstore_ports::Clock;
 use petstore_redis::RedisTarget;
+use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
 use petstore_sqlite::LogPosition;
 use rustls::RootCertStore;
@@ -19,7 +21,7 @@ use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
 use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
-use crate::{demo, migration_report, nodes, sandbox};
+use crate::{migration_report, nodes, sandbox};
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
@@ -113,18 +115,23 @@ pub(super) async fn count_in_redis(
     Ok(())
 }
 
-/// Makes the first key and shows it. If several nodes start at the same time, only one of them makes a key.
+/// Makes the first key and shows it, or returns it for the line of JSON. If several nodes start at the same time, only one
+/// of them makes a key.
 pub(super) async fn hand_out(
     first_key: FirstKey<'_>,
+    args: &ServeArgs,
     backend: &Arc<Backend>,
     service: &Service,
     log: &Log,
-) -> Result<(), Failure> {
+) -> Result<Option<ApiKey>, Failure> {
     let lock = Arc::clone(backend);
     let lock = blocking(move || lock.lock_start().map_err(|error| Failure::because(error.report()))).await?;
     let shown = first_key.hand_out(service, log).await?;
     drop(lock);
-    shown.map_or(Ok(()), |key| show(&key))
+    if args.process.ready_json {
+        return Ok(shown);
+    }
+    shown.map_or(Ok(()), |key| show(&key)).map(|()| None)
 }
 
 /// Registers the server as a node of its database, before it answers any request. Warns of settings in which it differs from
@@ -195,7 +202,7 @@ pub(super) async fn fill(
     log: &Log,
 ) -> Result<Option<()>, Failure> {
     let backend = Arc::clone(backend);
-    let fill = move || demo::fill(backend.bulk(), pets).map_err(sandbox::demo_failed);
+    let fill = move || fill_with_demo(backend.bulk(), pets).map_err(sandbox::demo_failed);
     let filled = signals.unless_stopped(log, fill).await?;
     if filled == Some(false) {
         log.info("demo: the store is not empty and was left unchanged");

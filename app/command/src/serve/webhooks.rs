@@ -8,7 +8,9 @@ use std::sync::Arc;
 use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
 use petstore_http::{Http, JsonEvents, Server};
 use petstore_ports::Clock;
-use petstore_service::{DispatchStats, Dispatcher, DispatcherPorts, Policy, Service, WebhookService};
+use petstore_service::{
+    DispatchStats, Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester,
+};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
@@ -26,6 +28,8 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// A dispatcher that runs.
 pub(super) struct Deliveries {
+    /// The testing aids for its webhooks.
+    pub(super) tester: WebhookTester,
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
 }
@@ -117,9 +121,10 @@ impl Webhooks {
             return None;
         }
         tokio::spawn(watch::watch(stats, signer, log));
+        let tester = dispatcher.tester();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
-        Some(Deliveries { stop, running })
+        Some(Deliveries { tester, stop, running })
     }
 }
 

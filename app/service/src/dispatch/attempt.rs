@@ -121,7 +121,7 @@ impl DispatcherPorts {
         is_test: bool,
     ) -> Option<Attempt> {
         let at = self.clock.now();
-        let secrets = secrets(&*self.signer, &webhook.secret, at)?;
+        let secrets = valid_secrets(&*self.signer, &webhook.secret, at)?;
         let body = self.text.json(event, is_test);
         let event_id = event.id.to_string();
         let signature = self.signer.sign_request(&secrets, &event_id, at, &body);
@@ -142,7 +142,11 @@ impl DispatcherPorts {
 
 /// The secrets with which a request is signed now: the current one, and the one before it while they overlap. None without
 /// the master key from which they are derived.
-fn secrets(signer: &dyn Signer, source: &SecretSource, now: Timestamp) -> Option<Vec<WebhookSecret>> {
+pub(super) fn valid_secrets(
+    signer: &dyn Signer,
+    source: &SecretSource,
+    now: Timestamp,
+) -> Option<Vec<WebhookSecret>> {
     if signer.master() != Some(source.master) {
         return None;
     }

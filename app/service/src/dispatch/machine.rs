@@ -304,9 +304,10 @@ impl Machine {
     }
 
     /// Returns whether nothing is due, in flight, unread or unsaved.
-    pub(super) fn is_settled(&self, end: LogEnd) -> bool {
+    pub(super) fn is_settled(&self, end: LogEnd, now: Timestamp) -> bool {
         self.attempts == 0
             && self.ready.is_empty()
+            && self.next_due().is_none_or(|due| due > now)
             && !self.is_reading_head
             && self.held.values().all(|endpoint| {
                 let has_read = endpoint.is_caught_up && self.head == end || endpoint.progress.is_stopped;

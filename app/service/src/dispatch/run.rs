@@ -15,9 +15,11 @@ use petstore_ports::{
 
 use super::attempt::{DispatcherPorts, Sent};
 use super::machine::{AttemptEnd, Machine};
+use super::nudge::DispatchNudge;
 use super::overview::{LookedUp, Unsettled};
 use super::reading::LogRead;
 use super::stats::DispatchStats;
+use super::tester::WebhookTester;
 use crate::call_deadlines::CallDeadlines;
 use crate::policy::Policy;
 
@@ -41,6 +43,7 @@ pub struct Dispatcher {
     ports: Arc<DispatcherPorts>,
     deadlines: CallDeadlines,
     stats: Arc<DispatchStats>,
+    nudge: Arc<DispatchNudge>,
     has_jitter: bool,
 }
 
@@ -48,7 +51,7 @@ pub struct Dispatcher {
 enum Done {
     Attempt(DeliveryLease, Position, AttemptEnd),
     Read(LogRead, Option<EventRead>),
-    Changes(Result<WebhookChanges, StoreError>),
+    Changes(u64, Result<WebhookChanges, StoreError>),
     Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
     Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
     Saved(DeliveryLease, Result<LeaseState, Vec<DeliveryUpdate>>),
@@ -64,6 +67,8 @@ type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 struct Rounds {
     revision: u64,
+    /// The round in which the webhooks were read that are in use.
+    read_in: u64,
     is_asking: bool,
     is_claiming: bool,
     saves: usize,
@@ -82,7 +87,22 @@ impl Dispatcher {
     pub fn new(ports: DispatcherPorts, policy: &Policy, has_jitter: bool, stats: Arc<DispatchStats>) -> Self {
         let deadlines =
             CallDeadlines::new(Arc::clone(&ports.timer), policy.store_timeout, policy.quota_timeout);
-        Self { ports: Arc::new(ports), deadlines, stats, has_jitter }
+        Self { ports: Arc::new(ports), deadlines, stats, nudge: Arc::default(), has_jitter }
+    }
+
+    /// The counts.
+    pub fn stats(&self) -> Arc<DispatchStats> {
+        Arc::clone(&self.stats)
+    }
+
+    /// The testing aids for the webhooks of this dispatcher.
+    pub fn tester(&self) -> WebhookTester {
+        WebhookTester {
+            ports: Arc::clone(&self.ports),
+            deadlines: self.deadlines.clone(),
+            stats: self.stats(),
+            nudge: Arc::clone(&self.nudge),
+        }
     }
 
     /// Delivers until `stopped` completes. Then no attempt begins; those in flight have a few seconds to end, their results
@@ -93,6 +113,7 @@ impl Dispatcher {
         let mut work = Work::new();
         let mut rounds = Rounds {
             revision: 0,
+            read_in: 0,
             is_asking: false,
             is_claiming: false,
             saves: 0,
@@ -127,6 +148,9 @@ impl Dispatcher {
                 if let Poll::Ready(Some(done)) = Pin::new(&mut work).poll_next(context) {
                     return Poll::Ready(Woken::Done(done));
                 }
+                if self.nudge.poll(context).is_ready() {
+                    return Poll::Ready(Woken::Nudged);
+                }
                 if let Some((_, feed)) = &mut waiter
                     && Pin::new(feed).poll(context).is_ready()
                 {
@@ -138,6 +162,7 @@ impl Dispatcher {
                 Woken::Stopped => break,
                 Woken::Done(done) => self.end(&mut machine, &mut rounds, &work, done),
                 Woken::Events => waiter = None,
+                Woken::Nudged => rounds.next_round = Duration::ZERO,
                 Woken::Timer => {}
             }
         }
@@ -193,12 +218,15 @@ impl Dispatcher {
         now: Timestamp,
         elapsed: Duration,
     ) {
-        let is_settled = machine.is_settled(self.ports.feed.end()) && !rounds.is_unsaved();
-        self.stats.end_round(is_settled);
+        let end = self.ports.feed.end();
+        if machine.is_settled(end, now) && !rounds.is_unsaved() && !rounds.is_claiming {
+            self.stats.note_settled(rounds.read_in, end);
+        }
+        let round = self.stats.begin_round();
         if !rounds.is_asking {
             rounds.is_asking = true;
             let reply = self.deadlines.reply(self.ports.webhooks.changed_webhooks(rounds.revision));
-            work.push(Box::pin(async move { Done::Changes(reply.await) }));
+            work.push(Box::pin(async move { Done::Changes(round, reply.await) }));
         }
         self.claim(machine, rounds, work, now);
         if elapsed >= rounds.next_renewal {
@@ -297,12 +325,13 @@ impl Dispatcher {
                 machine.attempted(lease, position, end, now);
             }
             Done::Read(read, result) => machine.read(&read, result.as_ref(), now),
-            Done::Changes(result) => {
+            Done::Changes(round, result) => {
                 rounds.is_asking = false;
-                if let Ok(changes) = result
-                    && (changes.revision != rounds.revision || !changes.accounts.is_empty())
-                {
+                let Ok(changes) = result else { return };
+                rounds.read_in = round;
+                if changes.revision != rounds.revision || !changes.accounts.is_empty() {
                     rounds.revision = changes.revision;
+                    rounds.next_claim = Duration::ZERO;
                     machine.change(changes, now);
                     self.claim(machine, rounds, work, now);
                 }
@@ -385,6 +414,7 @@ impl Rounds {
 enum Woken {
     Stopped,
     Done(Done),
+    Nudged,
     Events,
     Timer,
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{AttemptError, AttemptOutcome, Timestamp};
+use petstore_ports::LogEnd;
 
 use super::notices::{DispatchNotice, Notices};
 
@@ -29,6 +30,8 @@ pub struct DispatchStats {
     in_flight: AtomicUsize,
     round: AtomicU64,
     settled_round: AtomicU64,
+    /// The end of the event log at the last time at which nothing was due: its epoch and its last position.
+    settled_end: [AtomicU64; 2],
     webhooks: Mutex<WebhookCounts>,
     oldest_active: OldestEvent,
     oldest_failing: OldestEvent,
@@ -89,15 +92,18 @@ impl DispatchStats {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The number of the dispatcher's current round. A round takes at most a fifth of a second.
+    /// The number of the dispatcher's current round. A round takes at most a fifth of a second, and less while a
+    /// [`WebhookTester`](super::WebhookTester) waits.
     pub fn round(&self) -> u64 {
         self.round.load(Ordering::Acquire)
     }
 
-    /// Returns whether nothing was due, in flight or unsaved at some time since a round. The dispatcher sees the changes of
-    /// webhooks two rounds later at the latest, so a caller that has changed one compares with the round after those.
-    pub fn was_settled_since(&self, round: u64) -> bool {
-        self.settled_round.load(Ordering::Acquire) >= round
+    /// Returns whether nothing was due, in flight or unsaved at some time after a round, with the webhooks as they were
+    /// after that round, and with all events up to `end`.
+    pub fn was_settled_after(&self, round: u64, end: LogEnd) -> bool {
+        let is_new = self.settled_round.load(Ordering::Acquire) > round;
+        let [epoch, last] = self.settled_end.each_ref().map(|part| part.load(Ordering::Acquire));
+        is_new && epoch == end.epoch && last >= end.last.get()
     }
 
     pub(super) fn set_webhooks(&self, counts: WebhookCounts) {
@@ -128,11 +134,15 @@ impl DispatchStats {
         self.in_flight.store(attempts, Ordering::Relaxed);
     }
 
-    pub(super) fn end_round(&self, is_settled: bool) {
-        let round = self.round.load(Ordering::Relaxed) + 1;
-        if is_settled {
-            self.settled_round.store(round, Ordering::Release);
-        }
-        self.round.store(round, Ordering::Release);
+    /// Begins a round, and returns its number.
+    pub(super) fn begin_round(&self) -> u64 {
+        self.round.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Notes that nothing is due now: with the webhooks that were read in a round, and with all events up to `end`.
+    pub(super) fn note_settled(&self, round: u64, end: LogEnd) {
+        self.settled_end[0].store(end.epoch, Ordering::Release);
+        self.settled_end[1].store(end.last.get(), Ordering::Release);
+        self.settled_round.store(round, Ordering::Release);
     }
 }

@@ -164,7 +164,9 @@ fn hung() -> Service {
     service(Ports::of_one_store(Arc::new(HungStore), ports.clock, ports.entropy, ports.timer))
 }
 
-const STORE: Duration = Policy::DEFAULT.store_timeout;
+/// The time of a key look-up, and of a request's other calls of the store.
+const KEY: Duration = Duration::from_millis(500);
+const STORE: Duration = Duration::from_millis(1500);
 const QUOTA: Duration = Policy::DEFAULT.quota_timeout;
 
 /// The output of a call, which must come exactly when the time is up.
@@ -263,7 +265,7 @@ async fn the_gate_refuses_in_time_whichever_of_its_ports_hangs() {
     let unavailable = StoreErrorKind::Unavailable;
     let secret = ApiKey::from_entropy([7; 32]);
     let no_keys = service(Ports { keys: Arc::new(HungStore), ..ports() });
-    assert_eq!(refused(ends_after(STORE, no_keys.admit(call(&secret))).await), unavailable);
+    assert_eq!(refused(ends_after(KEY, no_keys.admit(call(&secret))).await), unavailable);
 
     let no_quotas = service(Ports { quotas: Arc::new(HungStore), ..ports() });
     let secret = no_quotas.create_key(new_key()).await.unwrap().secret;
@@ -272,6 +274,11 @@ async fn the_gate_refuses_in_time_whichever_of_its_ports_hangs() {
     let no_addresses = service(Ports { addresses: Arc::new(HungStore), ..ports() });
     let judged = ends_after(QUOTA, no_addresses.admit_address(HERE, Cost::One, now())).await;
     assert_eq!(kind(judged), unavailable);
+}
+
+#[test]
+fn the_look_up_of_a_key_and_the_operation_share_the_time_of_a_request() {
+    assert_eq!(KEY + STORE, Policy::DEFAULT.store_timeout);
 }
 
 #[tokio::test(start_paused = true)]

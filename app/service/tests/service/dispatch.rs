@@ -349,7 +349,7 @@ async fn a_receiver_that_is_gone_is_disabled_and_goes_on_where_it_stopped() {
     assert_eq!(world.receivers.positions("gone"), [1]);
     assert_eq!(world.listing(id).await.status, WebhookStatus::Disabled(DisabledReason::Gone));
     let query = EventListing {
-        account: ACCOUNT,
+        account: Some(ACCOUNT),
         kinds: {
             let mut kinds = EventKinds::default();
             kinds.add(EventKind::WebhookDisabled);

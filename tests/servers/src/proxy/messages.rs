@@ -14,6 +14,8 @@ pub(super) struct Messages {
     bytes: Vec<u8>,
     sender: Side,
     is_started: bool,
+    /// True if the protocol is another one.
+    is_opaque: bool,
 }
 
 /// The bytes of a length, and those of a kind.
@@ -26,11 +28,19 @@ const ASKS_FOR_ENCRYPTION: [u32; 2] = [80_877_103, 80_877_104];
 impl Messages {
     /// The messages of a sender, from the beginning of a connection.
     pub(super) fn of(sender: Side) -> Self {
-        Self { bytes: Vec::new(), sender, is_started: false }
+        Self { bytes: Vec::new(), sender, is_started: false, is_opaque: false }
+    }
+
+    /// The bytes of a sender that speaks another protocol: those that arrive together count as a message.
+    pub(super) fn opaque(sender: Side) -> Self {
+        Self { is_opaque: true, ..Self::of(sender) }
     }
 
     /// Adds bytes, and returns the messages that are complete.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        if self.is_opaque {
+            return vec![bytes.to_vec()];
+        }
         self.bytes.extend_from_slice(bytes);
         let mut complete = Vec::new();
         while let Some(end) = self.end().filter(|end| self.bytes.len() >= *end) {

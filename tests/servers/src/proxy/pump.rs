@@ -38,8 +38,8 @@ pub(super) fn run(shared: &Arc<Shared>, number: u64, client: TcpStream, server: 
     };
     let of_node = Pump { shared, number, side: Side::Node, from: client, to: server, is_mute };
     thread::scope(|scope| {
-        scope.spawn(move || of_server.pass_on(Messages::of(Side::Server)));
-        of_node.pass_on(Messages::of(Side::Node));
+        scope.spawn(move || of_server.pass_on(shared.messages(Side::Server)));
+        of_node.pass_on(shared.messages(Side::Node));
     });
 }
 

@@ -1,4 +1,4 @@
-//! Messages of a sandbox: its clock, its planned failures.
+//! Messages of a sandbox: its clock, its planned failures, its sinks.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use crate::stall::PLENTY;
 
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
+const SINK: &str = "PUT /sandbox/sinks/hook";
 const ONE_ERROR: &str = "The body has 1 error.";
 
 /// A request line, a body, and the messages of the answer.
@@ -26,7 +27,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
     (
         FAULTS,
         r#"{"faults": [{}]}"#,
-        &[ONE_ERROR, "faults[0] must have at least one of status, code, latency, jitter and drop."],
+        &[
+            ONE_ERROR,
+            "faults[0] must have at least one of status, code, latency, jitter, drop, body, grow and exhaust.",
+        ],
     ),
     (FAULTS, r#"{"seed": -1, "faults": []}"#, &[ONE_ERROR, "seed must be between 0 and 9007199254740991."]),
     (
@@ -69,6 +73,80 @@ const CASES: &[(&str, &str, &[&str])] = &[
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
     ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "grow": true}]}"#,
+        &[ONE_ERROR, "faults[0].grow cannot be combined with another end."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "bytesPerSecond": 1}]}"#,
+        &[ONE_ERROR, "faults[0].bytesPerSecond is allowed only with body slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "day", "when": "after"}]}"#,
+        &[
+            ONE_ERROR,
+            "faults[0].when cannot be after with this end: the call was served, so it is not refused.",
+        ],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "when": "later"}]}"#,
+        &[ONE_ERROR, "faults[0].when must be before or after."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"body": "lost"}]}"#,
+        &[ONE_ERROR, "faults[0].body must be truncate, malformed or slow."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"exhaust": "hour"}]}"#,
+        &[ONE_ERROR, "faults[0].exhaust must be minute or day."],
+    ),
+    (
+        "POST /sandbox/sinks/%20",
+        "",
+        &["The name of a sink has 1 to 64 characters: letters, digits, hyphens, underscores and dots."],
+    ),
+    ("GET /sandbox/sinks?count=1", "", &["This path has no query parameters."]),
+    (
+        "GET /sandbox/sinks/hook?after=99999999999999999999",
+        "",
+        &["A parameter is not valid.", "after must be the sequence number of a request."],
+    ),
+    (
+        "GET /sandbox/sinks/hook?count=1001",
+        "",
+        &["A parameter is not valid.", "count must be between 1 and 1000."],
+    ),
+    (
+        "POST /sandbox/webhooks/settle?within=61",
+        "",
+        &["A parameter is not valid.", "within must be from 0 to 60 seconds."],
+    ),
+    (
+        SINK,
+        r#"{"secret": "x"}"#,
+        &[ONE_ERROR, "secret must be a secret: whsec_ and base64 of 24 to 64 bytes."],
+    ),
+    (
+        SINK,
+        r#"{"answers": [{"drop": true, "hang": true}]}"#,
+        &[ONE_ERROR, "answers[0].drop cannot be combined with another end."],
+    ),
+    (
+        SINK,
+        r#"{"answers": [{"bytes": 1, "status": 204}]}"#,
+        &[ONE_ERROR, "answers[0].bytes cannot be combined with this status."],
+    ),
+    (
+        SINK,
+        r#"{"answers": [{"redirect": ""}]}"#,
+        &[ONE_ERROR, "answers[0].redirect must be 1 to 2,048 visible ASCII characters."],
+    ),
 ];
 
 /// Sends the requests of the table.
@@ -87,6 +165,18 @@ pub(super) fn send(seen: &mut Seen) {
     let plan = format!(r#"{{"faults": [{rules}]}}"#);
     let answer = tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan.as_bytes()));
     seen.expect(&answer, "a long plan", &[ONE_ERROR, "faults must have at most 100 elements."]);
+    for number in 0..=100 {
+        let answer = tester.send_bytes("PUT", &format!("/sandbox/sinks/{number}"), &json, Some(b"{}"));
+        if number == 100 {
+            seen.expect(
+                &answer,
+                "a sink too many",
+                &["The sandbox has 100 sinks; delete one of them first."],
+            );
+        } else {
+            assert_eq!(answer.status, 204);
+        }
+    }
     let origin = [("origin", "https://evil.example")];
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
     let message = "This Origin is not allowed to change the sandbox; add it to the cors setting.";

@@ -53,7 +53,7 @@ async fn begin(call: &OperationCall<'_>, query: &EventStreamQuery) -> Result<Eve
         return Ok(bounds.id(bounds.last));
     };
     let listing = EventListing {
-        account: call.admission.account,
+        account: Some(call.admission.account),
         kinds: query.kinds,
         epoch: Some(after.epoch),
         order: PageOrder::Ascending,

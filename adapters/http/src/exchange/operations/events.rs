@@ -26,7 +26,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
     let end = call.api().log_end();
     let deadline = Instant::now() + query.wait;
     let mut listing = EventListing {
-        account: call.admission.account,
+        account: Some(call.admission.account),
         kinds: query.kinds,
         epoch: Some(query.after.map_or(end.epoch, |id| id.epoch)),
         order: query.order,
@@ -46,7 +46,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
         if !page.events.is_empty() || !may_wait {
             return Ok(answer(call, &query, &listing, &page));
         }
-        let interest = EventInterest { account: listing.account, kinds: listing.kinds };
+        let interest = EventInterest { account: call.admission.account, kinds: listing.kinds };
         let known = LogEnd { epoch: page.bounds.epoch, last: page.reached };
         if !wait(call, known, interest, deadline).await {
             // Events that the filter does not admit do not end the wait. So the position is moved beyond such events

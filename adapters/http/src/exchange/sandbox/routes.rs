@@ -1,28 +1,30 @@
-//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`. They
-//! need no key and have no quota. The listener that serves `/health` also serves them.
+//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
+//! also serves them.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::{clock_change, fault_plan};
+use super::bodies::clock_change;
+use super::fault_rules::fault_plan;
+use super::read_json::read;
+use super::{event_log, keys, sinks};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
 use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::fault_plan::{FaultPlan, FaultRule, Outcome, Trigger};
+use crate::thread::sandbox::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::RequestHead;
-
-/// The maximum bytes of a body. A full plan has about 20 KiB.
-const BODY_MAX: usize = 64 * 1024;
 
 /// The paths of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,49 +32,84 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Keys,
+    KeyBan,
+    Events,
+    Sinks,
+    Sink,
+    Settle,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 3] = [Self::Reset, Self::Clock, Self::Faults];
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Reset,
+        Self::Clock,
+        Self::Faults,
+        Self::Keys,
+        Self::KeyBan,
+        Self::Events,
+        Self::Sinks,
+        Self::Sink,
+        Self::Settle,
+    ];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
         if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
             return None;
         }
-        Self::ALL.into_iter().find(|route| route.path() == path)
+        Self::ALL.into_iter().find(|route| match route {
+            Self::KeyBan => keys::key_of_ban(path).is_some(),
+            Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(|name| !name.contains('/')),
+            _ => route.path() == path,
+        })
     }
 
-    /// Returns the path of the route.
+    /// Returns the path of the route; a part in braces stands for any text.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Keys => "/sandbox/keys",
+            Self::KeyBan => "/sandbox/keys/{id}/ban",
+            Self::Events => "/sandbox/events",
+            Self::Sinks => "/sandbox/sinks",
+            Self::Sink => "/sandbox/sinks/{name}",
+            Self::Settle => "/sandbox/webhooks/settle",
         }
     }
 
     const fn allow(self) -> &'static str {
         match self {
-            Self::Reset => "POST, OPTIONS",
+            Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
+            Self::Keys => "GET, HEAD, POST, OPTIONS",
+            Self::KeyBan => "DELETE, OPTIONS",
+            Self::Events | Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
 }
 
-/// Runs a route and returns its response.
+/// Returns whether a request is for a sink, which takes webhooks under any host name.
+pub(crate) fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
+    parts.method == Method::POST && SandboxRoute::find(parts.uri.path(), thread) == Some(SandboxRoute::Sink)
+}
+
+/// Runs a route and returns its response; none if the connection is to be closed without one.
 pub(crate) async fn answer(
     route: SandboxRoute,
     thread: &ThreadState,
     parts: &Parts,
     head: &RequestHead<'_>,
     body: &mut RequestBody,
-) -> Answer {
+) -> Option<Answer> {
     let app = &thread.app;
-    let Some(sandbox) = &app.sandbox else { return Answer::empty(StatusCode::NOT_FOUND) };
+    let Some(sandbox) = &app.sandbox else { return Some(Answer::empty(StatusCode::NOT_FOUND)) };
     if parts.method == Method::OPTIONS {
-        return cors::options(route.allow(), &app.cors, head, &parts.headers);
+        return Some(cors::options(route.allow(), &app.cors, head, &parts.headers));
     }
     let only_reads = matches!(parts.method, Method::GET | Method::HEAD);
     let done = match (route, &parts.method) {
@@ -81,6 +118,14 @@ pub(crate) async fn answer(
             "This Origin is not allowed to change the sandbox; add it to the cors setting.",
         )
         .into()),
+        (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
+        (SandboxRoute::Sink, &Method::POST) => match sinks::take(thread, sandbox, parts, body).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => return None,
+            Err(answer) => Err(answer),
+        },
+        (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
+        (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
@@ -102,22 +147,17 @@ pub(crate) async fn answer(
             sandbox.plan(FaultPlan::default());
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
+        (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
+        (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
+        (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
+        (SandboxRoute::Sink, &Method::DELETE) => sinks::remove(sandbox, parts),
         _ => Err(Answer::not_allowed(route.allow())),
     };
     match done {
-        Ok(answer) | Err(answer) => answer,
+        Ok(answer) | Err(answer) => Some(answer),
     }
-}
-
-async fn read<T>(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    parse: fn(&[u8]) -> Result<T, ApiError>,
-) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
@@ -148,7 +188,11 @@ async fn change_clock(sandbox: &SandboxState, change: ClockChange) -> Result<Ans
         let _lock = lock;
         port.set_clock(change)
     });
-    Ok(clock(state.await?))
+    let state = state.await?;
+    if let Some(webhooks) = sandbox.webhooks() {
+        webhooks.clock_was_set();
+    }
+    Ok(clock(state))
 }
 
 /// Runs blocking work on one of the runtime's threads for such work.
@@ -199,6 +243,9 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
         }
     }
+    if rule.moment == Moment::After {
+        text.push_str("\"when\":\"after\",");
+    }
     match rule.end {
         // The rule has no effect of its own, but a call on which it acts does not reach later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
@@ -212,6 +259,14 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
             }
         }
         Outcome::Dropped => text.push_str("\"drop\":true,"),
+        Outcome::Changed(BodyFault::Truncated) => text.push_str("\"body\":\"truncate\","),
+        Outcome::Changed(BodyFault::Malformed) => text.push_str("\"body\":\"malformed\","),
+        Outcome::Changed(BodyFault::Slow { bytes_per_second }) => {
+            write!(text, "\"body\":\"slow\",\"bytesPerSecond\":{bytes_per_second},")?;
+        }
+        Outcome::Changed(BodyFault::Grown) => text.push_str("\"grow\":true,"),
+        Outcome::Exhausted(WindowKind::Minute) => text.push_str("\"exhaust\":\"minute\","),
+        Outcome::Exhausted(WindowKind::Day) => text.push_str("\"exhaust\":\"day\","),
     }
     write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
 }

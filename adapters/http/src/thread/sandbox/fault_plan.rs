@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use parking_lot::Mutex;
+use petstore_domain::WindowKind;
 
 use crate::base::mix::mix;
 use crate::wire::error::Code;
@@ -37,6 +38,7 @@ pub(crate) struct FaultRule {
     pub(crate) latency: Duration,
     /// The maximum of a random time that is added to the latency.
     pub(crate) jitter: Duration,
+    pub(crate) moment: Moment,
     pub(crate) end: Outcome,
     /// The number of calls that reached the rule.
     pub(crate) calls: u64,
@@ -54,6 +56,15 @@ pub(crate) enum Trigger {
     Percent(u64),
 }
 
+/// The moment at which a rule acts on a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Before the call is served. If the rule ends the call, nothing is changed.
+    Before,
+    /// After the call was served and its change was made.
+    After,
+}
+
 /// The way in which a call ends if a rule acts on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -67,13 +78,39 @@ pub(crate) enum Outcome {
     },
     /// The connection of the call is closed without an answer.
     Dropped,
+    /// The call is served, and the body of its answer is changed.
+    Changed(BodyFault),
+    /// A window of the account is used up before the call, so that the gate refuses it.
+    Exhausted(WindowKind),
+}
+
+/// The change of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyFault {
+    /// The connection closes after half of the body.
+    Truncated,
+    /// The body is not valid JSON.
+    Malformed,
+    /// The body is sent at this speed.
+    Slow { bytes_per_second: u32 },
+    /// Each object of the body has a further member, and an error has an unknown code.
+    Grown,
 }
 
 /// The fault that a call gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InjectedFault {
     pub(crate) delay: Duration,
+    pub(crate) moment: Moment,
     pub(crate) end: Outcome,
+    /// A random number, for a fault that has several forms.
+    pub(crate) draw: u64,
+}
+
+impl InjectedFault {
+    /// The fault of a call on which no rule acts.
+    pub(crate) const NONE: Self =
+        Self { delay: Duration::ZERO, moment: Moment::Before, end: Outcome::Served, draw: 0 };
 }
 
 /// The plan in force, shared by all threads.
@@ -101,7 +138,9 @@ impl PlannedFaults {
             let draw = Draw { seed, place: place as u64, call: rule.calls };
             if rule.acts(&draw) {
                 rule.acted += 1;
-                return Some(InjectedFault { delay: rule.latency + draw.jitter(rule.jitter), end: rule.end });
+                let delay = rule.latency + draw.jitter(rule.jitter);
+                let (moment, end, draw) = (rule.moment, rule.end, draw.below(2, u64::MAX));
+                return Some(InjectedFault { delay, moment, end, draw });
             }
         }
         None
@@ -152,7 +191,8 @@ mod tests {
 
     fn rule(when: Trigger, end: Outcome) -> FaultRule {
         let (latency, jitter) = (Duration::ZERO, Duration::ZERO);
-        FaultRule { method: None, route: None, when, latency, jitter, end, calls: 0, acted: 0 }
+        let moment = Moment::Before;
+        FaultRule { method: None, route: None, when, latency, jitter, moment, end, calls: 0, acted: 0 }
     }
 
     fn failing(code: Code) -> Outcome {

@@ -96,7 +96,8 @@ pub(super) fn kinds(parameters: &mut Parameters<'_>) -> EventKinds {
     named.into_iter().flatten().fold(EventKinds::default(), EventKinds::or)
 }
 
-fn wait(text: &str) -> Result<Duration, FieldFault> {
+/// Parses the time to wait, in seconds.
+pub(super) fn wait(text: &str) -> Result<Duration, FieldFault> {
     let message = "must be from 0 to 30 seconds";
     let secs = number(text)?.and_then(|secs| u64::try_from(secs).ok()).filter(|secs| *secs <= WAIT_MAX_SECS);
     secs.map(Duration::from_secs).ok_or_else(|| FieldFault::new("out_of_range", message))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use petstore_test_servers::{Postgres, Redis};
+use petstore_test_servers::{FaultProxy, Mode, Postgres, Redis};
 
 use super::{now, unlimited_key};
 use crate::alone;
@@ -15,16 +15,17 @@ use crate::common::nodes::Nodes;
 /// The deadline of a request while Redis fails: 100 ms for Redis, and time for the other work of a loaded machine.
 const DEADLINE: Duration = Duration::from_millis(600);
 
-/// The time after which requests are counted again when Redis works: a second, and time for a loaded machine.
-const BACK: Duration = Duration::from_millis(1_300);
+/// The time after which requests are counted again when Redis works.
+const BACK: Duration = Duration::from_secs(1);
 
 /// The number of clients of each node, and the pause between two requests of one of them.
 const CLIENTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Two nodes with quotas in a Redis server of their own.
+/// Two nodes with quotas in a Redis server of their own, which they reach through a proxy.
 struct Shop {
     redis: Redis,
+    proxy: FaultProxy,
     nodes: Nodes,
     /// A key without a quota.
     key: String,
@@ -34,16 +35,23 @@ impl Shop {
     #[track_caller]
     fn start(name: &str, args: &[&str]) -> Option<Self> {
         Postgres::shared()?;
-        let redis = Redis::start()?;
-        let url = redis.url();
+        // A start with many keys takes long, in which Redis answers LOADING.
+        let redis = Redis::builder()
+            .setting("save", "3600 1")
+            .setting("enable-debug-command", "local")
+            .setting("key-load-delay", "300")
+            .setting("loading-process-events-interval-bytes", "1024")
+            .start()?;
+        let proxy = FaultProxy::before_redis(redis.port());
+        let url = format!("redis://127.0.0.1:{}", proxy.port());
         let nodes = Nodes::start(name, 2, &[&["--redis-url", &url, "--demo", "5"], args].concat())?;
         let key = unlimited_key(&nodes);
-        Some(Self { redis, nodes, key })
+        Some(Self { redis, proxy, nodes, key })
     }
 
     /// Sends requests to both nodes while `outage` runs, which returns the time at which Redis works again. Returns all
     /// answers in the order of their times.
-    fn under_load(&self, outage: impl FnOnce(&Redis) -> Instant) -> (Vec<Seen>, Instant) {
+    fn under_load(&self, outage: impl FnOnce(&Self) -> Instant) -> (Vec<Seen>, Instant) {
         let (is_over, seen) = (AtomicBool::new(false), Mutex::new(vec![]));
         let works = thread::scope(|scope| {
             for client in 0..2 * CLIENTS {
@@ -64,7 +72,7 @@ impl Shop {
                 });
             }
             thread::sleep(Duration::from_millis(300));
-            let works = outage(&self.redis);
+            let works = outage(self);
             while works.elapsed() < BACK + Duration::from_millis(500) {
                 thread::sleep(PAUSE);
             }
@@ -109,47 +117,72 @@ fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
 }
 
 /// A named outage, from its beginning to its end.
-type Outage = (&'static str, fn(&Redis));
+type Outage = (&'static str, fn(&Shop));
 
 /// The length of an outage.
 const OUTAGE: Duration = Duration::from_millis(800);
+
+/// The number of keys whose loading takes longer than [`OUTAGE`].
+const KEYS_TO_LOAD: &str = "4000";
+
+/// The outages of one server.
+const OUTAGES: [Outage; 6] = [
+    ("killed", |shop| {
+        shop.redis.kill();
+        thread::sleep(OUTAGE);
+        shop.redis.start_again();
+    }),
+    ("frozen", |shop| {
+        shop.redis.freeze();
+        thread::sleep(OUTAGE);
+        shop.redis.thaw();
+    }),
+    ("full", |shop| {
+        shop.redis.set("maxmemory", "1");
+        thread::sleep(OUTAGE);
+        shop.redis.set("maxmemory", "0");
+    }),
+    ("silent network", |shop| {
+        shop.proxy.set_mode(Mode::Blackhole);
+        thread::sleep(OUTAGE);
+        shop.proxy.set_mode(Mode::Pass);
+    }),
+    ("changed password", |shop| {
+        shop.redis.set("requirepass", "another");
+        shop.redis.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+        thread::sleep(OUTAGE);
+        shop.redis.set("requirepass", "");
+    }),
+    ("loading", |shop| {
+        shop.redis.command(&["DEBUG", "POPULATE", KEYS_TO_LOAD]);
+        shop.redis.command(&["SAVE"]);
+        shop.redis.kill();
+        shop.redis.launch_again();
+        while shop.redis.is_loading() {
+            thread::sleep(PAUSE);
+        }
+    }),
+];
 
 #[test]
 fn each_outage_of_redis_ends_by_itself_and_every_request_by_an_answer() {
     let _alone = alone();
     let Some(shop) = Shop::start("redis-outages", &[]) else { return };
-    let outages: [Outage; 3] = [
-        ("killed", |redis| {
-            redis.kill();
-            thread::sleep(OUTAGE);
-            redis.start_again();
-        }),
-        ("frozen", |redis| {
-            redis.freeze();
-            thread::sleep(OUTAGE);
-            redis.thaw();
-        }),
-        ("full", |redis| {
-            redis.set("maxmemory", "1");
-            thread::sleep(OUTAGE);
-            redis.set("maxmemory", "0");
-        }),
-    ];
-    for (name, outage) in outages {
-        let (seen, works) = shop.under_load(|redis| {
-            outage(redis);
+    for (name, outage) in OUTAGES {
+        let (seen, works) = shop.under_load(|shop| {
+            outage(shop);
             now()
         });
         assert!(check(name, &seen, works) > 0, "{name}: no request noticed");
     }
     // A flush of scripts and a lost connection are no outage: at most the requests in flight are refused.
-    let (seen, works) = shop.under_load(|redis| {
-        redis.command(&["SCRIPT", "FLUSH"]);
+    let (seen, works) = shop.under_load(|shop| {
+        shop.redis.command(&["SCRIPT", "FLUSH"]);
         now()
     });
     assert_eq!(check("flushed", &seen, works), 0);
-    let (seen, works) = shop.under_load(|redis| {
-        redis.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    let (seen, works) = shop.under_load(|shop| {
+        shop.redis.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
         now()
     });
     let refused = check("cut off", &seen, works);
@@ -157,13 +190,31 @@ fn each_outage_of_redis_ends_by_itself_and_every_request_by_an_answer() {
 }
 
 #[test]
+fn a_failover_of_redis_ends_when_the_name_leads_to_the_new_primary() {
+    let _alone = alone();
+    let Some(shop) = Shop::start("redis-failover", &[]) else { return };
+    let Some(replica) = Redis::start() else { return };
+    replica.follow(&shop.redis);
+    let (seen, works) = shop.under_load(|shop| {
+        // The old primary comes back as a replica first, so that the nodes meet READONLY.
+        replica.promote();
+        shop.redis.command(&["REPLICAOF", "127.0.0.1", &replica.port().to_string()]);
+        thread::sleep(OUTAGE);
+        shop.proxy.set_server(replica.port());
+        shop.proxy.cut_all();
+        now()
+    });
+    assert!(check("failover", &seen, works) > 0, "no request noticed");
+}
+
+#[test]
 fn with_the_local_fallback_no_request_is_refused_while_redis_is_down() {
     let _alone = alone();
     let Some(shop) = Shop::start("redis-local", &["--quota-fallback", "local"]) else { return };
-    let (seen, works) = shop.under_load(|redis| {
-        redis.kill();
+    let (seen, works) = shop.under_load(|shop| {
+        shop.redis.kill();
         thread::sleep(OUTAGE);
-        redis.start_again();
+        shop.redis.start_again();
         now()
     });
     assert_eq!(check("local", &seen, works), 0);

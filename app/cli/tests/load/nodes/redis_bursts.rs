@@ -59,22 +59,35 @@ fn burst(nodes: &Nodes, key: &str) -> Vec<Vec<Seen>> {
     })
 }
 
-/// Checks the answers of one window: each number of remaining requests was told once and none was skipped, and within a
-/// connection the numbers fall.
+/// Returns whether a request was refused because Redis was not asked in time.
+fn is_disturbed(seen: &[Vec<Seen>]) -> bool {
+    seen.iter().flatten().any(|one| one.status == 503)
+}
+
+/// Checks the answers of one window: each number of remaining requests was told once and none was skipped, unless a
+/// request was refused because the reply of Redis was late. Within a connection the numbers fall.
 fn check_window(seen: &[Vec<Seen>], is_in: impl Fn(&Seen) -> bool) {
     let admitted = |one: &&Seen| one.status == 200 && is_in(one);
     let mut told: Vec<u64> =
         seen.iter().flatten().filter(admitted).map(|one| one.remaining.unwrap()).collect();
     told.sort_unstable_by(|a, b| b.cmp(a));
-    let expected: Vec<u64> = (0..QUOTA as u64).rev().take(told.len()).collect();
-    assert_eq!(told, expected);
+    if is_disturbed(seen) {
+        assert!(told.is_sorted_by(|a, b| a > b) && told[0] < QUOTA as u64, "{told:?}");
+    } else {
+        let expected: Vec<u64> = (0..QUOTA as u64).rev().take(told.len()).collect();
+        assert_eq!(told, expected);
+    }
     for connection in seen {
         let own: Vec<_> = connection.iter().filter(admitted).map(|one| one.remaining).collect();
         assert!(own.is_sorted_by(|a, b| a > b), "{own:?}");
     }
 }
 
-/// The variable with the number of bursts at the end of a minute. The time of a server is real, so each takes a minute.
+/// The number of bursts at the end of one minute, each with a key of another account.
+const BURSTS_AT_ONCE: u32 = 4;
+
+/// The variable with the number of bursts at the ends of minutes. The time of a server is real, so [`BURSTS_AT_ONCE`] of them
+/// take a minute.
 const BURSTS_VARIABLE: &str = "PETSTORE_REDIS_BURSTS";
 
 /// Waits until half a second before the end of a minute.
@@ -95,16 +108,28 @@ fn at_the_end_of_a_minute_each_minute_admits_exactly_its_quota() {
     };
     let _alone = alone();
     let Some((_redis, nodes)) = two_nodes("redis-minutes") else { return };
-    let key = new_key(&nodes, &["enterprise", "--minute", &QUOTA.to_string(), "--day", "2147483647"]);
-    for _ in 0..bursts {
+    let plan = ["enterprise", "--minute", &QUOTA.to_string(), "--day", "2147483647", "--account"];
+    let keys: Vec<_> = (0..BURSTS_AT_ONCE)
+        .map(|number| new_key(&nodes, &[&plan[..], &[&format!("burst-{number}")]].concat()))
+        .collect();
+    let (mut done, mut disturbed) = (0, 0);
+    while done < bursts {
         wait_for_the_end_of_a_minute();
-        let seen = burst(&nodes, &key);
-        let minutes: BTreeSet<_> = seen.iter().flatten().filter_map(|one| one.reset).collect();
-        assert!(minutes.len() == 2, "the burst crosses the end of a minute: {minutes:?}");
-        for minute in minutes {
-            check_window(&seen, |one| one.reset == Some(minute));
+        let seen: Vec<_> = thread::scope(|scope| {
+            let bursts: Vec<_> = keys.iter().map(|key| scope.spawn(|| burst(&nodes, key))).collect();
+            bursts.into_iter().map(|burst| burst.join().unwrap()).collect()
+        });
+        for seen in seen {
+            let minutes: BTreeSet<_> = seen.iter().flatten().filter_map(|one| one.reset).collect();
+            assert!(minutes.len() == 2, "the burst crosses the end of a minute: {minutes:?}");
+            for minute in minutes {
+                check_window(&seen, |one| one.reset == Some(minute));
+            }
+            *if is_disturbed(&seen) { &mut disturbed } else { &mut done } += 1;
         }
+        assert!(disturbed <= bursts, "{disturbed} bursts were disturbed, {done} were not");
     }
+    println!("{done} bursts had exactly their quotas, {disturbed} were disturbed by late replies");
 }
 
 /// The number of bursts that may be disturbed, because the machine was so busy that Redis was not asked in time.
@@ -118,7 +143,7 @@ fn undisturbed_burst(nodes: &Nodes) -> Vec<Vec<Seen>> {
         let seen = burst(nodes, &key);
         let admitted = seen.iter().flatten().filter(|one| one.status == 200).count();
         assert!(admitted <= QUOTA, "{admitted}");
-        if seen.iter().flatten().all(|one| one.status != 503) {
+        if !is_disturbed(&seen) {
             return seen;
         }
     }

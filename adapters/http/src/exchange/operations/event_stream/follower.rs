@@ -175,7 +175,7 @@ impl Follower {
 
     async fn next_page(&self) -> Result<EventPage, End> {
         let listing = EventListing {
-            account: self.account,
+            account: Some(self.account),
             kinds: self.kinds,
             epoch: Some(self.read.epoch),
             order: PageOrder::Ascending,

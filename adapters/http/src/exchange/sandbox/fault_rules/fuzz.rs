@@ -2,6 +2,7 @@
 //! name the fault.
 
 use super::*;
+use crate::exchange::sandbox::bodies::clock_change;
 use crate::exchange::sandbox::routes::render_plan;
 use crate::woven::both;
 
@@ -27,6 +28,12 @@ const WORDS: &[&str] = &[
     "\"code\":\"overloaded\"",
     "\"retryAfter\":",
     "\"drop\":true",
+    "\"when\":\"after\"",
+    "\"body\":\"truncate\"",
+    "\"body\":\"slow\"",
+    "\"bytesPerSecond\":",
+    "\"grow\":true",
+    "\"exhaust\":\"day\"",
     "\"calls\":1",
     "\"set\":\"2030-12-05T00:00:00Z\"",
     "\"advance\":\"",

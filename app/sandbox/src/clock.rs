@@ -9,14 +9,14 @@ use petstore_ports::api::{ClockChange, ClockState, NewTime};
 
 /// A clock that follows the machine's clock until it is set. After that it runs on from the new time, or stays at this
 /// time if it is frozen.
-pub(crate) struct SandboxClock {
+pub struct SandboxClock {
     machine: Arc<dyn Clock>,
     pace: RwLock<Pace>,
 }
 
 /// The relation of the clock to the machine's clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Pace {
+pub enum Pace {
     /// This many milliseconds ahead of the machine's clock.
     Ahead(i64),
     /// Frozen at this time.
@@ -38,18 +38,18 @@ impl Pace {
 
 impl SandboxClock {
     /// Returns a clock that shows the machine's time.
-    pub(crate) fn new(machine: Arc<dyn Clock>) -> Self {
+    pub fn new(machine: Arc<dyn Clock>) -> Self {
         Self { machine, pace: RwLock::new(Pace::Ahead(0)) }
     }
 
     /// The current time, and whether the clock is frozen.
-    pub(crate) fn state(&self) -> ClockState {
+    pub fn state(&self) -> ClockState {
         let pace = *self.pace.read();
         ClockState { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
     /// Sets the clock. Returns the new state of the clock. Also returns its former pace if the clock went backwards.
-    pub(crate) fn change(&self, change: ClockChange) -> (ClockState, Option<Pace>) {
+    pub fn change(&self, change: ClockChange) -> (ClockState, Option<Pace>) {
         let mut pace = self.pace.write();
         let went = *pace;
         let machine = self.machine.now();
@@ -66,7 +66,7 @@ impl SandboxClock {
     }
 
     /// Restores the pace that the clock had before it was set.
-    pub(crate) fn restore(&self, went: Pace) {
+    pub fn restore(&self, went: Pace) {
         *self.pace.write() = went;
     }
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use petstore_ports::api::{ClockChange, ClockState, Sandbox};
 use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
-use super::clock::SandboxClock;
+use crate::clock::SandboxClock;
 
 /// A store and a clock that a tester controls.
-pub(crate) struct StoreSandbox {
+pub struct StoreSandbox {
     /// The store.
-    pub(crate) store: Arc<dyn Resettable>,
+    pub store: Arc<dyn Resettable>,
     /// The clock that the service uses.
-    pub(crate) clock: Arc<SandboxClock>,
+    pub clock: Arc<SandboxClock>,
     /// The source of a new epoch for each reset.
-    pub(crate) entropy: Arc<dyn Entropy>,
+    pub entropy: Arc<dyn Entropy>,
     /// The content of the store after a reset: categories, pets and orders, in this order.
-    pub(crate) shop: Arc<[Row]>,
+    pub shop: Arc<[Row]>,
 }
 
 impl Sandbox for StoreSandbox {

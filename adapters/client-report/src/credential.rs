@@ -1,0 +1,71 @@
+//! API keys in the headers of a request, and in its query, where they do not belong.
+
+/// The beginning of every API key.
+const KEY: &str = "pet_";
+
+/// The number of characters of a key that a journal keeps.
+const PREFIX_LEN: usize = 12;
+
+/// Names of parameters under which clients of other services send a key. The names of the contract are not among them.
+const NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "access_token", "token", "key", "x-api-key"];
+
+/// Returns whether the query has a credential: a value of the form of a key, or a parameter that is named as one.
+pub(crate) fn is_in_query(target: &str) -> bool {
+    parameters(target).any(|(name, value)| {
+        value.starts_with(KEY)
+            || (!value.is_empty() && NAMES.iter().any(|one| name.eq_ignore_ascii_case(one)))
+    })
+}
+
+/// Returns the prefix of the API key in the query.
+pub(crate) fn prefix_in_query(target: &str) -> Option<&str> {
+    parameters(target).find_map(|(_, value)| value.starts_with(KEY).then(|| prefix(value)))
+}
+
+/// Returns the prefix of the API key in a header.
+pub(crate) fn prefix_in_header(value: &str) -> Option<&str> {
+    let start = value.find(KEY)?;
+    Some(prefix(&value[start..]))
+}
+
+/// Returns the first characters of a key. A key has ASCII characters only.
+fn prefix(key: &str) -> &str {
+    let end = key.bytes().take(PREFIX_LEN).take_while(u8::is_ascii).count();
+    &key[..end]
+}
+
+fn parameters(target: &str) -> impl Iterator<Item = (&str, &str)> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').filter_map(|pair| pair.split_once('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_the_query_is_recognised_by_its_form_or_by_its_name() {
+        for (target, expected) in [
+            ("/v1/pets", false),
+            ("/v1/pets?limit=3", false),
+            ("/v1/pets?name=pet", false),
+            ("/v1/pets?limit=3&q=pet_0123456789abcdef", true),
+            ("/v1/pets?api_key=secret", true),
+            ("/v1/pets?Api_Key=secret", true),
+            ("/v1/pets?api_key=", false),
+            ("/v1/pets?api_key", false),
+        ] {
+            assert_eq!(is_in_query(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_prefix_is_that_of_the_key() {
+        assert_eq!(prefix_in_query("/v1/pets?k=pet_0123456789abcdef"), Some("pet_01234567"));
+        assert_eq!(prefix_in_query("/v1/pets?k=pet_01"), Some("pet_01"));
+        assert_eq!(prefix_in_query("/v1/pets?k=pet_01é"), Some("pet_01"));
+        assert_eq!(prefix_in_query("/v1/pets?k=é"), None);
+        assert_eq!(prefix_in_header("Bearer pet_01234567…"), Some("pet_01234567"));
+        assert_eq!(prefix_in_header("Basic eA=="), None);
+    }
+}

@@ -1,0 +1,117 @@
+// The clock of the sandbox: shown in the bar, and moved in its panel.
+
+import { read, readIfServed, send, sunset } from './api.js';
+import { act, byId, poll, setText, tell } from './dom.js';
+
+/** Milliseconds between two readings of the clock. Between them it runs in the page. */
+const READ_MS = 2000;
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+const panel = byId('clock');
+let known = null;
+
+/** The time of the sandbox in milliseconds; none before the first reading. */
+export function sandboxNow() {
+  if (!known) return null;
+  return known.now + (known.frozen ? 0 : performance.now() - known.readAt);
+}
+
+function learn({ now, frozen }) {
+  known = { now: Date.parse(now), frozen, readAt: performance.now() };
+  draw();
+}
+
+const text = (time) => new Date(time).toISOString();
+
+function draw() {
+  const now = sandboxNow();
+  if (now === null) return;
+  const said = `${text(now).slice(0, 19).replace('T', ' ')} UTC`;
+  setText(byId('bar-clock'), `${said}${known.frozen ? ', stopped' : ''}`);
+  byId('bar-clock').classList.toggle('is-frozen', known.frozen);
+  setText(byId('clock-now'), said);
+  byId('clock-now').setAttribute('datetime', text(now));
+  setText(byId('clock-state'), known.frozen ? 'stopped' : 'running');
+  byId('clock-state').className = `tag ${known.frozen ? 'warn' : 'good'}`;
+  setText(byId('clock-freeze'), known.frozen ? 'Let the clock run' : 'Stop the clock');
+}
+
+async function change(body, said) {
+  learn(await (body ? send('POST', 'clock', body) : send('DELETE', 'clock')));
+  tell(said ?? `The clock shows ${text(known.now).slice(0, 19).replace('T', ' ')} UTC.`);
+  await targets();
+}
+
+/** The end of the last ban that is in force; none without one. */
+async function endOfBan() {
+  const keys = await readIfServed('keys');
+  const ends = (keys?.accounts ?? []).flatMap((account) => account.keys.map((key) => key.bannedUntil)).filter(Boolean);
+  return ends.length > 0 ? Math.max(...ends.map(Date.parse)) : null;
+}
+
+/** The times that the buttons jump to, each with the reason why one is missing. */
+async function jumps() {
+  const now = sandboxNow();
+  const afterSunset = sunset && Date.parse(`${sunset}T00:00:01Z`);
+  return {
+    minute: (Math.floor(now / MINUTE) + 1) * MINUTE,
+    day: (Math.floor(now / DAY) + 1) * DAY,
+    ban: await endOfBan(),
+    sunset: afterSunset > now ? afterSunset : null,
+  };
+}
+
+/** Disables the buttons that have no time to jump to. */
+async function targets() {
+  const times = await jumps();
+  for (const button of panel.querySelectorAll('[data-jump]')) button.disabled = times[button.dataset.jump] === null;
+  const notes = [
+    times.ban === null ? 'No key is banned.' : `A ban ends at ${text(times.ban).slice(11, 19)} UTC.`,
+    times.sunset === null ? 'The last sunset is over.' : `The last deprecated operation ends on ${sunset}.`,
+  ];
+  setText(byId('clock-note'), notes.join(' '));
+}
+
+/** Starts the clock of the page. */
+export function startClock() {
+  const bar = byId('bar-clock');
+  const turn = async () => {
+    try {
+      learn(await read('clock'));
+      bar.classList.remove('is-lost');
+    } catch {
+      bar.classList.add('is-lost');
+    }
+  };
+  turn();
+  setInterval(() => document.visibilityState === 'visible' && turn(), READ_MS);
+  setInterval(draw, 250);
+  poll(panel, READ_MS, () => act(null, async () => {
+    if (!known) await turn();
+    await targets();
+  }));
+  for (const button of panel.querySelectorAll('[data-jump]')) {
+    button.addEventListener('click', () => act(button, async () => {
+      const time = (await jumps())[button.dataset.jump];
+      if (time !== null) await change({ set: text(time) });
+    }));
+  }
+  byId('clock-freeze').addEventListener('click', ({ currentTarget }) => act(currentTarget, () =>
+    change({ freeze: !known.frozen }, known.frozen ? 'The clock runs.' : 'The clock is stopped.')));
+  byId('clock-machine').addEventListener('click', ({ currentTarget }) => act(currentTarget, () => change(null)));
+  byId('clock-advance').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    act(event.submitter, async () => {
+      await change({ advance: form.elements.advance.value.trim() });
+      form.reset();
+    });
+  });
+  byId('clock-set').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const { set, freeze } = event.currentTarget.elements;
+    act(event.submitter, () => change({ set: `${set.value}${set.value.length === 16 ? ':00' : ''}Z`, freeze: freeze.checked }));
+  });
+}

@@ -1,0 +1,94 @@
+//! Accounts and keys, as a tester sees and changes them: the windows of each account, the bans of its keys, a new key.
+
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel};
+use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
+
+use super::bodies::new_key;
+use super::read_json::read;
+use crate::exchange::body::RequestBody;
+use crate::response::answer::Answer;
+use crate::thread::shared::App;
+use crate::thread::thread_state::ThreadState;
+use crate::wire;
+use crate::wire::error::{ApiError, Code};
+
+/// The prefix of the paths of one key.
+const PREFIX: &str = "/sandbox/keys/";
+
+/// The end of the path of a key's ban.
+const BAN: &str = "/ban";
+
+/// The maximum number of keys that are listed.
+const KEYS_MAX: usize = 1_000;
+
+/// Returns the text between the fixed parts of the path of a key's ban.
+pub(super) fn key_of_ban(path: &str) -> Option<&str> {
+    path.strip_prefix(PREFIX)?.strip_suffix(BAN).filter(|key| !key.contains('/'))
+}
+
+fn administration(app: &App) -> Result<&dyn Administration, Answer> {
+    let missing = || ApiError::new(Code::NotFound, "This server does not offer its keys to the sandbox.");
+    app.settings.administration.as_deref().ok_or_else(|| missing().into())
+}
+
+/// Lists the accounts with their windows and keys.
+pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
+    let administration = administration(&thread.app)?;
+    let now = thread.time();
+    let mut keys = administration.keys(None, KEYS_MAX + 1).await?;
+    let is_complete = keys.len() <= KEYS_MAX;
+    keys.truncate(KEYS_MAX);
+    let mut accounts: Vec<(Account, Vec<KeyListing>)> = vec![];
+    for listing in keys {
+        match accounts.iter_mut().find(|(account, _)| account.id == listing.account.id) {
+            Some((_, keys)) => keys.push(listing),
+            None => accounts.push((listing.account.clone(), vec![listing])),
+        }
+    }
+    let mut views = Vec::with_capacity(accounts.len());
+    for (account, keys) in &accounts {
+        let usage = administration.usage(account).await?;
+        views.push(wire::AccountView { account, usage, keys });
+    }
+    Ok(Answer::json(StatusCode::OK, wire::render_accounts(&views, is_complete, now)))
+}
+
+/// Creates a key. Its secret is in this response only.
+pub(super) async fn create(
+    thread: &ThreadState,
+    parts: &Parts,
+    body: &mut RequestBody,
+) -> Result<Answer, Answer> {
+    let administration = administration(&thread.app)?;
+    let wanted = read(&thread.app, parts, body, new_key).await?;
+    let holder = match (wanted.account, wanted.plan) {
+        (Some(name), plan) => KeyHolder::Named { name, plan },
+        (None, plan) => KeyHolder::New { plan: plan.unwrap_or(KeyHolder::DEFAULT_PLAN) },
+    };
+    let label = wanted.label.unwrap_or_else(|| KeyLabel::parse("").expect("a label may be empty"));
+    let new = NewKey { holder, label, scopes: wanted.scopes, expires_at: None };
+    match administration.create_key(new).await {
+        Ok(created) => {
+            let listing = KeyListing { key: created.made.key, account: created.made.account };
+            let body = wire::render_new_key(created.secret.reveal(), &listing, thread.time());
+            Ok(Answer::json(StatusCode::CREATED, body))
+        }
+        Err(Failure::Store(error)) => Err(error.into()),
+        Err(refused) => Err(ApiError::new(Code::ValidationFailed, format!("{}.", refused.report())).into()),
+    }
+}
+
+/// Lifts the ban of a key.
+pub(super) async fn lift_ban(thread: &ThreadState, parts: &Parts) -> Result<Answer, Answer> {
+    let administration = administration(&thread.app)?;
+    let unknown =
+        || ApiError::new(Code::NotFound, "There is no key with this id; GET /sandbox/keys lists all.");
+    let id = key_of_ban(parts.uri.path()).and_then(|key| KeyId::parse(key).ok()).ok_or_else(unknown)?;
+    match administration.lift_ban(id).await {
+        Ok(_) => Ok(Answer::empty(StatusCode::NO_CONTENT)),
+        Err(Failure::Store(error)) => Err(error.into()),
+        Err(_) => Err(unknown().into()),
+    }
+}

@@ -1,0 +1,46 @@
+//! The sandbox of a petstore, over the ports: a clock that a tester sets, resets of the store, and the demonstration shop.
+//!
+//! The HTTP transport serves a sandbox under `/sandbox/`. A service in production has none, because every client can empty
+//! the store through it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use petstore_domain::Timestamp;
+//! use petstore_memory::MemoryStore;
+//! use petstore_ports::api::{ClockChange, NewTime, Sandbox};
+//! use petstore_ports::{Clock, Entropy, StoreError};
+//! use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows, fill_with_demo};
+//!
+//! struct Machine;
+//! impl Clock for Machine {
+//!     fn now(&self) -> Timestamp {
+//!         Timestamp::parse("2030-01-01T12:00:00Z").unwrap()
+//!     }
+//! }
+//!
+//! struct FixedEntropy;
+//! impl Entropy for FixedEntropy {
+//!     fn bits(&self) -> Result<[u8; 32], StoreError> {
+//!         Ok([7; 32])
+//!     }
+//! }
+//!
+//! let store = Arc::new(MemoryStore::new());
+//! assert!(fill_with_demo(&*store, 100).unwrap());
+//! let shop = demo_rows(&MemoryStore::new(), 100).unwrap().into();
+//! let clock = Arc::new(SandboxClock::new(Arc::new(Machine)));
+//! let sandbox = StoreSandbox { store, clock: Arc::clone(&clock), entropy: Arc::new(FixedEntropy), shop };
+//!
+//! let noon = Timestamp::parse("2031-06-01T12:00:00Z").unwrap();
+//! sandbox.set_clock(ClockChange { time: Some(NewTime::Set(noon)), freeze: Some(true) }).unwrap();
+//! assert_eq!(clock.now(), noon);
+//! sandbox.reset(sandbox.new_epoch().unwrap()).unwrap();
+//! ```
+
+mod clock;
+mod demo;
+mod store_sandbox;
+
+pub use clock::{Pace, SandboxClock};
+pub use demo::{demo_rows, fill_with_demo};
+pub use store_sandbox::StoreSandbox;

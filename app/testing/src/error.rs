@@ -1,0 +1,38 @@
+//! The error of this crate.
+
+/// The reason why a petstore did not start, or did not do what a test asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TestingError {
+    /// The petstore did not start.
+    #[error("the petstore did not start: {0}")]
+    Start(String),
+    /// The petstore refused a request to its sandbox.
+    #[error("{method} {path} was refused with status {status}: {message}")]
+    Refused {
+        /// The method of the request.
+        method: String,
+        /// The path of the request.
+        path: String,
+        /// The status of the answer.
+        status: u16,
+        /// The body of the answer.
+        message: String,
+    },
+    /// A request to the sandbox got no answer, or one that this crate does not understand.
+    #[error("{method} {path} failed: {why}")]
+    Failed {
+        /// The method of the request.
+        method: String,
+        /// The path of the request.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+    /// A key could not be created.
+    #[error("no key was created: {0}")]
+    Key(String),
+    /// The petstore did not stop in order.
+    #[error("the petstore did not stop in order: {0}")]
+    Stop(String),
+}

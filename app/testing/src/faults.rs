@@ -1,0 +1,150 @@
+//! Planned faults.
+
+use std::time::Duration;
+
+use hyper::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::client::SandboxClient;
+use crate::error::TestingError;
+
+const PATH: &str = "/sandbox/faults";
+
+/// The planned faults of a petstore.
+#[derive(Debug, Clone, Copy)]
+pub struct Faults<'a>(pub(crate) &'a SandboxClient);
+
+/// A rule that lets chosen requests fail or wait. Without a method and a route it matches every request.
+///
+/// The first rule that acts on a request decides.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fault(Map<String, Value>);
+
+/// The number of requests that a rule has matched, and on which it has acted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct FaultCount {
+    /// The requests that the rule has matched.
+    pub calls: u64,
+    /// The requests on which the rule has acted.
+    pub acted: u64,
+}
+
+#[derive(Deserialize)]
+struct PlanReading {
+    faults: Vec<FaultCount>,
+}
+
+impl Fault {
+    /// A rule that matches every request. It needs at least one effect: a status, a code, a delay, or a lost answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Matches requests with this method only.
+    #[must_use]
+    pub fn method(self, method: &str) -> Self {
+        self.member("method", method)
+    }
+
+    /// Matches requests to this path only, as the contract writes it: `/pets/{petId}`.
+    #[must_use]
+    pub fn route(self, route: &str) -> Self {
+        self.member("route", route)
+    }
+
+    /// Acts on this many requests, beginning with the first one.
+    #[must_use]
+    pub fn first(self, requests: u64) -> Self {
+        self.member("first", requests)
+    }
+
+    /// Acts on this percentage of the requests, at random, in the same way on every machine.
+    #[must_use]
+    pub fn percent(self, percent: u8) -> Self {
+        self.member("percent", percent)
+    }
+
+    /// Answers with the error of the contract that has this status.
+    #[must_use]
+    pub fn status(self, status: u16) -> Self {
+        self.member("status", status)
+    }
+
+    /// Answers with the error of the contract that has this code, for example `rate_limit_exceeded`.
+    #[must_use]
+    pub fn code(self, code: &str) -> Self {
+        self.member("code", code)
+    }
+
+    /// The seconds of `Retry-After`, with status 429 or 503.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        self.member("retryAfter", seconds)
+    }
+
+    /// Ends the connection without an answer.
+    #[must_use]
+    pub fn lose_answer(self) -> Self {
+        self.member("drop", true)
+    }
+
+    /// Delays the request by this much, at most a minute.
+    #[must_use]
+    pub fn latency(self, latency: Duration) -> Self {
+        self.member("latency", format!("{}ms", latency.as_millis()))
+    }
+
+    /// Delays the request additionally by a random time up to this much.
+    #[must_use]
+    pub fn jitter(self, jitter: Duration) -> Self {
+        self.member("jitter", format!("{}ms", jitter.as_millis()))
+    }
+
+    /// Sets any member of a rule that the petstore knows, also one that this crate has no method for.
+    #[must_use]
+    pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+impl Faults<'_> {
+    /// Replaces the planned faults.
+    ///
+    /// # Errors
+    /// The petstore refused a rule, and its message names the member; or it did not answer.
+    pub async fn plan(&self, rules: impl IntoIterator<Item = Fault>) -> Result<(), TestingError> {
+        self.plan_with_seed(0, rules).await
+    }
+
+    /// Replaces the planned faults. The seed decides on which requests rules with a percentage act, and on their jitter.
+    ///
+    /// # Errors
+    /// As for [`Faults::plan`].
+    pub async fn plan_with_seed(
+        &self,
+        seed: u64,
+        rules: impl IntoIterator<Item = Fault>,
+    ) -> Result<(), TestingError> {
+        let rules: Vec<_> = rules.into_iter().map(|rule| Value::Object(rule.0)).collect();
+        self.0.send(Method::PUT, PATH, Some(&json!({"seed": seed, "faults": rules}))).await.map(drop)
+    }
+
+    /// The counts of the planned faults, in the order of their rules.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn counts(&self) -> Result<Vec<FaultCount>, TestingError> {
+        self.0.read(Method::GET, PATH, None).await.map(|plan: PlanReading| plan.faults)
+    }
+
+    /// Removes the planned faults.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn clear(&self) -> Result<(), TestingError> {
+        self.0.send(Method::DELETE, PATH, None).await.map(drop)
+    }
+}

@@ -1,0 +1,174 @@
+//! A petstore in the process of the test.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
+use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes};
+use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
+use petstore_memory::MemoryStore;
+use petstore_ports::api::{Administration, InitialKey, NewKey, Petstore as Api, Sandbox};
+use petstore_ports::{Clock, Housekeeping, ImportError, StoreError};
+use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows, fill_with_demo};
+use petstore_service::{Policy, Ports, Service};
+use tokio::sync::oneshot;
+use tokio::time::MissedTickBehavior;
+
+use crate::builder::Builder;
+use crate::client::SandboxClient;
+use crate::environment::{MachineClock, MachineEntropy};
+use crate::error::TestingError;
+use crate::petstore::{Petstore, RunningServer};
+
+/// Interval of the periodic work of the service and of its store.
+const HOUSEKEEPING: Duration = Duration::from_millis(500);
+
+/// A server in this process.
+pub(crate) struct InProcess {
+    service: Arc<Service>,
+    server: Server,
+    /// Ends the thread of the periodic work when it is dropped.
+    _housekeeping: oneshot::Sender<()>,
+}
+
+/// Starts a server in this process.
+pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
+    let epoch = MachineEntropy::number().map_err(store_failed)?;
+    let store = Arc::new(MemoryStore::with_epoch(epoch));
+    let mut shop = vec![];
+    if let Some(pets) = builder.demo {
+        fill_with_demo(&*store, pets).map_err(import_failed)?;
+        shop = demo_rows(&MemoryStore::new(), pets).map_err(import_failed)?;
+    }
+    let clock = Arc::new(SandboxClock::new(Arc::new(MachineClock)));
+    let ports = Ports::of_one_store(
+        Arc::clone(&store),
+        Arc::clone(&clock) as Arc<dyn Clock>,
+        Arc::new(MachineEntropy),
+        Arc::new(TokioTimer::new()),
+    );
+    let policy = Policy { plans: builder.plans()?, ..Policy::DEFAULT };
+    let service = Arc::new(Service::new(ports, policy));
+    let sandbox = StoreSandbox {
+        store: Arc::clone(&store) as _,
+        clock: Arc::clone(&clock),
+        entropy: Arc::new(MachineEntropy),
+        shop: shop.into(),
+    };
+    let settings = HttpSettings {
+        enforce_sunset: true,
+        request_ids: MachineEntropy::number().map_err(store_failed)?,
+        sandbox: Some(Arc::new(sandbox) as Arc<dyn Sandbox>),
+        ..HttpSettings::new(epoch, documents())
+    };
+    let http = Http::new(Arc::clone(&service) as Arc<dyn Api>, settings, false);
+    let made = service.ensure_initial_key(None).await;
+    let made = made.map_err(|failure| TestingError::Start(failure.report()))?;
+    let InitialKey::Made(key) = made else {
+        return Err(TestingError::Start("a new store has an account already".to_owned()));
+    };
+    let server = http.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), NonZeroUsize::MIN);
+    let server = server.map_err(|error| TestingError::Start(format!("cannot listen: {error}")))?;
+    let address = server.local_addr();
+    let housekeeping = start_housekeeping(Arc::clone(&service), store, clock)?;
+    Ok(Petstore {
+        url: format!("http://{address}/v1"),
+        key: key.reveal().to_string(),
+        sandbox: SandboxClient { address },
+        server: RunningServer::InProcess(InProcess { service, server, _housekeeping: housekeeping }),
+    })
+}
+
+/// The contract that is served, without a reference page.
+fn documents() -> Documents {
+    Documents {
+        yaml: Bytes::from_static(YAML.as_bytes()),
+        json: Bytes::from_static(JSON.as_bytes()),
+        yaml_31: Bytes::from_static(YAML_31.as_bytes()),
+        json_31: Bytes::from_static(JSON_31.as_bytes()),
+        ..Documents::default()
+    }
+}
+
+/// Does the periodic work on a thread of its own, because the runtime of the first test may end before the petstore.
+fn start_housekeeping(
+    service: Arc<Service>,
+    store: Arc<MemoryStore>,
+    clock: Arc<SandboxClock>,
+) -> Result<oneshot::Sender<()>, TestingError> {
+    let (stop, stopped) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| TestingError::Start(format!("cannot start a runtime: {error}")))?;
+    let work = async move {
+        let mut ticks = tokio::time::interval(HOUSEKEEPING);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            // A store in memory does not fail.
+            service.record_bans().await;
+            let _ = store.note_usage().await;
+            let _ = store.drop_expired(clock.now()).await;
+        }
+    };
+    let run = move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = stopped => {}
+                () = work => {}
+            }
+        });
+    };
+    std::thread::Builder::new()
+        .name("petstore-periodic".to_owned())
+        .spawn(run)
+        .map_err(|error| TestingError::Start(format!("cannot start a thread: {error}")))?;
+    Ok(stop)
+}
+
+impl InProcess {
+    /// Creates an account on this plan, with a key.
+    pub(crate) async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
+        let label = KeyLabel::parse("").map_err(|error| TestingError::Key(error.to_string()))?;
+        let new =
+            NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::DEFAULT, expires_at: None };
+        let made = self.service.create_key(new).await;
+        made.map(|made| made.secret.reveal().to_string())
+            .map_err(|failure| TestingError::Key(failure.report()))
+    }
+
+    /// Sends the last answers.
+    pub(crate) async fn stop(self) -> Result<(), TestingError> {
+        let server = self.server;
+        let stop = move || {
+            server.drain();
+            server.join()
+        };
+        match tokio::task::spawn_blocking(stop).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(TestingError::Stop("some answers were cut off at the end of the drain time".to_owned()))
+            }
+            Err(error) => Err(TestingError::Stop(error.to_string())),
+        }
+    }
+}
+
+impl fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InProcess").field("address", &self.server.local_addr()).finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
+fn store_failed(error: StoreError) -> TestingError {
+    TestingError::Start(error.report())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
+fn import_failed(error: ImportError) -> TestingError {
+    TestingError::Start(format!("demo: {}", error.report()))
+}

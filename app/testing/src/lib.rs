@@ -1,0 +1,48 @@
+//! A petstore for the tests of an HTTP client: one line starts it on a free port, and it ends with its value.
+//!
+//! ```
+//! use std::time::Duration;
+//! use petstore_testing::{Fault, Petstore, Plan};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), petstore_testing::TestingError> {
+//! let shop = Petstore::start().await?;
+//!
+//! // Point the client at `shop.url()`, for example http://127.0.0.1:41237/v1, with `shop.key()`.
+//! let key = shop.new_key(Plan::Free).await?;
+//! assert_ne!(key, shop.key());
+//!
+//! // The next request for pets fails. A minute later, quotas and bans of this minute are over.
+//! shop.faults().plan([Fault::new().method("GET").route("/pets").first(1).status(503).retry_after(3)]).await?;
+//! shop.clock().advance(Duration::from_mins(1)).await?;
+//!
+//! // Between two tests: the shop as it was at the start, without planned faults.
+//! shop.reset().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without further settings the petstore runs in the process of the test, on threads of its own, with its data in memory. With
+//! [`Builder::binary`] it is the program `petstore`, which also sends webhooks. Both have the same contract, limits, errors
+//! and sandbox.
+//!
+//! A value may be shared by all tests of a process, also by tests that run on runtimes of their own. Tests that reset the
+//! petstore or set its clock must then run one after the other; it is simpler to start a petstore for each test, which takes a
+//! few milliseconds.
+
+mod builder;
+mod client;
+mod clock;
+mod environment;
+mod error;
+mod faults;
+mod in_process;
+mod petstore;
+mod program;
+
+pub use builder::Builder;
+pub use clock::{ClockReading, ShopClock};
+pub use error::TestingError;
+pub use faults::{Fault, FaultCount, Faults};
+pub use petstore::Petstore;
+pub use petstore_domain::{Limit, Limits, Plan};

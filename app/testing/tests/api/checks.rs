@@ -1,0 +1,106 @@
+//! The checks of the interface, which are the same for a petstore in this process and for the program.
+
+use std::time::Duration;
+
+use petstore_testing::{Builder, Fault, Limit, Limits, Petstore, Plan, TestingError};
+use serde_json::Value;
+
+/// Sends a request with a key. Returns the status, and the body if it is JSON.
+async fn send(method: &'static str, url: String, key: &str, body: Option<&'static str>) -> (u16, Value) {
+    let key = key.to_owned();
+    let sent = tokio::task::spawn_blocking(move || {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = ureq::http::Request::builder().method(method).uri(url).header("X-API-Key", key);
+        let request =
+            request.header("Content-Type", "application/json").body(body.unwrap_or_default()).unwrap();
+        let mut answer = agent.run(request).unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&answer.body_mut().read_to_string().unwrap()))
+    });
+    let (status, body) = sent.await.unwrap();
+    (status, body.unwrap_or_default())
+}
+
+async fn get(shop: &Petstore, path: &str) -> (u16, Value) {
+    send("GET", format!("{}{path}", shop.url()), shop.key(), None).await
+}
+
+/// The keys, the shop, its reset, the clock and the planned faults.
+pub(crate) async fn everything(builder: Builder) {
+    let shop = builder.demo(100).free(3, 1_000).start().await.unwrap();
+    let pets = format!("{}/pets?limit=1", shop.url());
+
+    // A reset restores the shop of the start.
+    assert_eq!(get(&shop, "/pets?id=1").await.1[0]["name"], "Luna 1");
+    assert_eq!(send("DELETE", format!("{}/pets/1", shop.url()), shop.key(), None).await.0, 204);
+    assert_eq!(get(&shop, "/pets?id=1").await.1, Value::Array(vec![]));
+    shop.reset().await.unwrap();
+    assert_eq!(get(&shop, "/pets?id=1").await.1[0]["name"], "Luna 1");
+
+    // The quota of a plan is used up and comes back with the next minute.
+    let noon = shop.clock().set("2030-01-01T12:00:00Z").await.unwrap();
+    assert_eq!((noon.now.as_str(), noon.frozen), ("2030-01-01T12:00:00.000Z", false));
+    assert!(shop.clock().freeze().await.unwrap().frozen);
+    let free = shop.new_key(Plan::Free).await.unwrap();
+    for expected in [200, 200, 200, 429] {
+        assert_eq!(send("GET", pets.clone(), &free, None).await.0, expected);
+    }
+    shop.clock().advance(Duration::from_mins(1)).await.unwrap();
+    assert_eq!(send("GET", pets.clone(), &free, None).await.0, 200);
+    let one = Limit::new(1).unwrap();
+    let agreed = shop.new_key(Plan::Enterprise(Limits { minute: one, day: one })).await.unwrap();
+    assert_eq!(send("GET", pets.clone(), &agreed, None).await.0, 200);
+    assert_eq!(send("GET", pets.clone(), &agreed, None).await.0, 429);
+    assert!(!shop.clock().run().await.unwrap().frozen);
+    assert!(!shop.clock().follow_machine().await.unwrap().now.starts_with("2030-01-01T12:0"));
+
+    // A deprecated operation ends at its sunset.
+    assert_eq!(get(&shop, "/pets/1").await.0, 200);
+    shop.clock().set("2030-12-05T00:00:01Z").await.unwrap();
+    assert_eq!(get(&shop, "/pets/1").await.0, 410);
+    shop.clock().follow_machine().await.unwrap();
+
+    // Faults are planned, counted and removed.
+    let fault = Fault::new().method("GET").route("/pets").first(2).status(503).retry_after(3);
+    shop.faults().plan([fault.clone()]).await.unwrap();
+    for expected in [503, 503, 200] {
+        assert_eq!(get(&shop, "/pets").await.0, expected);
+    }
+    let counts = shop.faults().counts().await.unwrap();
+    assert_eq!((counts.len(), counts[0].calls, counts[0].acted), (1, 3, 2));
+    shop.faults().plan([fault]).await.unwrap();
+    shop.faults().clear().await.unwrap();
+    assert_eq!(get(&shop, "/pets").await.0, 200);
+
+    // A refusal says what the petstore said.
+    let refused = shop.faults().plan([Fault::new().status(418)]).await.unwrap_err().to_string();
+    assert!(refused.contains("PUT /sandbox/faults") && refused.contains("faults[0].status"), "{refused}");
+    let refused = shop.clock().set("noon").await.unwrap_err();
+    assert!(matches!(refused, TestingError::Refused { status: 400, .. }), "{refused}");
+
+    // Two petstores have nothing in common.
+    shop.stop().await.unwrap();
+}
+
+/// A petstore that was dropped or stopped accepts no connection any more.
+pub(crate) async fn end(builder: Builder) {
+    let shops = [builder.clone().start().await.unwrap(), builder.start().await.unwrap()];
+    let urls = shops.each_ref().map(|shop| shop.url().to_owned());
+    assert_ne!(urls[0], urls[1]);
+    let [dropped, stopped] = shops;
+    assert_eq!(
+        send("GET", format!("{}/pets", urls[1]), dropped.key(), None).await.0,
+        401,
+        "a key of its own"
+    );
+    drop(dropped);
+    stopped.stop().await.unwrap();
+    for url in urls {
+        let address = url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
+        let closed = async {
+            while tokio::net::TcpStream::connect(&address).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the port is closed");
+    }
+}
