@@ -38,6 +38,7 @@ mod text_file;
 mod tls;
 mod transfer;
 mod version;
+mod webhook_key;
 mod webhooks;
 
 #[cfg(test)]

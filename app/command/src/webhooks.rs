@@ -1,6 +1,5 @@
 //! `petstore webhooks`: commands for operators, and for the owners of receivers.
 
-pub(crate) mod master_key;
 mod operator;
 mod saved_request;
 mod secret;

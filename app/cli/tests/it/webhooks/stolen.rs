@@ -37,9 +37,12 @@ fn no_secret_is_in_the_file_its_log_a_backup_or_an_export() {
     let rotated = shop.get("POST", &rotate, &json!({"overlap": 3600}));
     shop.new_category("Rabbits");
     receiver.wait(1);
-    for command in [["backup", "copy.db"], ["export", "shop.ndjson"]] {
+    for (command, named) in
+        [(["backup", "copy.db"], "keep petstore.db.webhook-key too"), (["export", "shop.ndjson"], "")]
+    {
         let output = shop.site.run(&command);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && said.contains(named), "{said}");
     }
     let folder = shop.site.folder.clone();
     let master = fs::read_to_string(folder.join("petstore.db.webhook-key")).unwrap();

@@ -8,7 +8,6 @@ use crate::common::receiver::Receiver;
 #[test]
 fn only_permitted_targets_are_accepted_and_the_refusal_names_the_setting() {
     let mut shop = Shop::open("webhook-targets", &["--webhook-allow", "hooks.internal,other.internal"]);
-    let own = format!("http://127.0.0.1:{}/", shop.site.port);
     let cases = [
         ("http://other.internal:9/", None),
         ("http://hooks.internal/", None),
@@ -19,7 +18,6 @@ fn only_permitted_targets_are_accepted_and_the_refusal_names_the_setting() {
         ("https://[::ffff:10.0.0.1]/", Some("webhook-allow")),
         ("https://2130706433/", Some("url")),
         ("https://user:secret@pets.example/", Some("url")),
-        (&own, Some("webhook-allow")),
     ];
     for (url, named) in cases {
         let answer = shop.ask("POST", "/v1/webhooks", &json!({ "url": url }));
