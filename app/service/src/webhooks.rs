@@ -52,6 +52,17 @@ impl WebhookService {
         Self { service, ports, targets, tests: InFlightTable::new(), webhooks_max }
     }
 
+    /// Makes the master key with the first webhook. A second key is not made while webhooks wait for the first one, because
+    /// its file would be in the way when an operator restores that of the first one.
+    async fn prepare_first(&self) -> Result<MasterKeyId, StoreError> {
+        if self.ports.signer.master().is_none()
+            && self.of_all_accounts().await?.iter().any(|(_, webhook)| webhook.is_enabled())
+        {
+            return Err(StoreError::unavailable("the master key of the webhooks is missing"));
+        }
+        self.prepare()
+    }
+
     /// Makes the master key if there is none yet.
     fn prepare(&self) -> Result<MasterKeyId, StoreError> {
         self.ports.signer.prepare()
@@ -158,7 +169,7 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, CreateWebhookRejection> {
-        let master = self.prepare()?;
+        let master = self.prepare_first().await?;
         let place = self.locate(from).await?;
         let after = place.ok_or(Failure::Rejected(CreateWebhookRejection::Expired))?;
         let (nonce, bits) = (self.service.entropy.bits()?, self.service.entropy.bits()?);
@@ -205,7 +216,7 @@ impl Webhooks for WebhookService {
         overlap: Duration,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, RotateWebhookSecretRejection> {
-        let (master, now) = (self.prepare()?, self.service.clock.now());
+        let (master, now) = (self.prepare_first().await?, self.service.clock.now());
         let operation = RotateWebhookSecret { account, id, overlap, master, now };
         let made = self.service.submit_once(operation, retry).await;
         self.revealed(made).await
