@@ -51,7 +51,7 @@ impl Report<'_> {
     /// Returns the report as JSON.
     pub fn json(&self) -> String {
         let clients = self.clients.iter().map(ClientView::new).collect();
-        let view = ReportView { verdict: self.verdict().as_str(), clients };
+        let view = ReportView { verdict: self.summary(), clients };
         serde_json::to_string(&view).expect("texts and numbers can be written as JSON")
     }
 }

@@ -106,6 +106,11 @@ impl<'a> Report<'a> {
     pub fn verdict(&self) -> RuleVerdict {
         self.clients.iter().map(ClientReport::verdict).max().unwrap_or(RuleVerdict::Untested)
     }
+
+    /// Returns the worst verdict of all clients as a word, and `none` without clients.
+    pub fn summary(&self) -> &'static str {
+        if self.clients.is_empty() { "none" } else { self.verdict().as_str() }
+    }
 }
 
 impl ClientReport<'_> {
@@ -170,7 +175,7 @@ mod tests {
     fn no_request_is_no_client() {
         let report = Report::new(&[], ATTEMPTS_MAX);
         assert!(report.clients.is_empty());
-        assert_eq!(report.verdict(), RuleVerdict::Untested);
+        assert_eq!((report.verdict(), report.summary()), (RuleVerdict::Untested, "none"));
     }
 
     #[test]

@@ -29,7 +29,9 @@ function draw() {
   const now = sandboxNow();
   if (now === null) return;
   const said = `${text(now).slice(0, 19).replace('T', ' ')} UTC`;
-  setText(byId('bar-clock'), `${said}${known.frozen ? ', stopped' : ''}`);
+  const [date, time] = [said.slice(0, 11), said.slice(11)];
+  setText(byId('bar-date'), date);
+  setText(byId('bar-time'), `${time}${known.frozen ? ', stopped' : ''}`);
   byId('bar-clock').classList.toggle('is-frozen', known.frozen);
   setText(byId('clock-now'), said);
   byId('clock-now').setAttribute('datetime', text(now));

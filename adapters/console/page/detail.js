@@ -124,12 +124,12 @@ function answerNote(record) {
 
 function side(title, headers, message, note) {
   return el('section', { class: 'side', 'aria-label': title },
-    el('h4', {}, title, ' ', el('span', { class: 'quiet' }, plural(headers.length, 'header'))),
+    el('h4', {}, title),
     note && el('p', { class: 'note' }, note),
+    body(title, message),
     el('table', { class: 'headers' }, el('caption', { class: 'off-screen' }, `Headers of the ${title.toLowerCase()}`),
       el('tbody', {}, headers.map(([name, value]) =>
-        el('tr', {}, el('th', { scope: 'row' }, visible(name)), el('td', {}, visible(value)))))),
-    body(title, message));
+        el('tr', {}, el('th', { scope: 'row' }, visible(name)), el('td', {}, visible(value)))))));
 }
 
 function body(title, { body: text, bodyEncoding, bodyBytes }) {

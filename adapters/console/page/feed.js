@@ -1,6 +1,6 @@
 // The summaries of the recorded requests, kept in step with the sandbox by its stream, within a bound.
 
-import { at } from './api.js';
+import { about, at } from './api.js';
 
 /** The maximum number of requests that the page keeps. The journal of the sandbox has its own bounds. */
 const RECORDS_MAX = 5000;
@@ -8,8 +8,8 @@ const RECORDS_MAX = 5000;
 /** The share beyond the bound at which the oldest are dropped, in one step, because a step moves the others. */
 const SLACK = 1.2;
 
-/** Milliseconds after which a stream that begins without a record means that the journal is empty. */
-const EMPTY_MS = 300;
+/** Milliseconds after which the records that a stream begins with have come, or there are none. */
+const BEGUN_MS = 300;
 
 /** Calls its listeners at most once for each frame. */
 export class Feed {
@@ -21,6 +21,7 @@ export class Feed {
     this.state = 'wait';
     this.skipped = 0;
     this.isStale = false;
+    this.hasBegun = false;
   }
 
   onChange(listener) {
@@ -29,11 +30,19 @@ export class Feed {
 
   /** Opens the stream, which begins with all records of the journal. The browser opens it again after a failure. */
   open() {
+    if (!about.journal) {
+      this.hasBegun = true;
+      this.setState('off');
+      return;
+    }
     this.source = new EventSource(at('requests/stream'));
     this.source.addEventListener('open', () => {
       this.isStale = true;
       this.setState('live');
-      setTimeout(() => this.due(), EMPTY_MS);
+      setTimeout(() => {
+        this.hasBegun = true;
+        this.due();
+      }, BEGUN_MS);
     });
     this.source.addEventListener('error', () => {
       this.setState(this.source.readyState === EventSource.CLOSED ? 'off' : 'lost');

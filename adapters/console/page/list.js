@@ -14,9 +14,13 @@ export class VirtualList {
     this.rows = [];
     this.isDue = false;
     box.addEventListener('scroll', () => this.refresh());
+    // In a fast list the row under the pointer changes between the press and the click.
+    let pressed = null;
+    box.addEventListener('pointerdown', (event) => { pressed = event.target.closest('[role=option]')?.entry ?? null; });
     box.addEventListener('click', (event) => {
-      const row = event.target.closest('[role=option]');
-      if (row?.entry) this.select(row.entry);
+      const entry = pressed ?? event.target.closest('[role=option]')?.entry;
+      pressed = null;
+      if (entry) this.select(entry);
     });
     box.addEventListener('keydown', (event) => this.onKey(event));
     new ResizeObserver(() => this.refresh()).observe(box);

@@ -9,6 +9,9 @@ import { rowOf, VirtualList } from './list.js';
 /** Milliseconds between two notices of new requests to screen readers. */
 const NOTICE_MS = 5000;
 
+/** Milliseconds for which the list is held after a movement of the pointer on it. */
+const POINTED_MS = 600;
+
 const panel = byId('requests');
 const list = byId('list');
 
@@ -29,7 +32,7 @@ function passes(record) {
     && (!filters.method.value || record.method === filters.method.value)
     && (!filters.status.value || status === filters.status.value)
     && (!filters.key.value || record.keyPrefix === filters.key.value)
-    && (!filters.hint.checked || record.hints?.length > 0)
+    && (!filters.hint.checked || record.hints?.length > 0 || record.fault)
     && (!rule || record.hints?.includes(rule));
 }
 
@@ -75,6 +78,7 @@ export class Requests {
   wire() {
     for (const filter of Object.values(filters)) filter.addEventListener('input', () => this.refilter());
     list.addEventListener('scroll', () => this.onScroll());
+    list.addEventListener('pointermove', () => this.onPointer());
     list.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && this.list.selected) byId('detail').focus();
     });
@@ -109,7 +113,10 @@ export class Requests {
     if (records.length === 0 && this.held) this.release();
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
-    byId('first-steps').hidden = records.length > 0;
+    const isOff = this.feed.state === 'off';
+    byId('no-journal').hidden = !isOff;
+    byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun || isOff;
+    byId('tools').hidden = records.length === 0;
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;
     this.list.show(entries);
@@ -160,8 +167,8 @@ export class Requests {
 
   /** On a wide screen the first request that arrives is shown with its detail. */
   first(entries) {
-    if (entries.length === 0) return;
-    if (this.isFirst && !matchMedia('(max-width: 900px)').matches) {
+    if (entries.length === 0 || !this.feed.hasBegun || !this.isFirst) return;
+    if (!this.list.selected && !matchMedia('(max-width: 900px)').matches) {
       this.list.select(entries.at(-1), true);
       this.detail.show(entries.at(-1));
     }
@@ -223,6 +230,13 @@ export class Requests {
   onScroll() {
     if (list.scrollTop > this.list.rowHeight / 2) this.hold();
     else if (this.held && !this.isPaused) this.resume();
+  }
+
+  /** No row moves under a pointer that moves, because a press would hit another row. */
+  onPointer() {
+    this.hold();
+    clearTimeout(this.pointed);
+    this.pointed = setTimeout(() => this.onScroll(), POINTED_MS);
   }
 
   /** The list with other filters, from its top. */

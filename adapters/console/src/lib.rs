@@ -42,7 +42,6 @@ files! {
     "" "text/html; charset=utf-8" from "index.html"
     "api.js" "text/javascript; charset=utf-8" from "api.js"
     "clock.js" "text/javascript; charset=utf-8" from "clock.js"
-    "console.css" "text/css; charset=utf-8" from "console.css"
     "console.js" "text/javascript; charset=utf-8" from "console.js"
     "detail.js" "text/javascript; charset=utf-8" from "detail.js"
     "dom.js" "text/javascript; charset=utf-8" from "dom.js"
@@ -51,12 +50,15 @@ files! {
     "favicon.svg" "image/svg+xml" from "favicon.svg"
     "feed.js" "text/javascript; charset=utf-8" from "feed.js"
     "format.js" "text/javascript; charset=utf-8" from "format.js"
+    "frame.css" "text/css; charset=utf-8" from "frame.css"
     "keys.js" "text/javascript; charset=utf-8" from "keys.js"
     "list.js" "text/javascript; charset=utf-8" from "list.js"
     "panels.css" "text/css; charset=utf-8" from "panels.css"
     "report.js" "text/javascript; charset=utf-8" from "report.js"
+    "requests.css" "text/css; charset=utf-8" from "requests.css"
     "requests.js" "text/javascript; charset=utf-8" from "requests.js"
     "reset.js" "text/javascript; charset=utf-8" from "reset.js"
+    "screens.css" "text/css; charset=utf-8" from "screens.css"
     "webhooks.js" "text/javascript; charset=utf-8" from "webhooks.js"
 }
 
@@ -69,6 +71,10 @@ pub struct About<'a> {
     pub base_path: &'a str,
     /// The number of pets that a reset restores; none without demonstration data.
     pub demo: Option<u32>,
+    /// `true` if the sandbox keeps a journal of requests.
+    pub has_journal: bool,
+    /// `true` if the server has webhooks.
+    pub has_webhooks: bool,
     /// The operations as JSON: an array of arrays of method, route, tag, operation id and sunset date, which may be
     /// null.
     pub operations: &'a str,
@@ -81,15 +87,25 @@ pub struct About<'a> {
 ///
 /// let operations = r#"[["GET","/pets","animals","listPets",null]]"#;
 /// assert_eq!(
-///     about(About { api_origin: None, base_path: "/v1", demo: Some(100), operations }),
-///     r#"{"api":null,"base":"/v1","demo":100,"operations":[["GET","/pets","animals","listPets",null]]}"#
+///     about(About {
+///         api_origin: None,
+///         base_path: "/v1",
+///         demo: Some(100),
+///         has_journal: true,
+///         has_webhooks: false,
+///         operations,
+///     }),
+///     r#"{"api":null,"base":"/v1","demo":100,"journal":true,"webhooks":false,"operations":[["GET","/pets","animals","listPets",null]]}"#
 /// );
 /// ```
 pub fn about(facts: About<'_>) -> String {
-    let About { api_origin, base_path, demo, operations } = facts;
+    let About { api_origin, base_path, demo, has_journal, has_webhooks, operations } = facts;
     let api = api_origin.map_or_else(|| "null".to_owned(), |origin| format!("\"{origin}\""));
     let demo = demo.map_or_else(|| "null".to_owned(), |pets| pets.to_string());
-    format!("{{\"api\":{api},\"base\":\"{base_path}\",\"demo\":{demo},\"operations\":{operations}}}")
+    format!(
+        "{{\"api\":{api},\"base\":\"{base_path}\",\"demo\":{demo},\"journal\":{has_journal},\
+         \"webhooks\":{has_webhooks},\"operations\":{operations}}}"
+    )
 }
 
 /// The name of the file that [`about`] makes.

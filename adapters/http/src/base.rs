@@ -1,6 +1,7 @@
 //! Settings, and small modules that belong to no other layer.
 
 pub(crate) mod authority;
+pub(crate) mod body_copy;
 pub(crate) mod drain;
 pub(crate) mod epoch;
 pub(crate) mod idle_time;

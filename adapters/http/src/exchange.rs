@@ -10,7 +10,10 @@ pub(crate) mod forwarded;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod operations;
+mod outlet;
+pub(crate) mod recording;
 pub(crate) mod reference;
+pub(crate) mod request_id;
 mod request_log;
 pub(crate) mod response_body;
 pub(crate) mod sandbox;
@@ -31,7 +34,9 @@ use tokio::time::Instant;
 use crate::counts::counters::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
-use crate::exchange::finish_response::{CommonHeaders, RequestId, finish_response};
+use crate::exchange::finish_response::{CommonHeaders, finish_response};
+use crate::exchange::recording::{Arrival, Recording};
+use crate::exchange::request_id::RequestId;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
@@ -77,7 +82,8 @@ pub(crate) fn exchange<const SECURE: bool>(
     let mut body = RequestBody::new(incoming);
     async move {
         let answering = activity.answering();
-        let thread = &*thread;
+        let serving = thread;
+        let thread = &*serving;
         let begun = thread.send_batch.now();
         let _in_flight = thread.counters.request();
         let is_http2 = SECURE && parts.version == Version::HTTP_2;
@@ -92,6 +98,12 @@ pub(crate) fn exchange<const SECURE: bool>(
             (client, notes.forwarded_origin) =
                 forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
+        let mut recording = None;
+        if thread.app.sandbox.is_some() {
+            let (activity, is_secure) = (&*activity, SECURE);
+            let arrival = Arrival { activity, client, parts: &parts, head: &head, is_secure };
+            recording = Recording::begin(&serving, &arrival, &mut body);
+        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
             // The future is pinned here, because moving it into `catch_panic` would copy it twice.
@@ -99,19 +111,9 @@ pub(crate) fn exchange<const SECURE: bool>(
                 pin!(run_checks::<SECURE>(thread, &activity, client, &parts, &head, &mut body, &mut notes));
             catch_panic(checks).await
         };
-        if notes.dropped {
-            return Err(Dropped);
-        }
-        let mut answer = checked.unwrap_or_else(|| {
-            thread.app.count_panic();
-            Answer::failed("a handler panicked")
-        });
-        if let Some(fault) = notes.fault.take() {
-            let is_admitted = notes.account.is_some();
-            let acting = sandbox::act_after(thread, &fault, is_admitted, &mut answer);
-            if !Box::pin(acting).await {
-                return Err(Dropped);
-            }
+        let mut answer = checked.unwrap_or_else(|| panicked(thread));
+        if thread.app.sandbox.is_some() {
+            recording = Box::pin(recording::act_after(thread, &mut notes, &mut answer, recording)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
@@ -120,9 +122,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         if notes.under_base && notes.quota.is_none() {
             // A request that was refused before the gate is not counted. Its response has the quota headers of its
             // address, or none if that quota cannot be read.
-            let reading = async { thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await };
-            let verdict = catch_panic(Box::pin(reading).as_mut()).await.and_then(Result::ok);
-            notes.quota = verdict.map(|address| QuotaNote::of_address(&address));
+            notes.quota = catch_panic(Box::pin(address_quota(thread, client)).as_mut()).await.flatten();
         }
         if let Some(forwarded_origin) = &notes.forwarded_origin {
             report_ignored_values(&thread.app, peer, forwarded_origin, notes.under_base);
@@ -138,7 +138,10 @@ pub(crate) fn exchange<const SECURE: bool>(
             // The duration excludes the time for discarding the body, because that time depends on the client alone.
             (Box::pin(body.discard()).await, Instant::now())
         };
-        let id = RequestId::given(&head).unwrap_or_else(|| RequestId::Made(thread.next_request_id()));
+        let id = match &mut recording {
+            Some(recording) => recording.id(notes.quota),
+            None => RequestId::of(&head, thread),
+        };
         let route = match &notes.resource {
             Some(resource) => RouteLabel::of(resource),
             None if notes.under_base => RouteLabel::NONE,
@@ -163,6 +166,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),
+            recording,
         };
         if let Body::Stream(stream) = &mut answer.body {
             stream.framing = framing(&parts, common.close);
@@ -183,6 +187,19 @@ pub(crate) fn exchange<const SECURE: bool>(
         drop(answering);
         Ok(response)
     }
+}
+
+/// Counts a panic and returns the response to its request.
+#[cold]
+fn panicked(thread: &ThreadState) -> Answer {
+    thread.app.count_panic();
+    Answer::failed("a handler panicked")
+}
+
+/// Returns the quota of an address without counting a request; none if it cannot be read.
+async fn address_quota(thread: &ThreadState, client: IpAddr) -> Option<QuotaNote> {
+    let verdict = thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await;
+    verdict.ok().map(|address| QuotaNote::of_address(&address))
 }
 
 /// Returns the framing of a streaming answer to this request.

@@ -51,6 +51,7 @@ pub use base::timer::TokioTimer;
 pub use http::Http;
 pub use listen::local::LocalServer;
 pub use listen::server::{Endpoint, Server};
+pub use petstore_request_journal::JournalBounds;
 pub use rustls;
 pub use wire::builtin_routes::is_reserved;
 pub use wire::{JsonEvents, event_json};

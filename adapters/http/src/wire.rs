@@ -23,7 +23,7 @@ pub(crate) mod request_head;
 pub(crate) mod route;
 
 pub(crate) use accept::{
-    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json,
+    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json, accepts_text,
     check_content_type, prefers_gzip,
 };
 pub(crate) use bodies::{
@@ -36,6 +36,9 @@ pub(crate) use faults::listed;
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
+pub(crate) use query::{
+    RecordForm, RecordQuery, client_report, keeps_journal, sandbox_request, sandbox_requests,
+};
 pub(crate) use query::{list_deliveries, list_webhooks, settle_within, sink_requests};
 pub(crate) use render::{AccountView, render_accounts, render_new_key};
 pub(crate) use render::{

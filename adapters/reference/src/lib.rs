@@ -63,6 +63,9 @@ pub fn page_of_sandbox(origin: &str, is_here: bool) -> String {
     const NOTE: &str = include_str!("../page/sandbox.html");
     const BEFORE: &str = "<main ";
     let marked = format!("<span data-origin>{origin}</span>");
-    let note = NOTE.replace("{origin}", if is_here { &marked } else { origin });
+    // A relative reference also works behind a proxy that adds a prefix.
+    let console = if is_here { "sandbox".to_owned() } else { format!("{origin}/sandbox") };
+    let note =
+        NOTE.replace("{console}", &console).replace("{origin}", if is_here { &marked } else { origin });
     PAGE.replacen(BEFORE, &(note + BEFORE), 1)
 }

@@ -7,7 +7,9 @@
 //! Records contain no secret: credentials are masked before a record is made ([`masked`]).
 
 mod body;
+mod curl;
 mod filter;
+mod har;
 mod header_lines;
 mod json;
 mod masking;
@@ -16,7 +18,9 @@ mod store;
 mod text;
 
 pub use body::RecordedBody;
+pub use curl::push_curl;
 pub use filter::{RecordFilter, StatusFilter};
+pub use har::push_har;
 pub use header_lines::HeaderLines;
 pub use json::{RecordView, push_record, push_summary};
 pub use masking::{masked, masked_header};

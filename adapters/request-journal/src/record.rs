@@ -70,7 +70,7 @@ pub struct RecordedRequest {
     pub target: Box<str>,
     /// The route template of the contract, such as `/pets/{petId}`; `None` for an unknown path.
     pub route: Option<&'static str>,
-    /// The headers in the order received.
+    /// The headers, with names in lower case. Values of one name are in the order received.
     pub headers: HeaderLines,
 }
 

@@ -192,3 +192,6 @@ fn answer_bytes(answer: &RecordedAnswer) -> usize {
         + answer.body.kept().len()
         + answer.fault.as_ref().map_or(0, |fault| fault.len())
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
 use crate::listen::ListenArgs;
 use crate::new_epoch::NewEpochArgs;
 use crate::nodes::NodesArgs;
+use crate::sandbox_report::SandboxCommand;
 use crate::settings::{CONFIG_VARIABLE, CommandLine, Form, LoadError, Loaded, Reading, ServeArgs, expected};
 use crate::terminal::{notify, print};
 use crate::transfer::{ImportArgs, TransferArgs};
@@ -70,6 +71,11 @@ enum Command {
     Webhooks {
         #[command(subcommand)]
         command: WebhooksCommand,
+    },
+    /// Read what a sandbox knows about its clients
+    Sandbox {
+        #[command(subcommand)]
+        command: SandboxCommand,
     },
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
@@ -204,6 +210,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
             let document = if spec_version == "3.1" { documents.yaml_31 } else { documents.yaml };
             print(&String::from_utf8_lossy(&document))
         }
+        Command::Sandbox { command } => command.run(),
         Command::Import(args) => args.import(),
         Command::Export(args) => args.export(),
         Command::Backup(args) => args.backup(config.as_deref()),

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use petstore_domain::EventId;
 
-use self::api_client::ApiClient;
+pub(crate) use self::api_client::{ApiClient, JSON};
 pub(crate) use self::backoff::Backoff;
-use self::base_url::BaseUrl;
+pub(crate) use self::base_url::BaseUrl;
 use self::output::Output;
 pub(crate) use self::page::{EventFields, ReceivedEvent};
 pub(crate) use self::pages::{LogEnded, LogPages, PAGE_MAX};
@@ -131,7 +131,7 @@ impl LogServer {
 
 /// Returns the server that the variable names, else the local one. The variable is not a setting of the server, so
 /// commands that do not need it ignore a wrong value.
-fn default_server() -> Result<BaseUrl, Failure> {
+pub(crate) fn default_server() -> Result<BaseUrl, Failure> {
     let set = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty());
     let url = set.as_deref().unwrap_or(LOCAL_SERVER);
     BaseUrl::parse(url)

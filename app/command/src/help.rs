@@ -29,6 +29,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("listen", "petstore listen --types order.* --to http://localhost:3000/hook"),
     ("webhooks", "petstore webhooks verify --secret-file secret --file request"),
     ("webhooks verify", "petstore webhooks verify --secret-file secret --file request"),
+    ("sandbox", "petstore sandbox report --key pet_4fW1kTqZ"),
+    ("sandbox report", "petstore sandbox report --key pet_4fW1kTqZ --url http://127.0.0.1:8080"),
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),

@@ -24,6 +24,7 @@ pub(crate) use self::start::Inputs;
 use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
 use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
+use crate::console;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
 use crate::log::Log;
@@ -211,7 +212,7 @@ fn documents_of_sandbox(
     let origin = sandbox::origin(public, ops, is_secure);
     settings.documents.page = openapi::page_of_sandbox(&origin, ops.is_none());
     let api_origin = ops.map(|_| sandbox::origin(public, None, is_secure));
-    settings.documents.console = openapi::console(api_origin.as_deref(), &args.base_path, args.demo);
+    settings.documents.console = console::files(args, api_origin.as_deref(), settings.journal.is_some());
     Ok(())
 }
 

@@ -313,6 +313,18 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
     pub(crate) sandbox_anywhere: bool,
 
+    /// Requests that the journal of a sandbox keeps; 0 for no journal
+    #[arg(long, env = "PETSTORE_SANDBOX_JOURNAL", default_value = "1000", value_parser = expected::number::<usize>(0..=100_000), value_name = "0..100000", help_heading = "Testing", hide = true)]
+    pub(crate) sandbox_journal: usize,
+
+    /// Maximum bytes of the journal of a sandbox
+    #[arg(long, env = "PETSTORE_SANDBOX_JOURNAL_BYTES", default_value = "16777216", value_parser = expected::number::<usize>(65_536..=1024 * 1024 * 1024), value_name = "65536..1073741824", help_heading = "Testing", hide = true)]
+    pub(crate) sandbox_journal_bytes: usize,
+
+    /// Bytes of each body that the journal of a sandbox keeps
+    #[arg(long, env = "PETSTORE_SANDBOX_JOURNAL_BODY", default_value = "65536", value_parser = expected::number::<usize>(0..=1024 * 1024), value_name = "0..1048576", help_heading = "Testing", hide = true)]
+    pub(crate) sandbox_journal_body: usize,
+
     /// Requests that are logged
     #[arg(
         long,

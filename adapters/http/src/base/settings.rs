@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use petstore_ports::api::{Administration, Sandbox, WebhookTesting};
+use petstore_request_journal::JournalBounds;
 use tokio::time::Instant;
 
 use crate::base::authority::{HostName, Origin};
@@ -60,6 +61,8 @@ pub struct HttpSettings {
     pub administration: Option<Arc<dyn Administration>>,
     /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
     pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
+    /// The bounds of the sandbox's journal of requests; `None` for no journal. Without a sandbox it has no effect.
+    pub journal: Option<JournalBounds>,
 }
 
 impl HttpSettings {
@@ -87,6 +90,7 @@ impl HttpSettings {
             idle: IdleTime::default(),
             exposition: None,
             sandbox: None,
+            journal: Some(JournalBounds::DEFAULT),
             administration: None,
             webhook_testing: None,
         }

@@ -26,7 +26,7 @@ use crate::connection::context::ConnectionContext;
 use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
 use crate::connection::read_filter::FilteredStream;
 use crate::exchange::exchange;
-use crate::exchange::finish_response::RequestId;
+use crate::exchange::request_id::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::{Activity, Phase};
 use crate::io::offered_stream::TakenStream;

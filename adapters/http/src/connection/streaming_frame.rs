@@ -18,7 +18,7 @@ use crate::base::drain::Drain;
 use crate::base::settings::Deadlines;
 use crate::exchange::response_body::STREAM_END_TIME;
 use crate::io::activity::{Activity, Phase};
-use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPlaces};
+use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPermit, StreamPlaces};
 
 /// A source that sends the chunks of a test.
 #[derive(Clone, Default)]
@@ -54,7 +54,8 @@ impl ScriptedSource {
 
     pub(super) fn body(&self, framing: Framing) -> Body {
         let place = StreamPlaces::default().take(AccountId::FIRST, 1, 1).unwrap();
-        Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), framing, place }))
+        let permit = StreamPermit::OfAccount(place);
+        Body::Stream(Box::new(StreamBody { source: Box::new(self.clone()), framing, permit }))
     }
 
     /// The number of chunks that were not polled yet.

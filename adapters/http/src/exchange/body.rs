@@ -1,7 +1,9 @@
 //! Request bodies: read within a size and a deadline, or discarded.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
@@ -9,6 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Duration, timeout};
 
+use crate::base::body_copy::BodyCopy;
 use crate::base::settings::{DRAIN_MAX, DRAIN_TIME, LINGER_MAX};
 use crate::wire::error::{ApiError, Code};
 
@@ -21,6 +24,8 @@ pub(crate) struct RequestBody {
     /// `true` if the body ended early, was framed wrongly or missed its deadline. In the first two cases hyper reads
     /// nothing more from the connection.
     broken: bool,
+    /// A copy for the sandbox's journal. It is shared with the record of the request.
+    copy: Option<Rc<RefCell<BodyCopy>>>,
 }
 
 /// The reason why a body was not read.
@@ -31,12 +36,20 @@ enum Unread {
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming) -> Self {
-        Self { incoming, waits: false, broken: false }
+        Self { incoming, waits: false, broken: false, copy: None }
     }
 
     /// Sets whether the client waits for a 100 (Continue) before it sends the body.
     pub(crate) fn waits(&mut self, waits: bool) {
         self.waits = waits;
+    }
+
+    /// Copies what is read of the body, up to `max` bytes. Returns the copy; none if the request has no body.
+    pub(crate) fn copied(&mut self, max: usize) -> Option<Rc<RefCell<BodyCopy>>> {
+        if !self.incoming.is_end_stream() {
+            self.copy = Some(Rc::new(RefCell::new(BodyCopy::up_to(max))));
+        }
+        self.copy.clone()
     }
 
     /// Reads the whole body.
@@ -46,7 +59,7 @@ impl RequestBody {
             return Err(too_large(max));
         }
         self.waits = false;
-        let mut reading = pin!(read(&mut self.incoming, max));
+        let mut reading = pin!(read(&mut self.incoming, max, self.copy.as_deref()));
         let read = match poll_twice(reading.as_mut()).await {
             Some(read) => Ok(read),
             None => timeout(deadline, reading).await,
@@ -95,6 +108,9 @@ impl RequestBody {
         let all = async {
             while let Some(frame) = self.incoming.frame().await {
                 let Ok(frame) = frame else { return false };
+                if let (Some(copy), Some(data)) = (&self.copy, frame.data_ref()) {
+                    copy.borrow_mut().add(data);
+                }
                 match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
                     Some(rest) => left = rest,
                     None => return false,
@@ -131,12 +147,19 @@ async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     .await
 }
 
-async fn read(incoming: &mut Incoming, max: usize) -> Result<Bytes, Unread> {
+async fn read(
+    incoming: &mut Incoming,
+    max: usize,
+    copy: Option<&RefCell<BodyCopy>>,
+) -> Result<Bytes, Unread> {
     // Most bodies come in one chunk. That chunk is returned without a copy.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = incoming.frame().await {
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        if let Some(copy) = copy {
+            copy.borrow_mut().add(&data);
+        }
         if first.len() + rest.len() + data.len() > max {
             return Err(Unread::TooLarge);
         }

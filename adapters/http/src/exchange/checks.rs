@@ -18,12 +18,13 @@ use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{client_number, presented};
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::operations::OperationCall;
-use crate::exchange::sandbox::Interrupted;
+use crate::exchange::sandbox::{Caller, Interrupted};
 use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::fault_plan::InjectedFault;
+use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -44,6 +45,8 @@ pub(super) struct RequestNotes {
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// `true` if a planned failure closes the connection without a response.
     pub(super) dropped: bool,
+    /// The planned fault that acted on the request, as text for the journal.
+    pub(super) planned: Option<Box<str>>,
     /// A planned fault that acts on the answer.
     pub(super) fault: Option<Box<InjectedFault>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
@@ -67,10 +70,10 @@ impl RequestNotes {
 }
 
 /// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
-/// So may a webhook for a sink, because its URL may have any name of this machine.
+/// The sandbox has its own check of the host.
 fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
     BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
-        || sandbox::routes::takes_any_host(parts, thread)
+        || sandbox::routes::SandboxRoute::find(parts.uri.path(), thread).is_some()
 }
 
 /// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
@@ -120,13 +123,10 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let injection = sandbox::inject_fault(sandbox, thread, client, parts, head, resource, cost);
-            match Box::pin(injection).await {
-                Ok((permit, fault)) => {
-                    notes.fault = fault;
-                    Some(permit)
-                }
-                Err(interrupted) => return notes.interrupt(interrupted),
+            let caller = Caller { thread, client, parts, head };
+            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
+                Ok(permit) => Some(permit),
+                Err(answer) => return answer,
             }
         }
     };
@@ -190,6 +190,34 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
 }
 
+/// Lets a request pass the planned failures of the sandbox, or returns the planned response.
+async fn pass_sandbox(
+    sandbox: &SandboxState,
+    caller: Caller<'_>,
+    resource: Option<Resource>,
+    cost: Cost,
+    notes: &mut RequestNotes,
+    body: &mut RequestBody,
+) -> Result<RequestPermit, Answer> {
+    let fault = sandbox::next_fault(sandbox, caller.parts, resource);
+    notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
+    let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
+    match injected {
+        Ok((permit, fault)) => {
+            notes.fault = fault;
+            Ok(permit)
+        }
+        Err(interrupted) => {
+            let answer = notes.interrupt(interrupted);
+            if notes.dropped {
+                // The journal shows the body of the request whose answer is lost.
+                body.discard().await;
+            }
+            Err(answer)
+        }
+    }
+}
+
 /// Answers OPTIONS, for any path under the base path.
 fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
     match resource {
@@ -208,7 +236,7 @@ fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &m
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.
-fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
+pub(super) fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     let base = &thread.app.settings.base_path;
     // If the base path is empty, every path is under it, so the built-in endpoints are excluded here.
     if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {

@@ -8,8 +8,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body as HyperBody, Frame, SizeHint};
+use petstore_request_journal::AnswerOutcome;
 use tokio::time::{Duration, Sleep, sleep};
 
+use crate::exchange::recording::Recording;
 use crate::io::activity::{Activity, Streaming};
 use crate::io::offered_stream::{ChunkStream, OfferedStream};
 use crate::response::body::{Body, CHUNK_MAX, Framing, StreamBody};
@@ -26,6 +28,9 @@ pub(crate) struct StreamCut;
 pub(crate) enum ResponseBody {
     /// The bytes; `None` after they were taken, or if the body is empty.
     Whole(Option<Bytes>),
+    /// The bytes of an answer that is recorded; none after they were taken. The answer was lost if it is dropped before
+    /// that.
+    Recorded(Option<(Bytes, Box<Recording>)>),
     Stream(Rc<RefCell<OpenStream>>),
 }
 
@@ -38,20 +43,46 @@ pub(crate) struct OpenStream {
     end_timer: Option<Pin<Box<Sleep>>>,
     is_over: bool,
     is_offered: bool,
+    /// The record of the request in the sandbox's journal. If the stream is dropped before its end, the client has left.
+    recording: Option<Box<Recording>>,
 }
 
 impl ResponseBody {
     pub(crate) fn new(body: Body, activity: &Rc<Activity>) -> Self {
         match body {
             Body::Whole(bytes) => Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
-            Body::Stream(body) => Self::Stream(Rc::new(RefCell::new(OpenStream {
-                body: *body,
-                streaming: Streaming::begin(activity),
-                end_timer: None,
-                is_over: false,
-                is_offered: false,
-            }))),
+            Body::Stream(body) => Self::stream(*body, activity, None),
         }
+    }
+
+    /// The body of an answer that is recorded.
+    #[cold]
+    pub(crate) fn recorded(body: Body, activity: &Rc<Activity>, mut recording: Box<Recording>) -> Self {
+        match body {
+            Body::Whole(bytes) if bytes.is_empty() || recording.is_head() => {
+                recording.end(AnswerOutcome::Sent);
+                Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+            }
+            Body::Whole(bytes) => {
+                recording.body(&bytes);
+                Self::Recorded(Some((bytes, recording)))
+            }
+            Body::Stream(body) => {
+                recording.begin_stream();
+                Self::stream(*body, activity, Some(recording))
+            }
+        }
+    }
+
+    fn stream(body: StreamBody, activity: &Rc<Activity>, recording: Option<Box<Recording>>) -> Self {
+        Self::Stream(Rc::new(RefCell::new(OpenStream {
+            body,
+            streaming: Streaming::begin(activity),
+            end_timer: None,
+            is_over: false,
+            is_offered: false,
+            recording,
+        })))
     }
 }
 
@@ -62,11 +93,24 @@ impl OpenStream {
         }
         let is_stopping = self.streaming.is_stopping(context);
         match self.body.source.poll_chunk(context, is_stopping) {
-            Poll::Ready(Some(chunk)) if chunk.len() <= CHUNK_MAX => Poll::Ready(Some(Ok(chunk))),
+            Poll::Ready(Some(chunk)) if chunk.len() <= CHUNK_MAX => {
+                if let Some(recording) = &mut self.recording {
+                    recording.body(&chunk);
+                }
+                Poll::Ready(Some(Ok(chunk)))
+            }
             Poll::Ready(Some(_)) => self.cut(),
-            Poll::Ready(None) if self.body.source.is_cut() => self.cut(),
+            Poll::Ready(None) if self.body.source.is_cut() => {
+                if let Some(recording) = self.recording.take() {
+                    recording.end(AnswerOutcome::Dropped);
+                }
+                self.cut()
+            }
             Poll::Ready(None) => {
                 self.is_over = true;
+                if let Some(recording) = self.recording.take() {
+                    recording.end(AnswerOutcome::Sent);
+                }
                 Poll::Ready(None)
             }
             Poll::Pending if is_stopping => {
@@ -113,6 +157,10 @@ impl HyperBody for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, StreamCut>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Recorded(answer) => Poll::Ready(answer.take().map(|(bytes, recording)| {
+                recording.end(AnswerOutcome::Sent);
+                Ok(Frame::data(bytes))
+            })),
             Self::Stream(stream) => {
                 if !stream.borrow().is_offered {
                     offer(stream);
@@ -130,6 +178,7 @@ impl HyperBody for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
+            Self::Recorded(answer) => answer.is_none(),
             Self::Stream(stream) => stream.borrow().is_over,
         }
     }
@@ -137,6 +186,9 @@ impl HyperBody for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Recorded(answer) => {
+                SizeHint::with_exact(answer.as_ref().map_or(0, |(bytes, _)| bytes.len() as u64))
+            }
             Self::Stream(_) => SizeHint::default(),
         }
     }

@@ -4,11 +4,17 @@ mod answer_changes;
 mod bodies;
 mod event_log;
 mod fault_rules;
+mod guard;
+mod hints;
 mod keys;
 mod read_json;
+mod report;
+mod request_stream;
+mod requests;
 pub(crate) mod routes;
 mod sink_script;
 mod sinks;
+mod webhook_states;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -39,21 +45,27 @@ pub(crate) enum Interrupted {
     Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
 }
 
+/// Counts a call of the plan, and returns the fault that acts on it.
+pub(crate) fn next_fault(
+    sandbox: &SandboxState,
+    parts: &Parts,
+    resource: Option<Resource>,
+) -> Option<InjectedFault> {
+    sandbox.faults().next(&parts.method, RouteLabel::of(&resource?).template())
+}
+
 /// Lets a request pass after its planned delay, unless a failure is planned for it. Returns the fault that acts after the
 /// request was served, if there is one.
 pub(crate) async fn inject_fault(
     sandbox: &SandboxState,
-    thread: &ThreadState,
-    client: IpAddr,
-    parts: &Parts,
-    head: &RequestHead<'_>,
+    caller: Caller<'_>,
     resource: Option<Resource>,
     cost: Cost,
+    injected: Option<InjectedFault>,
 ) -> Result<(RequestPermit, Option<Box<InjectedFault>>), Interrupted> {
+    let thread = caller.thread;
     let mut cancellation = sandbox.delay_cancellation();
     let resets = cancellation.borrow_and_update().resets;
-    let injected = resource
-        .and_then(|resource| sandbox.faults().next(&parts.method, RouteLabel::of(&resource).template()));
     let injected = injected.unwrap_or(InjectedFault::NONE);
     let is_after = injected.moment == Moment::After;
     let is_delayed = !is_after && !injected.delay.is_zero() && !thread.app.is_draining();
@@ -64,7 +76,6 @@ pub(crate) async fn inject_fault(
     if is_delayed && cancellation.borrow().resets != resets {
         return Err(Interrupted::Dropped);
     }
-    let caller = Caller { thread, client, parts, head };
     match injected.end {
         _ if is_after => Ok((permit, Some(Box::new(injected)))),
         Outcome::Served => Ok((permit, None)),
@@ -111,11 +122,11 @@ pub(crate) async fn act_after(
 }
 
 /// A request with its sender.
-struct Caller<'r> {
-    thread: &'r ThreadState,
-    client: IpAddr,
-    parts: &'r Parts,
-    head: &'r RequestHead<'r>,
+pub(crate) struct Caller<'r> {
+    pub(crate) thread: &'r ThreadState,
+    pub(crate) client: IpAddr,
+    pub(crate) parts: &'r Parts,
+    pub(crate) head: &'r RequestHead<'r>,
 }
 
 impl<'r> Caller<'r> {

@@ -58,6 +58,8 @@ pub(crate) struct Activity {
     pending: Cell<(usize, usize)>,
     /// The instant of the last answer, until it is taken.
     ended: Cell<Option<Instant>>,
+    /// The number of the connection in the sandbox's journal; 0 before its first recorded request.
+    number: Cell<u64>,
     /// The header lines that bypass hyper.
     pub(crate) raw_headers: RawHeaders,
 }
@@ -78,8 +80,17 @@ impl Activity {
             writes: Cell::new(0),
             pending: Cell::default(),
             ended: Cell::new(None),
+            number: Cell::new(0),
             raw_headers: RawHeaders::new(),
         }
+    }
+
+    /// Returns the number of the connection, which `next` makes at the first call.
+    pub(crate) fn number(&self, next: impl FnOnce() -> u64) -> u64 {
+        if self.number.get() == 0 {
+            self.number.set(next());
+        }
+        self.number.get()
     }
 
     /// The phase, and a number that changes with each request.

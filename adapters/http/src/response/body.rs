@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use petstore_domain::AccountId;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The maximum number of bytes of a chunk of a streaming body. A connection buffers at most one chunk besides hyper's
 /// buffer.
@@ -50,7 +51,16 @@ pub(crate) struct StreamBody {
     pub(crate) framing: Framing,
     /// The permit, held until the stream ends.
     #[expect(dead_code, reason = "held until it is dropped")]
-    pub(crate) place: StreamPlace,
+    pub(crate) permit: StreamPermit,
+}
+
+/// The permit of one stream.
+#[expect(dead_code, reason = "held until it is dropped")]
+pub(crate) enum StreamPermit {
+    /// A stream of an account.
+    OfAccount(StreamPlace),
+    /// A stream of the sandbox's journal.
+    OfSandbox(OwnedSemaphorePermit),
 }
 
 /// The open streams of a server, shared by its threads.

@@ -4,16 +4,19 @@
 //! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
 
 pub(crate) mod fault_plan;
+pub(crate) mod recorder;
 pub(crate) mod sinks;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_ports::{StoreError, api};
+use petstore_request_journal::JournalBounds;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
 use fault_plan::{FaultPlan, PlannedFaults};
+use recorder::RequestRecorder;
 use sinks::Sinks;
 
 use crate::base::epoch::Epoch;
@@ -30,6 +33,8 @@ pub(crate) struct SandboxState {
     epoch: Epoch,
     faults: PlannedFaults,
     sinks: Sinks,
+    /// The journal of requests; none if it is off.
+    recorder: Option<Arc<RequestRecorder>>,
     /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
     /// overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
@@ -76,6 +81,11 @@ impl SandboxState {
         &self.sinks
     }
 
+    /// The journal, with what is needed to write and to follow it.
+    pub(crate) const fn recorder(&self) -> Option<&Arc<RequestRecorder>> {
+        self.recorder.as_ref()
+    }
+
     /// The testing aids for webhooks.
     pub(crate) fn webhooks(&self) -> Option<&dyn api::WebhookTesting> {
         self.webhooks.as_deref()
@@ -90,6 +100,7 @@ impl SandboxState {
         port: Arc<dyn api::Sandbox>,
         webhooks: Option<Arc<dyn api::WebhookTesting>>,
         epoch: Epoch,
+        journal: Option<JournalBounds>,
     ) -> Self {
         Self {
             port,
@@ -97,6 +108,7 @@ impl SandboxState {
             epoch,
             faults: PlannedFaults::default(),
             sinks: Sinks::default(),
+            recorder: journal.map(|bounds| Arc::new(RequestRecorder::new(bounds))),
             reset_lock: Arc::default(),
             changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),

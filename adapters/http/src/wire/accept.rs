@@ -23,6 +23,11 @@ pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
     accepts(headers, b"text/event-stream", b"text/*")
 }
 
+/// Returns whether the client accepts `text/plain`.
+pub(crate) fn accepts_text(headers: &HeaderMap) -> bool {
+    accepts(headers, b"text/plain", b"text/*")
+}
+
 /// Returns whether the client accepts a media type. `media_group` is the range of all subtypes of its type, such as
 /// `text/*`.
 ///

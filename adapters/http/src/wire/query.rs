@@ -16,11 +16,15 @@ use super::faults::FieldFault;
 mod event_stream;
 mod events;
 mod parameters;
+mod report;
+mod requests;
 mod sinks;
 mod webhooks;
 
 pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
 pub(crate) use events::{EventListQuery, list_events};
+pub(crate) use report::client_report;
+pub(crate) use requests::{RecordForm, RecordQuery, keeps_journal, sandbox_request, sandbox_requests};
 pub(crate) use sinks::{settle_within, sink_requests};
 pub(crate) use webhooks::{list_deliveries, list_webhooks};
 

@@ -1,4 +1,4 @@
-//! The reference page, and pages of other origins, in Chromium, driven by playwright-core. The scripts are in
+//! The reference page, the console of a sandbox, and pages of other origins, in Chromium, driven by playwright-core. The scripts are in
 //! `browser/`. Screenshots are in `target/tmp/screenshots`.
 
 use std::path::Path;
@@ -87,6 +87,32 @@ fn the_page_of_a_sandbox_has_a_note() {
     let (apart, _) = shop("browser-sandbox-apart", &["--sandbox", "--ops-listen", &ops]);
     let told = [("origin", origin(&site)), ("apart", origin(&apart)), ("ops", format!("http://{ops}"))];
     run("sandbox.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
+#[test]
+fn the_console_of_a_sandbox_shows_and_controls_it() {
+    if !can_browse() || !tools::can_run("curl", "--version") {
+        return;
+    }
+    let ops = format!("127.0.0.1:{}", free_port());
+    let (site, key) = shop("browser-console", &["--sandbox", "--db", "memory"]);
+    let (apart, _) = shop("browser-console-apart", &["--sandbox", "--db", "memory", "--ops-listen", &ops]);
+    let told = [
+        ("origin", origin(&site)),
+        ("key", key),
+        ("apart", origin(&apart)),
+        ("ops", format!("http://{ops}")),
+    ];
+    run("console.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
+#[test]
+fn the_policy_of_the_console_stops_attacks_from_inside() {
+    if !can_browse() {
+        return;
+    }
+    let (site, _) = shop("browser-console-policy", &["--sandbox", "--db", "memory"]);
+    run("console_policy.mjs", &[("origin", &origin(&site))]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod metrics;
 mod postgres;
 mod redis;
 mod reload;
+mod rust_testing;
 mod sandbox;
 mod secrets;
 mod setting_effects;

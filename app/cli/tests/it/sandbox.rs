@@ -5,7 +5,10 @@ mod changed_answers;
 mod clock;
 mod deliveries;
 mod faults;
+mod keys;
 mod receivers;
+mod report;
+mod requests;
 mod reset;
 mod sinks;
 

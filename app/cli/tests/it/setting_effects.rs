@@ -45,6 +45,7 @@ const CASES: &[Case] = &[
     (&["tls-cert", "tls-key"], serving::tls),
     (&["enforce-sunset"], serving::the_sunset),
     (&["sandbox", "sandbox-anywhere"], serving::the_sandbox),
+    (&["sandbox-journal", "sandbox-journal-bytes", "sandbox-journal-body"], bounds::the_journal),
     (&["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day"], bounds::plans),
     (&["idempotency-life", "idempotency-max"], bounds::retries),
     (&["event-retention", "event-bytes"], bounds::events),

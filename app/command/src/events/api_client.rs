@@ -29,20 +29,23 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// The maximum size of a body that is read. It is several times the size of the largest page of events.
 const BODY_MAX: usize = 8 << 20;
 
+/// The media type of the API.
+pub(crate) const JSON: &str = "application/json";
+
 /// An answer with its whole body.
 #[derive(Debug)]
-pub(super) struct ApiAnswer {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct ApiAnswer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 /// The reason why no answer came.
 #[derive(Debug)]
-pub(super) struct NoAnswer {
-    pub(super) why: String,
+pub(crate) struct NoAnswer {
+    pub(crate) why: String,
     /// Set if another attempt would end in the same way.
-    pub(super) is_permanent: bool,
+    pub(crate) is_permanent: bool,
 }
 
 impl NoAnswer {
@@ -51,10 +54,10 @@ impl NoAnswer {
     }
 }
 
-/// A client of one server, with one key.
-pub(super) struct ApiClient {
+/// A client of one server, with one key or without a key.
+pub(crate) struct ApiClient {
     url: BaseUrl,
-    authorization: HeaderValue,
+    authorization: Option<HeaderValue>,
     tls: Option<TlsConnector>,
     /// The open connection, while no request uses it.
     sender: Option<SendRequest<Empty<Bytes>>>,
@@ -66,8 +69,13 @@ impl ApiClient {
         let mut authorization = HeaderValue::try_from(format!("Bearer {key}"))
             .map_err(|_| Failure::usage("the API key has characters that no key has: copy it again"))?;
         authorization.set_sensitive(true);
+        Ok(Self { authorization: Some(authorization), ..Self::without_key(url)? })
+    }
+
+    /// Returns a client that sends no key, and is not connected yet.
+    pub(crate) fn without_key(url: BaseUrl) -> Result<Self, Failure> {
         let tls = if url.is_secure { Some(connector()?) } else { None };
-        Ok(Self { url, authorization, tls, sender: None })
+        Ok(Self { url, authorization: None, tls, sender: None })
     }
 
     /// The base URL of the server.
@@ -77,13 +85,23 @@ impl ApiClient {
 
     /// Sends a GET request, and returns its answer if it is complete within the time limit.
     pub(super) async fn get(&mut self, path_and_query: &str, limit: Duration) -> Result<ApiAnswer, NoAnswer> {
+        self.get_as(JSON, path_and_query, limit).await
+    }
+
+    /// Sends a GET request for a media type, and returns its answer if it is complete within the time limit.
+    pub(crate) async fn get_as(
+        &mut self,
+        media_type: &str,
+        path_and_query: &str,
+        limit: Duration,
+    ) -> Result<ApiAnswer, NoAnswer> {
         let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
             None => timeout(CONNECT_TIME, self.connect())
                 .await
                 .map_err(|_| NoAnswer::temporary(late("connection", CONNECT_TIME)))??,
         };
-        let request = self.request(path_and_query)?;
+        let request = self.request(media_type, path_and_query)?;
         let exchange = async {
             sender.ready().await.map_err(|error| unanswered(&error))?;
             let answer = sender.send_request(request).await.map_err(|error| unanswered(&error))?;
@@ -99,11 +117,15 @@ impl ApiClient {
         Ok(answer)
     }
 
-    fn request(&self, path_and_query: &str) -> Result<Request<Empty<Bytes>>, NoAnswer> {
-        Request::get(format!("{}{path_and_query}", self.url.path))
+    fn request(&self, media_type: &str, path_and_query: &str) -> Result<Request<Empty<Bytes>>, NoAnswer> {
+        let request = Request::get(format!("{}{path_and_query}", self.url.path));
+        let request = match &self.authorization {
+            Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
+            None => request,
+        };
+        request
             .header(HOST, &self.url.authority)
-            .header(AUTHORIZATION, self.authorization.clone())
-            .header(ACCEPT, "application/json")
+            .header(ACCEPT, media_type)
             .header(USER_AGENT, format!("petstore/{}", version::NUMBER))
             .body(Empty::new())
             .map_err(|error| NoAnswer { why: error.to_string(), is_permanent: true })

@@ -24,8 +24,13 @@ pub(crate) struct BaseUrl {
 }
 
 impl BaseUrl {
+    /// Returns the URL without its path.
+    pub(crate) fn origin(self) -> Self {
+        Self { path: String::new(), ..self }
+    }
+
     /// Parses an absolute URL without user, query and fragment.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let uri = Uri::from_str(text).map_err(|_| EXPECTED.to_owned())?;
         let is_secure = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTP => false,

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use petstore_domain::{BanPolicy, Limits, PlanTable};
-use petstore_http::{Bounds, Deadlines, Epoch, HttpSettings};
+use petstore_http::{Bounds, Deadlines, Epoch, HttpSettings, JournalBounds};
 use petstore_service::Policy;
 use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 
@@ -69,6 +69,11 @@ impl ServeArgs {
             },
             bounds: self.bounds(ops_apart),
             gzip: self.gzip,
+            journal: (self.sandbox_journal > 0).then_some(JournalBounds {
+                records: self.sandbox_journal,
+                bytes: self.sandbox_journal_bytes,
+                body: self.sandbox_journal_body,
+            }),
             ..HttpSettings::new(epoch, openapi::documents(&self.base_path))
         }
     }

@@ -10,11 +10,51 @@ use crate::stall::PLENTY;
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
 const SINK: &str = "PUT /sandbox/sinks/hook";
+const KEYS: &str = "POST /sandbox/keys";
 const ONE_ERROR: &str = "The body has 1 error.";
 
 /// A request line, a body, and the messages of the answer.
 const CASES: &[(&str, &str, &[&str])] = &[
-    ("POST /sandbox/reset?now=1", "", &["This path has no query parameters."]),
+    (
+        "POST /sandbox/reset?now=1&journal=burn",
+        "",
+        &[
+            "The query has 2 errors.",
+            "journal must be keep or clear.",
+            "now is not a parameter of this operation.",
+        ],
+    ),
+    (
+        "GET /sandbox/requests?status=6xx&key=x&after=99999999999999999999&limit=0",
+        "",
+        &[
+            "The query has 4 errors.",
+            "status must be a status such as 404, or a class such as 4xx.",
+            "key must be the prefix of a key: pet_ and eight characters.",
+            "after must be the sequence number of a request.",
+            "limit must be between 1 and 1000.",
+        ],
+    ),
+    (
+        "GET /sandbox/requests/one",
+        "",
+        &["The journal has no request with this id; it keeps the latest requests only."],
+    ),
+    (
+        "GET /sandbox/requests?hint=manners",
+        "",
+        &["A parameter is not valid.", "hint must be the name of a rule of the client report."],
+    ),
+    (
+        "GET /sandbox/report?key=&attempts=0",
+        "",
+        &[
+            "2 parameters are not valid.",
+            "key must be the beginning of an API key.",
+            "attempts must be between 1 and 1000.",
+        ],
+    ),
+    ("GET /sandbox/requests/one?as=wget", "", &["The query has 1 error.", "as must be json or curl."]),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (
         CLOCK,
@@ -72,6 +112,35 @@ const CASES: &[(&str, &str, &[&str])] = &[
         FAULTS,
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
         &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+    ),
+    (KEYS, r#"{"plan": "gold"}"#, &[ONE_ERROR, "plan must be one of free, pro, business, enterprise."]),
+    (
+        KEYS,
+        r#"{"plan": "enterprise"}"#,
+        &[ONE_ERROR, "plan must come with minute and day if it is enterprise."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "enterprise", "minute": 2, "day": 1}"#,
+        &[ONE_ERROR, "day must not be less than minute."],
+    ),
+    (
+        KEYS,
+        r#"{"plan": "free", "minute": 2}"#,
+        &[ONE_ERROR, "minute is allowed only with the plan enterprise."],
+    ),
+    (KEYS, r#"{"minute": 0}"#, &[ONE_ERROR, "minute must be between 1 and 2147483647."]),
+    (
+        KEYS,
+        r#"{"scopes": "admin"}"#,
+        &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write."],
+    ),
+    ("DELETE /sandbox/keys/99/ban", "", &["There is no key with this id; GET /sandbox/keys lists all."]),
+    ("GET /sandbox/events?wait=1", "", &["This list does not wait; GET /events does."]),
+    (
+        "GET /sandbox/events?after=evt_0000000000000000000001",
+        "",
+        &["The events after this one are no longer in the log; omit after."],
     ),
     (
         FAULTS,
@@ -179,8 +248,12 @@ pub(super) fn send(seen: &mut Seen) {
     }
     let origin = [("origin", "https://evil.example")];
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
-    let message = "This Origin is not allowed to change the sandbox; add it to the cors setting.";
+    let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
     seen.expect(&answer, "another origin", &[message]);
+    let answer = tester.send("GET", "/sandbox/faults", &[("host", "rebound.example")], None);
+    let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
+                   hosts setting.";
+    seen.expect(&answer, "another host", &[message]);
     let plan = br#"{"faults": [{"route": "/pets", "status": 503}]}"#;
     assert_eq!(tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan)).status, 200);
     let answer = shop.client(PLENTY).get("/v1/pets");

@@ -9,7 +9,7 @@ use tokio::time::Duration;
 use super::LAST_REQUEST_TIME;
 use crate::base::observe::Exchange;
 use crate::counts::counters::UNKNOWN;
-use crate::exchange::finish_response::RequestId;
+use crate::exchange::request_id::RequestId;
 use crate::io::socket::Stream;
 use crate::thread::thread_state::ThreadState;
 

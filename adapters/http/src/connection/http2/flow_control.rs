@@ -13,12 +13,14 @@ use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{Request, Response};
+use petstore_request_journal::AnswerOutcome;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::base::settings::{
     Deadlines, FIELD_SLOT_BYTES, PENDING_ANSWERS_FEW, PENDING_BYTES_MAX, STREAMS_MAX, WAITING_HEADS_MAX,
 };
+use crate::exchange::recording::Recording;
 use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
@@ -262,12 +264,11 @@ pub(super) enum TrackedBody {
         bytes: Bytes,
         pending: PendingData,
         request_guard: RequestGuard,
+        /// The record of the request in the sandbox's journal.
+        recording: Option<Box<Recording>>,
     },
     /// The request counts as answered once the stream begins. Each chunk is tracked separately.
-    Stream {
-        body: ResponseBody,
-        flow_control: Rc<FlowControl>,
-    },
+    Stream { body: ResponseBody, flow_control: Rc<FlowControl> },
 }
 
 /// Bytes that h2 holds until the client has read them.
@@ -287,14 +288,18 @@ impl TrackedBody {
         let (mut parts, body) = response.into_parts();
         let flow_control = Rc::clone(&request_guard.0);
         let body = match body {
-            ResponseBody::Whole(None) => Self::Done,
+            ResponseBody::Whole(None) | ResponseBody::Recorded(None) => Self::Done,
             ResponseBody::Whole(Some(bytes)) if is_head => {
                 parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
                 Self::Done
             }
             ResponseBody::Whole(Some(bytes)) => {
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
-                Self::Whole { bytes, pending, request_guard }
+                Self::Whole { bytes, pending, request_guard, recording: None }
+            }
+            ResponseBody::Recorded(Some((bytes, recording))) => {
+                let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
+                Self::Whole { bytes, pending, request_guard, recording: Some(recording) }
             }
             body @ ResponseBody::Stream(_) => Self::Stream { body, flow_control },
         };
@@ -320,7 +325,10 @@ impl Body for TrackedBody {
             });
         }
         match std::mem::replace(&mut *self, Self::Done) {
-            Self::Whole { bytes, pending, request_guard } => {
+            Self::Whole { bytes, pending, request_guard, recording } => {
+                if let Some(recording) = recording {
+                    recording.end(AnswerOutcome::Sent);
+                }
                 Poll::Ready(Some(Ok(Frame::data(TrackedChunk {
                     bytes,
                     pending,

@@ -1,7 +1,6 @@
 //! The event stream: the checks of the request, and the headers of the answer.
 
 mod follower;
-mod outlet;
 mod pace;
 
 use std::sync::Arc;
@@ -15,12 +14,13 @@ use tokio::time::Instant;
 
 use super::events::{KEY_CHECK_TIME, expired};
 use super::{Handled, OperationCall};
+use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
-use crate::response::body::{Body, Framing, NoStreamPlace, StreamBody, StreamPlace};
+use crate::response::body::{Body, Framing, NoStreamPlace, StreamBody, StreamPermit, StreamPlace};
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EventStreamQuery};
 use follower::Follower;
-use outlet::WrittenSource;
+
 use pace::Pace;
 
 /// The header that tells nginx to pass each frame to the client immediately.
@@ -36,10 +36,10 @@ pub(super) async fn open(call: &OperationCall<'_>) -> Handled {
     let body = if call.parts.method == Method::HEAD {
         Body::EMPTY
     } else {
-        let place = take_place(call)?;
+        let permit = StreamPermit::OfAccount(take_place(call)?);
         let follower = follower(call, &query, begin);
         let source = Box::new(WrittenSource::new(|outlet| follower.write(outlet)));
-        Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, place }))
+        Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, permit }))
     };
     let answer = Answer { content: Content::EventStream, body, ..Answer::empty(StatusCode::OK) };
     Ok(answer.with_header(X_ACCEL_BUFFERING, const { HeaderValue::from_static("no") }))

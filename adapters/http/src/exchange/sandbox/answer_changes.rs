@@ -11,7 +11,7 @@ use petstore_domain::AccountId;
 use tokio::time::{Sleep, sleep};
 
 use crate::response::answer::{Answer, Coding, Content};
-use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPlaces};
+use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPermit, StreamPlaces};
 use crate::thread::sandbox::fault_plan::BodyFault;
 
 /// The time between two parts of a slow body.
@@ -111,9 +111,11 @@ fn with_new_code(body: &[u8]) -> Vec<u8> {
 fn stream(parts: BodyParts) -> Body {
     // The stream is no stream of events, so it takes none of the places that the account has for those.
     match StreamPlaces::default().take(AccountId::FIRST, 1, 1) {
-        Ok(place) => {
-            Body::Stream(Box::new(StreamBody { source: Box::new(parts), framing: Framing::ByHyper, place }))
-        }
+        Ok(place) => Body::Stream(Box::new(StreamBody {
+            source: Box::new(parts),
+            framing: Framing::ByHyper,
+            permit: StreamPermit::OfAccount(place),
+        })),
         Err(_) => Body::EMPTY,
     }
 }

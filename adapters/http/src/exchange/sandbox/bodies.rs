@@ -12,7 +12,7 @@ use crate::wire::faults::FieldFault;
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
-pub(crate) use new_key::new_key;
+pub(crate) use new_key::{WantedKey, new_key};
 
 /// The maximum number of bytes of a body. A full plan has about 20 KiB, and a webhook at most 20 kB.
 pub(super) const BODY_MAX: usize = 64 * 1024;

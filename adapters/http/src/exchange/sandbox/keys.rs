@@ -5,9 +5,7 @@ use hyper::http::request::Parts;
 use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel};
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 
-use super::bodies::new_key;
-use super::read_json::read;
-use crate::exchange::body::RequestBody;
+use super::bodies::WantedKey;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::thread::thread_state::ThreadState;
@@ -28,9 +26,9 @@ pub(super) fn key_of_ban(path: &str) -> Option<&str> {
     path.strip_prefix(PREFIX)?.strip_suffix(BAN).filter(|key| !key.contains('/'))
 }
 
-fn administration(app: &App) -> Result<&dyn Administration, Answer> {
-    let missing = || ApiError::new(Code::NotFound, "This server does not offer its keys to the sandbox.");
-    app.settings.administration.as_deref().ok_or_else(|| missing().into())
+pub(super) fn administration(app: &App) -> Result<&dyn Administration, Answer> {
+    // Without it these routes are not found; see `SandboxRoute::find`.
+    app.settings.administration.as_deref().ok_or_else(|| Answer::empty(StatusCode::NOT_FOUND))
 }
 
 /// Lists the accounts with their windows and keys.
@@ -56,13 +54,8 @@ pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
 }
 
 /// Creates a key. Its secret is in this response only.
-pub(super) async fn create(
-    thread: &ThreadState,
-    parts: &Parts,
-    body: &mut RequestBody,
-) -> Result<Answer, Answer> {
+pub(super) async fn create(thread: &ThreadState, wanted: WantedKey) -> Result<Answer, Answer> {
     let administration = administration(&thread.app)?;
-    let wanted = read(&thread.app, parts, body, new_key).await?;
     let holder = match (wanted.account, wanted.plan) {
         (Some(name), plan) => KeyHolder::Named { name, plan },
         (None, plan) => KeyHolder::New { plan: plan.unwrap_or(KeyHolder::DEFAULT_PLAN) },

@@ -1,6 +1,6 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks` and `/sandbox/webhooks/settle`. They need no key and have no quota. The listener that serves `/health`
-//! also serves them.
+//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks`, `/sandbox/webhooks/settle` and
+//! `/sandbox/requests`. They need no key and have no quota. The listener that serves `/health` also serves them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use super::bodies::clock_change;
+use super::bodies::{clock_change, new_key};
 use super::fault_rules::fault_plan;
 use super::read_json::read;
-use super::{event_log, keys, sinks};
+use super::{event_log, guard, keys, report, requests, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
 use crate::response::answer::Answer;
@@ -35,34 +35,62 @@ pub(crate) enum SandboxRoute {
     Keys,
     KeyBan,
     Events,
+    Webhooks,
     Sinks,
     Sink,
     Settle,
+    Requests,
+    RequestArchive,
+    RequestStream,
+    Request,
+    Report,
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
         Self::Keys,
         Self::KeyBan,
         Self::Events,
+        Self::Webhooks,
         Self::Sinks,
         Self::Sink,
         Self::Settle,
+        Self::Requests,
+        Self::RequestArchive,
+        // Before `Request`, whose path has any name in this place.
+        Self::RequestStream,
+        Self::Request,
+        Self::Report,
     ];
 
     /// Returns the route that a path names on this listener; `None` without a sandbox.
     pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
-        if thread.app.sandbox.is_none() || thread.serves == Serves::Contract {
+        let sandbox = thread.app.sandbox.as_ref()?;
+        if thread.serves == Serves::Contract {
             return None;
         }
-        Self::ALL.into_iter().find(|route| match route {
-            Self::KeyBan => keys::key_of_ban(path).is_some(),
-            Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(|name| !name.contains('/')),
+        let has_keys = thread.app.settings.administration.is_some();
+        let is_name = |name: &str| !name.contains('/');
+        let found = Self::ALL.into_iter().find(|route| match route {
+            Self::Keys => has_keys && path == route.path(),
+            Self::Webhooks => has_keys && thread.app.webhooks.get().is_some() && path == route.path(),
+            Self::KeyBan => has_keys && keys::key_of_ban(path).is_some(),
+            Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
+            Self::Request => path.strip_prefix(requests::PREFIX).is_some_and(is_name),
             _ => route.path() == path,
-        })
+        });
+        found.filter(|route| sandbox.recorder().is_some() || !route.needs_journal())
+    }
+
+    /// Returns whether the route exists only if the sandbox has a journal.
+    const fn needs_journal(self) -> bool {
+        matches!(
+            self,
+            Self::Requests | Self::RequestArchive | Self::RequestStream | Self::Request | Self::Report
+        )
     }
 
     /// Returns the path of the route; a part in braces stands for any text.
@@ -74,9 +102,15 @@ impl SandboxRoute {
             Self::Keys => "/sandbox/keys",
             Self::KeyBan => "/sandbox/keys/{id}/ban",
             Self::Events => "/sandbox/events",
+            Self::Webhooks => "/sandbox/webhooks",
             Self::Sinks => "/sandbox/sinks",
             Self::Sink => "/sandbox/sinks/{name}",
             Self::Settle => "/sandbox/webhooks/settle",
+            Self::Requests => "/sandbox/requests",
+            Self::RequestArchive => "/sandbox/requests.har",
+            Self::RequestStream => "/sandbox/requests/stream",
+            Self::Request => "/sandbox/requests/{id}",
+            Self::Report => "/sandbox/report",
         }
     }
 
@@ -87,14 +121,21 @@ impl SandboxRoute {
             Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::KeyBan => "DELETE, OPTIONS",
-            Self::Events | Self::Sinks => "GET, HEAD, OPTIONS",
+            Self::Sinks
+            | Self::Events
+            | Self::Webhooks
+            | Self::RequestArchive
+            | Self::RequestStream
+            | Self::Request
+            | Self::Report => "GET, HEAD, OPTIONS",
+            Self::Requests => "GET, HEAD, DELETE, OPTIONS",
             Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
 }
 
 /// Returns whether a request is for a sink, which takes webhooks under any host name.
-pub(crate) fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
+fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
     parts.method == Method::POST && SandboxRoute::find(parts.uri.path(), thread) == Some(SandboxRoute::Sink)
 }
 
@@ -111,13 +152,15 @@ pub(crate) async fn answer(
     if parts.method == Method::OPTIONS {
         return Some(cors::options(route.allow(), &app.cors, head, &parts.headers));
     }
-    let only_reads = matches!(parts.method, Method::GET | Method::HEAD);
+    if !takes_any_host(parts, thread)
+        && let Err(refusal) = guard::check(app, parts, head)
+    {
+        return Some(refusal.into());
+    }
+    if route.needs_journal() {
+        return Some(answer_requests(route, thread, sandbox, parts, head).await);
+    }
     let done = match (route, &parts.method) {
-        _ if !only_reads && !app.cors.may_act(head) => Err(ApiError::new(
-            Code::InvalidHeader,
-            "This Origin is not allowed to change the sandbox; add it to the cors setting.",
-        )
-        .into()),
         (SandboxRoute::Events, &Method::GET | &Method::HEAD) => event_log::list(thread, parts).await,
         (SandboxRoute::Sink, &Method::POST) => match sinks::take(thread, sandbox, parts, body).await {
             Ok(Some(answer)) => Ok(answer),
@@ -126,10 +169,10 @@ pub(crate) async fn answer(
         },
         (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
         (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
+        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox, parts).await,
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
-        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox).await,
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
         (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
             Ok(change) => change_clock(sandbox, change).await,
@@ -148,7 +191,11 @@ pub(crate) async fn answer(
             Ok(Answer::empty(StatusCode::NO_CONTENT))
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
-        (SandboxRoute::Keys, &Method::POST) => keys::create(thread, parts, body).await,
+        (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,
+        (SandboxRoute::Keys, &Method::POST) => match read(app, parts, body, new_key).await {
+            Ok(wanted) => keys::create(thread, wanted).await,
+            Err(answer) => Err(answer),
+        },
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
@@ -160,23 +207,56 @@ pub(crate) async fn answer(
     }
 }
 
+/// Runs a route of the journal.
+async fn answer_requests(
+    route: SandboxRoute,
+    thread: &ThreadState,
+    sandbox: &SandboxState,
+    parts: &Parts,
+    head: &RequestHead<'_>,
+) -> Answer {
+    let Some(recorder) = sandbox.recorder() else { return Answer::empty(StatusCode::NOT_FOUND) };
+    let done = match (route, &parts.method) {
+        (SandboxRoute::Requests, &Method::DELETE) => requests::clear(recorder, parts),
+        (_, method) if !matches!(*method, Method::GET | Method::HEAD) => {
+            Err(Answer::not_allowed(route.allow()))
+        }
+        (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
+        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts),
+        (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
+        (SandboxRoute::Report, _) => report::report(recorder, parts).await,
+        _ => requests::one(&thread.app, recorder, parts, head),
+    };
+    match done {
+        Ok(answer) | Err(answer) => answer,
+    }
+}
+
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
-async fn reset(app: &Arc<App>, sandbox: &SandboxState) -> Result<Answer, Answer> {
+async fn reset(app: &Arc<App>, sandbox: &SandboxState, parts: &Parts) -> Result<Answer, Answer> {
+    let keeps_journal = wire::keeps_journal(parts.uri.query())?;
     let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
-    blocking(move || {
-        let _lock = lock;
-        let Some(sandbox) = &app.sandbox else { return Ok(()) };
+    let _lock = blocking(move || {
+        let Some(sandbox) = &app.sandbox else { return Ok(lock) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
         // If the store cannot tell whether it was reset, the reset is treated as done, so that no earlier entity tag
         // matches a new version. If the reset has not happened, the only effect is that earlier tags no longer match.
         if done.as_ref().err().is_none_or(|error| error.kind() == StoreErrorKind::Indeterminate) {
             sandbox.restart(epoch);
+            if let Some(recorder) = sandbox.recorder().filter(|_| !keeps_journal) {
+                recorder.clear();
+            }
         }
-        done
+        done.map(|()| lock)
     })
     .await?;
+    if let Some(webhooks) = sandbox.webhooks() {
+        // A request of a webhook that was deleted may have come to a sink after the sinks were emptied.
+        webhooks.shop_was_reset().await;
+        sandbox.sinks().clear();
+    }
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -113,6 +113,31 @@ impl InjectedFault {
         Self { delay: Duration::ZERO, moment: Moment::Before, end: Outcome::Served, draw: 0 };
 }
 
+impl std::fmt::Display for InjectedFault {
+    /// The fault in a few words, as the journal shows it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.delay.is_zero() {
+            write!(f, "delay {} ms", self.delay.as_millis())?;
+            f.write_str(if self.end == Outcome::Served { "" } else { ", " })?;
+        }
+        match self.end {
+            Outcome::Served if self.delay.is_zero() => f.write_str("no effect")?,
+            Outcome::Served => {}
+            Outcome::Answered { code, .. } => write!(f, "{} {}", code.status().as_u16(), code.as_str())?,
+            Outcome::Dropped => f.write_str("drop")?,
+            Outcome::Changed(BodyFault::Truncated) => f.write_str("truncate")?,
+            Outcome::Changed(BodyFault::Malformed) => f.write_str("malformed")?,
+            Outcome::Changed(BodyFault::Slow { bytes_per_second }) => {
+                write!(f, "slow, {bytes_per_second} bytes per second")?;
+            }
+            Outcome::Changed(BodyFault::Grown) => f.write_str("grow")?,
+            Outcome::Exhausted(WindowKind::Minute) => f.write_str("exhaust minute")?,
+            Outcome::Exhausted(WindowKind::Day) => f.write_str("exhaust day")?,
+        }
+        f.write_str(if self.moment == Moment::After { ", after" } else { "" })
+    }
+}
+
 /// The plan in force, shared by all threads.
 #[derive(Default)]
 pub(crate) struct PlannedFaults(Mutex<FaultPlan>);

@@ -169,3 +169,33 @@ fn is_served(stream: &mut TcpStream) -> bool {
     }
     true
 }
+
+pub(crate) fn the_journal() {
+    let requests = |trial: &Trial| {
+        let answer = trial.ask("GET", "/sandbox/requests", "", "");
+        let records = serde_json::from_str::<Value>(&answer.body).unwrap_or_default();
+        (answer.status, records.as_array().cloned().unwrap_or_default())
+    };
+    let trial =
+        Trial::new("journal", &["--sandbox", "--sandbox-journal", "2", "--sandbox-journal-body", "4"]);
+    for number in 0..3 {
+        trial.ask("POST", "/v1/categories", "", &format!("{{\"name\":\"{number}\"}}"));
+    }
+    let (_, records) = requests(&trial);
+    let kept: Vec<_> = records.iter().map(|record| record["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(kept, [2, 3]);
+    assert_eq!((&records[0]["body"], &records[0]["bodyBytes"]), (&"{\"na".into(), &12.into()));
+    let mut head = String::new();
+    let mut stream = TcpStream::connect(("127.0.0.1", trial.site.port)).unwrap();
+    stream.write_all(b"GET /sandbox/requests HTTP/1.0\r\n\r\n").unwrap();
+    stream.read_to_string(&mut head).unwrap();
+    assert!(head.contains("\r\nx-dropped: 1\r\n"), "{head}");
+
+    let trial = Trial::new("journal-bytes", &["--sandbox", "--sandbox-journal-bytes", "65536"]);
+    for _ in 0..100 {
+        trial.ask("POST", "/v1/categories", "", &format!("{{\"name\":\"{}\"}}", "a".repeat(5_000)));
+    }
+    let kept = requests(&trial).1.len();
+    assert!((5..=13).contains(&kept), "{kept}");
+    assert_eq!(requests(&Trial::new("no-journal", &["--sandbox", "--sandbox-journal", "0"])).0, 404);
+}

@@ -12,8 +12,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::super::events::KEY_CHECK_TIME;
-use super::outlet::Outlet;
 use super::pace::Pace;
+use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::shared::App;
 use crate::wire::event_frames::{

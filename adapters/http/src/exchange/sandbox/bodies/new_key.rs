@@ -42,8 +42,10 @@ fn plan(
         Some("enterprise") => {
             let (Some(minute), Some(day)) = (minute, day) else {
                 if fields.is_sound() {
-                    fields
-                        .refuse("plan", &FieldFault::new("conflict", "needs minute and day with enterprise"));
+                    fields.refuse(
+                        "plan",
+                        &FieldFault::new("conflict", "must come with minute and day if it is enterprise"),
+                    );
                 }
                 return None;
             };

@@ -12,7 +12,7 @@ use crate::response::body::Source;
 
 /// The writer's end of a stream. It holds one chunk at a time. It accepts the next chunk when the connection has room
 /// for it.
-pub(super) struct Outlet(Rc<Slot>);
+pub(crate) struct Outlet(Rc<Slot>);
 
 #[derive(Default)]
 struct Slot {
@@ -22,26 +22,26 @@ struct Slot {
 
 impl Outlet {
     /// Passes a chunk to the body, and returns once the connection accepts another one.
-    pub(super) async fn send(&self, chunk: Bytes) {
+    pub(crate) async fn send(&self, chunk: Bytes) {
         *self.0.chunk.borrow_mut() = Some(chunk);
         // This future is polled again only by the body, and the body takes the chunk before it polls again.
         poll_fn(|_| if self.0.chunk.borrow().is_none() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// Returns `true` if the server is stopping.
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.0.is_stopping.get()
     }
 
     /// Waits until the server is stopping.
-    pub(super) async fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         // No waker is needed, because the body, which polls this future, is polled when the server begins to stop.
         poll_fn(|_| if self.is_stopping() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 
 /// The reader's end of a stream: a source whose chunks are written by a future.
-pub(super) struct WrittenSource {
+pub(crate) struct WrittenSource {
     slot: Rc<Slot>,
     /// The writer; `None` once it has ended.
     writer: Option<Pin<Box<dyn Future<Output = ()>>>>,
@@ -49,7 +49,7 @@ pub(super) struct WrittenSource {
 
 impl WrittenSource {
     /// Creates a source from the future that writes to its outlet.
-    pub(super) fn new<F: Future<Output = ()> + 'static>(write: impl FnOnce(Outlet) -> F) -> Self {
+    pub(crate) fn new<F: Future<Output = ()> + 'static>(write: impl FnOnce(Outlet) -> F) -> Self {
         let slot = Rc::<Slot>::default();
         let writer = write(Outlet(Rc::clone(&slot)));
         Self { slot, writer: Some(Box::pin(writer)) }

@@ -1,0 +1,238 @@
+//! The record of one request in the sandbox's journal, from its arrival to the end of its answer.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode, Version};
+use petstore_domain::{AccountId, ApiKey, KeyPrefix};
+use petstore_request_journal::{
+    AnswerOutcome, HeaderLines, Protocol, RecordTicket, RecordedAnswer, RecordedBody, RecordedQuota,
+    RecordedRequest, masked, masked_header,
+};
+use tokio::time::Instant;
+
+use super::Dropped;
+use crate::base::body_copy::BodyCopy;
+use crate::counts::counters::RouteLabel;
+use crate::exchange::body::RequestBody;
+use crate::exchange::checks::{RequestNotes, locate};
+use crate::exchange::credentials::presented;
+use crate::exchange::request_id::RequestId;
+use crate::exchange::sandbox;
+use crate::io::activity::Activity;
+use crate::response::answer::Answer;
+use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::recorder::RequestRecorder;
+use crate::thread::thread_state::ThreadState;
+use crate::wire::request_head::RequestHead;
+
+/// A request whose head has arrived.
+pub(super) struct Arrival<'r> {
+    pub(super) activity: &'r Activity,
+    pub(super) client: IpAddr,
+    pub(super) parts: &'r Parts,
+    pub(super) head: &'r RequestHead<'r>,
+    pub(super) is_secure: bool,
+}
+
+/// The record of a request that is being answered. If it is dropped before [`Recording::end`], the client has left.
+pub(crate) struct Recording {
+    thread: Rc<ThreadState>,
+    recorder: Arc<RequestRecorder>,
+    ticket: RecordTicket,
+    id: RequestId,
+    is_head: bool,
+    begun: Instant,
+    request_body: Option<Rc<RefCell<BodyCopy>>>,
+    account: Option<AccountId>,
+    quota: Option<QuotaNote>,
+    fault: Option<Box<str>>,
+    status: Option<StatusCode>,
+    headers: HeaderLines,
+    body: BodyCopy,
+    has_ended: bool,
+}
+
+impl Recording {
+    /// Adds a request to the journal. Returns none if the sandbox has no journal, or if the request is not one of the
+    /// API.
+    #[cold]
+    pub(super) fn begin(
+        thread: &Rc<ThreadState>,
+        arrival: &Arrival<'_>,
+        body: &mut RequestBody,
+    ) -> Option<Box<Self>> {
+        let recorder = thread.app.sandbox.as_ref()?.recorder()?;
+        let Arrival { activity, client, parts, head, is_secure } = *arrival;
+        let (true, resource) = locate(thread, parts.uri.path()) else { return None };
+        let begun = Instant::now();
+        let id = RequestId::of(head, thread);
+        let key = presented(head, &parts.headers).ok().and_then(|key| ApiKey::parse(key).ok());
+        let is_http2 = parts.version == Version::HTTP_2;
+        let target = match parts.uri.path_and_query().filter(|_| is_http2) {
+            Some(path) => path.as_str().to_owned(),
+            None => parts.uri.to_string(),
+        };
+        let ticket = recorder.add(RecordedRequest {
+            id: id.as_str().into(),
+            at: thread.time(),
+            uptime: recorder.uptime(begun),
+            client,
+            connection: activity.number(|| recorder.next_connection()),
+            protocol: match parts.version {
+                Version::HTTP_2 => Protocol::Http2,
+                Version::HTTP_10 => Protocol::Http10,
+                _ => Protocol::Http11,
+            },
+            is_secure,
+            key_prefix: key.map(|key: ApiKey| -> KeyPrefix { key.display_prefix() }),
+            method: parts.method.as_str().into(),
+            target: String::from_utf8_lossy(&masked(target.as_bytes())).into(),
+            route: resource.map(|resource| RouteLabel::of(&resource).template()),
+            headers: masked_lines(parts),
+        });
+        let body_max = recorder.journal().bounds().body;
+        Some(Box::new(Self {
+            thread: Rc::clone(thread),
+            ticket,
+            id,
+            is_head: parts.method == Method::HEAD,
+            begun,
+            request_body: body.copied(body_max),
+            account: None,
+            quota: None,
+            fault: None,
+            status: None,
+            headers: HeaderLines::default(),
+            body: BodyCopy::up_to(body_max),
+            has_ended: false,
+            recorder: Arc::clone(recorder),
+        }))
+    }
+
+    /// Returns the id of the request. Takes the quota that the answer carries.
+    pub(super) fn id(&mut self, quota: Option<QuotaNote>) -> RequestId {
+        self.quota = quota;
+        self.id.clone()
+    }
+
+    /// Takes the facts that the checks found out.
+    pub(super) fn note(&mut self, notes: &mut RequestNotes) {
+        self.account = notes.account;
+        self.quota = notes.quota;
+        self.fault = notes.planned.take();
+    }
+
+    /// Takes the status and the headers of the answer.
+    pub(super) fn made(&mut self, status: StatusCode, headers: HeaderLines) {
+        (self.status, self.headers) = (Some(status), headers);
+    }
+
+    /// Takes an answer that is lost although it was made.
+    pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
+        let mut lines = Vec::new();
+        for (name, value) in &answer.headers {
+            HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
+        self.made(answer.status, HeaderLines::of_lines(lines));
+        if let Some(body) = answer.body.whole() {
+            self.body(body);
+        }
+        self.end(AnswerOutcome::Dropped);
+    }
+
+    /// Copies a part of the answer's body.
+    pub(super) fn body(&mut self, part: &[u8]) {
+        self.body.add(part);
+    }
+
+    /// Returns `true` for a request whose answer has no body.
+    pub(super) const fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    /// Records that a streaming answer has begun.
+    pub(super) fn begin_stream(&mut self) {
+        self.store(AnswerOutcome::Streaming);
+    }
+
+    /// Records the end of the answer.
+    pub(crate) fn end(mut self: Box<Self>, outcome: AnswerOutcome) {
+        self.has_ended = true;
+        self.store(outcome);
+    }
+
+    #[cold]
+    fn store(&mut self, outcome: AnswerOutcome) {
+        let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
+        let request_body = self.request_body.as_ref().map(|body| copy(&body.borrow()));
+        let answer = RecordedAnswer {
+            at: self.thread.time(),
+            duration: self.begun.elapsed(),
+            outcome,
+            status: self.status.map(|status| status.as_u16()),
+            headers: self.headers.clone(),
+            request_body: request_body.unwrap_or_default(),
+            body: copy(&self.body),
+            account: self.account,
+            quota: self.quota.map(|quota| RecordedQuota {
+                limit: quota.limit,
+                remaining: quota.remaining,
+                reset: quota.reset_secs,
+                resource: quota.resource.as_str(),
+            }),
+            fault: self.fault.clone(),
+        };
+        self.recorder.answer(self.ticket, answer);
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.store(AnswerOutcome::Gone);
+        }
+    }
+}
+
+/// Lets the planned failures of the sandbox act on an answer, and records what the checks have found out. Returns an
+/// error if the connection is to be closed without the answer.
+pub(super) async fn act_after(
+    thread: &ThreadState,
+    notes: &mut RequestNotes,
+    answer: &mut Answer,
+    mut recording: Option<Box<Recording>>,
+) -> Result<Option<Box<Recording>>, Dropped> {
+    if let Some(recording) = &mut recording {
+        recording.note(notes);
+    }
+    if notes.dropped {
+        if let Some(recording) = recording {
+            recording.end(AnswerOutcome::Dropped);
+        }
+        return Err(Dropped);
+    }
+    if let Some(fault) = notes.fault.take() {
+        let is_admitted = notes.account.is_some();
+        if !sandbox::act_after(thread, &fault, is_admitted, answer).await {
+            if let Some(recording) = recording {
+                recording.lost(answer);
+            }
+            return Err(Dropped);
+        }
+    }
+    Ok(recording)
+}
+
+/// Returns the headers of a request as lines, without their secrets.
+fn masked_lines(parts: &Parts) -> HeaderLines {
+    let mut lines = Vec::with_capacity(512);
+    for (name, value) in &parts.headers {
+        let name = name.as_str();
+        HeaderLines::push(&mut lines, name.as_bytes(), &masked_header(name, value.as_bytes()));
+    }
+    HeaderLines::of_lines(lines)
+}

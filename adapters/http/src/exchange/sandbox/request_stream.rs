@@ -1,0 +1,118 @@
+//! The journal of requests as server-sent events.
+//!
+//! A stream holds a position and no queue. It reads the changes of the journal after the connection has taken the previous
+//! ones, and not more often than a reader can see. So neither a slow reader nor many requests cost memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use petstore_request_journal::{Hints, JournalPage, push_summary};
+use tokio::time::{Instant, sleep_until};
+
+use super::hints::hints_of;
+use crate::exchange::outlet::Outlet;
+use crate::response::body::CHUNK_MAX;
+use crate::thread::sandbox::recorder::RequestRecorder;
+
+/// The shortest time between two looks at the journal.
+const LOOK_INTERVAL: Duration = Duration::from_millis(25);
+
+/// The longest time in which nothing is sent. After this time a comment is sent, so that a client that has left is
+/// noticed.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// The maximum number of bytes of a target in a frame.
+const TARGET_MAX: usize = 256;
+
+/// The number of bytes of a chunk up to which another frame is added. A frame has less than 4 KiB: the target, an id, a
+/// method and a code, each with a bound.
+const CHUNK_FULL: usize = CHUNK_MAX - 4 * 1024;
+
+/// The writer of one stream.
+pub(super) struct RequestStream {
+    recorder: Arc<RequestRecorder>,
+    /// The number of the last change that was sent.
+    revision: u64,
+    /// The number of times that the journal had been cleared.
+    clears: u64,
+    /// The number of the latest record that was sent or reported as dropped.
+    told: u64,
+}
+
+impl RequestStream {
+    pub(super) fn new(recorder: Arc<RequestRecorder>) -> Self {
+        let clears = recorder.page().clears;
+        Self { recorder, revision: 0, clears, told: 0 }
+    }
+
+    /// Writes the stream until the server stops or the client leaves.
+    pub(super) async fn write(mut self, outlet: Outlet) {
+        outlet.send(Bytes::from_static(b"retry: 1000\n\n")).await;
+        let recorder = Arc::clone(&self.recorder);
+        while !outlet.is_stopping() {
+            // The future is created before the look, so that a change after the look is not missed.
+            let changed = recorder.changed();
+            let looked = Instant::now();
+            let has_sent = self.send_changes(&outlet).await;
+            tokio::select! {
+                () = outlet.stop() => break,
+                () = changed => {}
+                () = sleep_until(looked + SILENCE_MAX) => {
+                    if !has_sent {
+                        outlet.send(Bytes::from_static(b":\n\n")).await;
+                    }
+                }
+            }
+            tokio::select! {
+                () = outlet.stop() => break,
+                () = sleep_until(looked + LOOK_INTERVAL) => {}
+            }
+        }
+    }
+
+    /// Sends the changes since the last call. Returns whether there were any.
+    async fn send_changes(&mut self, outlet: &Outlet) -> bool {
+        let page = self.recorder.journal().changes(self.revision);
+        let mut frames = Vec::new();
+        self.push_losses(&mut frames, &page);
+        let is_unchanged = page.records.is_empty();
+        let hints = if is_unchanged { Hints::default() } else { hints_of(&self.recorder.page().records) };
+        for record in &page.records {
+            push_frame(&mut frames, "request", |out| push_summary(out, record, &hints, TARGET_MAX));
+            self.told = self.told.max(record.sequence);
+            if frames.len() > CHUNK_FULL {
+                outlet.send(Bytes::from(std::mem::take(&mut frames))).await;
+            }
+        }
+        let is_any = page.revision != self.revision;
+        self.revision = page.revision;
+        if !frames.is_empty() {
+            outlet.send(Bytes::from(frames)).await;
+        }
+        is_any
+    }
+
+    /// Adds frames that report a clearing of the journal, and records that were dropped before they could be sent.
+    fn push_losses(&mut self, frames: &mut Vec<u8>, page: &JournalPage) {
+        if page.clears != self.clears {
+            (self.clears, self.told) = (page.clears, 0);
+            push_frame(frames, "cleared", |out| out.extend_from_slice(b"{}"));
+        }
+        if page.dropped > self.told {
+            let dropped = page.dropped - self.told;
+            self.told = page.dropped;
+            push_frame(frames, "gap", |out| {
+                out.extend_from_slice(format!("{{\"dropped\":{dropped}}}").as_bytes());
+            });
+        }
+    }
+}
+
+fn push_frame(out: &mut Vec<u8>, event: &str, push: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(event.as_bytes());
+    out.extend_from_slice(b"\ndata: ");
+    push(out);
+    out.extend_from_slice(b"\n\n");
+}

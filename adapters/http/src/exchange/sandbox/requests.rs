@@ -1,0 +1,166 @@
+//! The journal of requests: `/sandbox/requests` and the paths under it.
+
+use std::sync::Arc;
+
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, StatusCode};
+use petstore_request_journal::{Hints, JournalPage, RequestRecord, push_curl, push_har, push_record};
+use tokio::time::{Duration, Instant, sleep_until, timeout};
+
+use super::guard;
+use super::hints::hints_of;
+use super::request_stream::RequestStream;
+use crate::exchange::outlet::WrittenSource;
+use crate::response::answer::{Answer, Content};
+use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
+use crate::thread::sandbox::recorder::RequestRecorder;
+use crate::thread::shared::App;
+use crate::thread::thread_state::ThreadState;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::request_head::{Field, RequestHead};
+use crate::wire::{self, RecordForm, RecordQuery};
+
+/// The prefix of the path of one record.
+pub(super) const PREFIX: &str = "/sandbox/requests/";
+
+/// The header that tells how many records the journal no longer keeps.
+const X_DROPPED: HeaderName = HeaderName::from_static("x-dropped");
+
+/// The shortest time between two looks at the journal for one waiting client, so that a client does not slow down the
+/// server while many requests arrive.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Returns the records that match a query, after the wait that it asks for.
+pub(super) async fn list(
+    thread: &ThreadState,
+    recorder: &RequestRecorder,
+    parts: &Parts,
+) -> Result<Answer, Answer> {
+    let query = wire::sandbox_requests(parts.uri.query())?;
+    if !query.wait.is_zero() && parts.method == Method::GET {
+        let enough = async {
+            tokio::select! {
+                () = enough(recorder, &query) => {}
+                () = thread.app.drain_begins() => {}
+            }
+        };
+        let _ = timeout(query.wait, enough).await;
+    }
+    let page = recorder.page();
+    let hints = hints_of(&page.records);
+    let mut out = Vec::from(b"[");
+    for (place, record) in matching(&page, &query).into_iter().enumerate() {
+        out.extend_from_slice(if place == 0 { b"" } else { b"," });
+        push_record(&mut out, record, &hints);
+    }
+    out.push(b']');
+    Ok(Answer::json(StatusCode::OK, out).with_header(X_DROPPED, HeaderValue::from(page.dropped)))
+}
+
+/// Returns the records that match a query as an HTTP archive.
+pub(super) fn archive(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
+    const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
+    let query = wire::sandbox_requests(parts.uri.query())?;
+    let page = recorder.page();
+    let mut out = Vec::new();
+    push_har(&mut out, &matching(&page, &query));
+    Ok(Answer::json(StatusCode::OK, out)
+        .with_header(CONTENT_DISPOSITION, FILE)
+        .with_header(X_DROPPED, HeaderValue::from(page.dropped)))
+}
+
+/// Returns one record. If several records have the same id, returns the latest one, or the one that the query names.
+pub(super) fn one(
+    app: &App,
+    recorder: &RequestRecorder,
+    parts: &Parts,
+    head: &RequestHead<'_>,
+) -> Result<Answer, Answer> {
+    const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+    let (form, sequence) = wire::sandbox_request(parts.uri.query())?;
+    let id = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+    let page = recorder.page();
+    let is_it = |record: &&RequestRecord| {
+        *record.request.id == *id && sequence.is_none_or(|sequence| record.sequence == sequence)
+    };
+    let record = page.records.iter().rev().find(is_it).ok_or_else(|| {
+        let message = "The journal has no request with this id; it keeps the latest requests only.";
+        ApiError::new(Code::NotFound, message)
+    })?;
+    let mut out = Vec::new();
+    if form == RecordForm::Json {
+        push_record(&mut out, record, &hints_of(&page.records));
+        return Ok(Answer::json(StatusCode::OK, out));
+    }
+    push_curl(&mut out, record, &authority(app, record, head));
+    let answer = Answer { body: out.into(), content: Content::Custom, ..Answer::empty(StatusCode::OK) };
+    Ok(answer.with_header(CONTENT_TYPE, TEXT))
+}
+
+/// Opens a stream of the journal. A HEAD request gets the headers, but opens no stream.
+pub(super) fn stream(recorder: &Arc<RequestRecorder>, parts: &Parts) -> Result<Answer, Answer> {
+    let body = if parts.method == Method::HEAD {
+        Body::EMPTY
+    } else {
+        let permit = recorder.stream_permit().ok_or_else(Answer::overloaded)?;
+        let stream = RequestStream::new(Arc::clone(recorder));
+        let source = Box::new(WrittenSource::new(|outlet| stream.write(outlet)));
+        let permit = StreamPermit::OfSandbox(permit);
+        Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, permit }))
+    };
+    Ok(Answer { content: Content::EventStream, body, ..Answer::empty(StatusCode::OK) })
+}
+
+/// Deletes all records.
+pub(super) fn clear(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
+    wire::no_parameters(parts.uri.query())?;
+    recorder.clear();
+    Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Completes once as many records have been answered and match as the query asks for.
+async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
+    loop {
+        // The future is created before the look, so that a change after the look is not missed.
+        let changed = recorder.changed();
+        let looked = Instant::now();
+        if count(recorder, query) >= query.count {
+            return;
+        }
+        changed.await;
+        sleep_until(looked + LOOK_INTERVAL).await;
+    }
+}
+
+fn count(recorder: &RequestRecorder, query: &RecordQuery) -> usize {
+    let page = recorder.page();
+    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
+    let is_counted = |record: &&RequestRecord| record.answer.is_some() && query.filter.admits(record, &hints);
+    page.records.iter().filter(is_counted).count()
+}
+
+/// Returns the matching records, the oldest first. With `after` they are the first ones after it, else the latest ones.
+fn matching<'p>(page: &'p JournalPage, query: &RecordQuery) -> Vec<&'p RequestRecord> {
+    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
+    let mut records: Vec<_> =
+        page.records.iter().filter(|record| query.filter.admits(record, &hints)).collect();
+    if query.filter.after > 0 {
+        records.truncate(query.limit);
+    } else {
+        records.drain(..records.len().saturating_sub(query.limit));
+    }
+    records
+}
+
+/// Returns the authority to which a request is sent again: its own Host if this is a host of this machine or a listed
+/// one, else the Host under which the sandbox is read. Otherwise the command line would send the key to any server that
+/// a client has named.
+fn authority(app: &App, record: &RequestRecord, head: &RequestHead<'_>) -> String {
+    let own = record.header("host").filter(|host| guard::is_permitted(app, host));
+    let reader = match head.host {
+        Field::Once(host) => host.to_str().ok(),
+        Field::Absent | Field::Twice => None,
+    };
+    own.or(reader).unwrap_or("localhost").to_owned()
+}

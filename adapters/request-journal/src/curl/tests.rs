@@ -1,0 +1,74 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use petstore_domain::Timestamp;
+
+use super::*;
+use crate::{AnswerOutcome, HeaderLines, RecordedAnswer, RecordedBody, RecordedRequest};
+
+fn record(method: &str, target: &str, headers: &[(&str, &[u8])], body: &[u8]) -> RequestRecord {
+    let mut lines = Vec::new();
+    for (name, value) in headers {
+        HeaderLines::push(&mut lines, name.as_bytes(), value);
+    }
+    let request = RecordedRequest {
+        id: "one".into(),
+        at: Timestamp::EPOCH,
+        uptime: Duration::ZERO,
+        client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        connection: 1,
+        protocol: Protocol::Http11,
+        is_secure: false,
+        key_prefix: None,
+        method: method.into(),
+        target: target.into(),
+        route: None,
+        headers: HeaderLines::of_lines(lines),
+    };
+    let answer = RecordedAnswer {
+        at: Timestamp::EPOCH,
+        duration: Duration::ZERO,
+        outcome: AnswerOutcome::Sent,
+        status: Some(200),
+        headers: HeaderLines::default(),
+        request_body: RecordedBody::new(body, body.len() as u64),
+        body: RecordedBody::default(),
+        account: None,
+        quota: None,
+        fault: None,
+    };
+    RequestRecord { sequence: 1, request: Arc::new(request), answer: Some(Arc::new(answer)) }
+}
+
+fn line(record: &RequestRecord) -> String {
+    let mut out = Vec::new();
+    push_curl(&mut out, record, "localhost:8080");
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_plain_request_is_a_plain_line() {
+    let headers: [(&str, &[u8]); 4] = [
+        ("Host", b"localhost:8080"),
+        ("Authorization", "Bearer pet_12345678…".as_bytes()),
+        ("Accept", b"*/*"),
+        ("X-Empty", b""),
+    ];
+    assert_eq!(
+        line(&record("GET", "/v1/pets?limit=1", &headers, b"")),
+        "curl --globoff --path-as-is --request 'GET' 'http://localhost:8080/v1/pets?limit=1' --header 'Authorization: \
+         Bearer '\"$KEY\" --header 'Accept: */*' --header 'X-Empty;' --header 'User-Agent:'\n"
+    );
+}
+
+#[test]
+fn a_line_has_printable_characters_only_and_names_the_keys() {
+    let body = "\u{1b}[2J\u{9b} 'q' 50% \\n\n\u{202e}pet_12345678…pet_87654321…pet_12345678…\0".as_bytes();
+    let record = record("POST", "/v1/\u{7f}", &[("X-A", b"\x1b\xff"), ("Content-Type", b"a/b")], body);
+    let line = line(&record);
+    assert!(!line.trim_end().replace('\n', "").chars().any(is_active), "{line:?}");
+    assert!(line.contains("\"$KEY\"\"$KEY2\"\"$KEY\"'\\000' | curl "), "{line}");
+    assert!(line.contains("' '\\''q'\\'' 50%% \\\\n\n'"), "{line}");
+    assert!(line.ends_with("--data-binary @-\n"));
+}

@@ -1,0 +1,121 @@
+//! The client report over HTTP and on the command line.
+
+use std::process::Output;
+
+use serde_json::json;
+
+use super::Sandbox;
+
+impl Sandbox {
+    /// Runs `petstore sandbox report`.
+    fn report(&self, args: &[&str]) -> Output {
+        let url = format!("http://127.0.0.1:{}/v1", self.site.port);
+        self.site.run(&[&["sandbox", "report", "--url", &url], args].concat())
+    }
+
+    fn status_of(&self, path: &str) -> u16 {
+        self.get(path).status
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_broken_rule_is_an_exit_code() {
+    let mut sandbox = Sandbox::start("report-exit", &["--db", "memory", "--demo", "3"]);
+    let nothing = sandbox.report(&[]);
+    assert_eq!(nothing.status.code(), Some(0));
+    assert!(text(&nothing.stdout).starts_with("No requests"), "{nothing:?}");
+
+    assert_eq!(sandbox.status_of("/v1/pets"), 200);
+    let kept = sandbox.report(&["--key", &sandbox.key.clone()]);
+    assert_eq!(kept.status.code(), Some(0), "{kept:?}");
+    assert!(text(&kept.stdout).ends_with("No rule is broken.\n"), "{kept:?}");
+
+    sandbox.plan(&json!({"faults": [{"route": "/pets", "first": 1, "status": 503, "retryAfter": 60}]}));
+    assert_eq!((sandbox.status_of("/v1/pets"), sandbox.status_of("/v1/pets")), (503, 200));
+    let broken = sandbox.report(&[]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(text(&broken.stdout).contains("  waits              broken        1  "), "{broken:?}");
+    assert_eq!(text(&broken.stderr), "petstore: a client broke a rule: see the report\n");
+
+    let json = sandbox.report(&["--json"]);
+    assert_eq!(json.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(report["verdict"], "broken");
+    let other = sandbox.report(&["--key", "pet_zzzzzzzz"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text(&other.stderr).contains("no request with a key that begins with pet_zzzzzzzz"), "{other:?}");
+}
+
+#[test]
+fn the_findings_name_requests_that_the_journal_marks() {
+    let sandbox = Sandbox::start("report-hints", &["--db", "memory", "--demo", "3"]);
+    assert_eq!((sandbox.status_of("/v1/pets/1"), sandbox.status_of("/v1/pets/1")), (200, 200));
+    let report = sandbox.once("GET", "/sandbox/report", "", "").unwrap();
+    assert_eq!((report.status, report.header("x-verdict")), (200, "hint"));
+    let report = report.json();
+    let rule = |name: &str| {
+        let rules = report["clients"][0]["rules"].as_array().unwrap();
+        rules.iter().find(|rule| rule["name"] == name).unwrap().clone()
+    };
+    assert_eq!(rule("revalidates")["found"], 1);
+    let proof = rule("heeds-deprecation")["findings"][0]["requests"].clone();
+    assert_eq!((&proof[0]["sequence"], &proof[1]["sequence"]), (&json!(1), &json!(2)));
+    let marked = sandbox.once("GET", "/sandbox/requests?hint=heeds-deprecation", "", "").unwrap().json();
+    assert_eq!(marked.as_array().unwrap().len(), 1);
+    assert_eq!((&marked[0]["sequence"], &marked[0]["id"]), (&proof[1]["sequence"], &proof[1]["id"]));
+    assert_eq!(marked[0]["hints"], json!(["revalidates", "heeds-deprecation"]));
+    assert_eq!(sandbox.once("GET", "/sandbox/requests?hint=manners", "", "").unwrap().status, 400);
+}
+
+#[test]
+fn a_post_whose_answer_is_lost_is_compared_by_its_body() {
+    let mut sandbox = Sandbox::start("report-lost", &["--db", "memory", "--demo", "3"]);
+    sandbox.plan(&json!({"faults": [{"route": "/store/orders", "first": 1, "drop": true}]}));
+    let order = |pet: u32| format!("{{\"petId\":{pet}}}");
+    for (pet, is_answered) in [(1, false), (2, true), (1, true)] {
+        let answer = sandbox.authorized("POST", "/v1/store/orders", "", &order(pet));
+        assert_eq!(answer.is_some_and(|reply| reply.status == 201), is_answered, "{pet}");
+    }
+    let report = text(&sandbox.report(&[]).stdout);
+    assert!(report.contains("  retries-safely     broken        1  "), "{report}");
+    assert!(report.contains("Requests #1 ") && report.contains(", #3 "), "{report}");
+}
+
+#[test]
+fn the_form_is_the_one_that_the_client_asks_for() {
+    let sandbox = Sandbox::start("report-form", &["--db", "memory"]);
+    for (accept, starts) in [
+        ("", "{"),
+        ("accept: */*\r\n", "{"),
+        ("accept: application/json\r\n", "{"),
+        ("accept: text/plain, application/json\r\n", "{"),
+        ("accept: text/plain\r\n", "No requests"),
+        ("accept: text/*\r\n", "No requests"),
+    ] {
+        let reply = sandbox.once("GET", "/sandbox/report", accept, "").unwrap();
+        assert_eq!((reply.status, reply.header("x-verdict")), (200, "none"), "{accept}");
+        assert!(reply.body.starts_with(starts), "{accept}: {}", reply.body);
+    }
+    for (method, query, headers, status) in [
+        ("POST", "", "", 405),
+        ("GET", "?key=", "", 400),
+        ("GET", "?attempts=0", "", 400),
+        ("GET", "?rule=waits", "", 400),
+        ("GET", "", "origin: https://web.example\r\n", 400),
+    ] {
+        let reply = sandbox.once(method, &format!("/sandbox/report{query}"), headers, "").unwrap();
+        assert_eq!(reply.status, status, "{method} {query} {headers}");
+    }
+}
+
+#[test]
+fn without_a_journal_there_is_no_report() {
+    let sandbox = Sandbox::start("report-off", &["--db", "memory", "--sandbox-journal", "0"]);
+    let failed = sandbox.report(&[]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(text(&failed.stderr).contains("start the server with --sandbox"), "{failed:?}");
+}

@@ -1,0 +1,57 @@
+//! Secrets in requests and answers: no form of the journal has them.
+
+use serde_json::{Value, json};
+
+use super::Frames;
+use crate::sandbox::Sandbox;
+
+#[test]
+fn no_form_of_the_journal_has_a_secret() {
+    let sandbox = Sandbox::start("journal-secrets", &["--db", "memory", "--demo", "3"]);
+    let key = sandbox.key.clone();
+    let url = format!("http://127.0.0.1:{}/sandbox/sinks/hook", sandbox.site.port);
+    let hook = json!({"url": url, "description": key}).to_string();
+    let made = sandbox.authorized("POST", "/v1/webhooks", "", &hook).unwrap();
+    assert_eq!(made.status, 201, "{}", made.body);
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let rotated = sandbox.authorized("POST", &format!("/v1/webhooks/{id}/rotate"), "", "").unwrap();
+    assert!((200..300).contains(&rotated.status), "{} {}", rotated.status, rotated.body);
+    let secret_of = |reply: &Value| reply["secret"].as_str().unwrap()["whsec_".len()..].to_owned();
+    let secrets = [secret_of(&made.json()), secret_of(&rotated.json()), key[12..].to_owned()];
+    assert_ne!(secrets[0], secrets[1]);
+
+    sandbox.authorized("GET", &format!("/v1/pets?api_key={key}"), "", "");
+    sandbox.once("GET", "/v1/pets", &format!("authorization: Bearer {key}\r\n"), "");
+    sandbox.once("GET", "/v1/pets", &format!("authorization: bearer   {key}\r\nx-request-id: {key}\r\n"), "");
+    sandbox.once("GET", "/v1/pets", &format!("x-api-key: {key}, {key}\r\nreferer: http://x/?{key}\r\n"), "");
+    sandbox.once(
+        "GET",
+        "/v1/pets",
+        "authorization: Basic c2VjcmV0OnBhc3N3b3Jk\r\ncookie: session=5ecre7\r\n",
+        "",
+    );
+    sandbox.authorized("POST", "/v1/webhooks", "", r#"{"url": 1, "secret": "my own 5ecre7"}"#);
+
+    let records = sandbox.records("?count=8&wait=10");
+    assert_eq!(records.len(), 8);
+    let mut forms = vec![json!(records).to_string()];
+    forms.push(sandbox.once("GET", "/sandbox/requests.har", "", "").unwrap().body);
+    for record in &records {
+        let (id, sequence) = (record["id"].as_str().unwrap(), &record["sequence"]);
+        let line = sandbox
+            .once("GET", &format!("/sandbox/requests/{id}?as=curl&sequence={sequence}"), "", "")
+            .unwrap();
+        assert!(line.body.contains("curl "), "{}", line.body);
+        forms.push(line.body);
+    }
+    let mut frames = Frames::open(&sandbox);
+    forms.extend((0..8).map(|_| frames.next().1.to_string()));
+    for form in &forms {
+        for secret in secrets.iter().map(String::as_str).chain(["c2VjcmV0OnBhc3N3b3Jk", "5ecre7"]) {
+            assert!(!form.contains(secret), "{secret} is in {form}");
+        }
+    }
+    assert!(forms[0].contains("\\\"secret\\\":\\\"whsec_…\\\""), "{}", forms[0]);
+    assert!(forms[0].contains(&format!("api_key={}…", &key[..12])), "{}", forms[0]);
+    assert!(forms.iter().any(|form| form.contains("?api_key='\"$KEY\"")), "{forms:?}");
+}
