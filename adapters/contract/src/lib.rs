@@ -130,3 +130,8 @@ mod tests {
         assert!(raw.is_empty(), "{raw:?}");
     }
 }
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -98,3 +98,8 @@ pub use open::Opened;
 pub use petstore_bulk_checks::Contradiction;
 pub use store::MemoryStore;
 pub use writer::Writer;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

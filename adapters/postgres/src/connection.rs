@@ -16,6 +16,7 @@ mod tls_stream;
 mod url;
 
 pub(crate) use connector::{Connector, Role};
+pub use pace::CONNECTIONS_A_SECOND_MAX;
 pub(crate) use parameter::Parameter;
 pub use server_check::Server;
 pub(crate) use session::{Session, Settings, Statement};

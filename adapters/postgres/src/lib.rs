@@ -39,7 +39,7 @@ mod webhooks;
 mod writes;
 
 pub use connection::continuity::Notice;
-pub use connection::{Roots, Server, Target, TargetError};
+pub use connection::{CONNECTIONS_A_SECOND_MAX, Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;
 pub use examine::{Examined, SchemaState, examine};

@@ -29,9 +29,6 @@ pub enum TestingError {
         /// The reason.
         why: String,
     },
-    /// A key could not be created.
-    #[error("no key was created: {0}")]
-    Key(String),
     /// The petstore did not stop in order.
     #[error("the petstore did not stop in order: {0}")]
     Stop(String),

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
-use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes};
 use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
 use petstore_memory::MemoryStore;
-use petstore_ports::api::{Administration, InitialKey, NewKey, Petstore as Api, Sandbox};
+use petstore_ports::api::{Administration, InitialKey, Petstore as Api, Sandbox};
 use petstore_ports::{Clock, Housekeeping, ImportError, StoreError};
 use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows, fill_with_demo};
 use petstore_service::{Policy, Ports, Service};
@@ -29,7 +28,6 @@ const HOUSEKEEPING: Duration = Duration::from_millis(500);
 
 /// A server in this process.
 pub(crate) struct InProcess {
-    service: Arc<Service>,
     server: Server,
     /// Ends the thread of the periodic work when it is dropped.
     _housekeeping: oneshot::Sender<()>,
@@ -63,6 +61,7 @@ pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
         enforce_sunset: true,
         request_ids: MachineEntropy::number().map_err(store_failed)?,
         sandbox: Some(Arc::new(sandbox) as Arc<dyn Sandbox>),
+        administration: Some(Arc::clone(&service) as Arc<dyn Administration>),
         ..HttpSettings::new(epoch, documents())
     };
     let http = Http::new(Arc::clone(&service) as Arc<dyn Api>, settings, false);
@@ -79,7 +78,7 @@ pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
         url: format!("http://{address}/v1"),
         key: key.reveal().to_string(),
         sandbox: SandboxClient { address },
-        server: RunningServer::InProcess(InProcess { service, server, _housekeeping: housekeeping }),
+        server: RunningServer::InProcess(InProcess { server, _housekeeping: housekeeping }),
     })
 }
 
@@ -130,16 +129,6 @@ fn start_housekeeping(
 }
 
 impl InProcess {
-    /// Creates an account on this plan, with a key.
-    pub(crate) async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
-        let label = KeyLabel::parse("").map_err(|error| TestingError::Key(error.to_string()))?;
-        let new =
-            NewKey { holder: KeyHolder::New { plan }, label, scopes: Scopes::DEFAULT, expires_at: None };
-        let made = self.service.create_key(new).await;
-        made.map(|made| made.secret.reveal().to_string())
-            .map_err(|failure| TestingError::Key(failure.report()))
-    }
-
     /// Sends the last answers.
     pub(crate) async fn stop(self) -> Result<(), TestingError> {
         let server = self.server;

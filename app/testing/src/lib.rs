@@ -39,6 +39,8 @@ mod faults;
 mod in_process;
 mod petstore;
 mod program;
+mod report;
+mod requests;
 
 pub use builder::Builder;
 pub use clock::{ClockReading, ShopClock};
@@ -46,3 +48,17 @@ pub use error::TestingError;
 pub use faults::{Fault, FaultCount, Faults};
 pub use petstore::Petstore;
 pub use petstore_domain::{Limit, Limits, Plan};
+pub use report::{
+    BehaviorFinding, BehaviorReport, BehaviorVerdict, ClientBehavior, JudgedRule, ProvingRequest,
+};
+pub use requests::{ReceivedRequest, RequestQuery, SentAnswer};
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
+
+/// The examples of the page about tests in Rust are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing-rust.md")]
+struct Page;

@@ -1,6 +1,9 @@
 //! The petstore of a test.
 
 use hyper::Method;
+use petstore_domain::{Limits, Plan};
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
@@ -9,7 +12,8 @@ use crate::error::TestingError;
 use crate::faults::Faults;
 use crate::in_process::InProcess;
 use crate::program::Program;
-use petstore_domain::Plan;
+use crate::report::BehaviorReport;
+use crate::requests::{self, RequestQuery};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
@@ -25,6 +29,12 @@ pub struct Petstore {
 pub(crate) enum RunningServer {
     InProcess(InProcess),
     Program(Program),
+}
+
+/// The part of a created key that this crate reads.
+#[derive(Deserialize)]
+struct MadeKey {
+    secret: String,
 }
 
 impl Petstore {
@@ -51,15 +61,17 @@ impl Petstore {
         &self.key
     }
 
-    /// Creates an account on this plan, and returns its key.
+    /// Creates an account on this plan, and returns its key, which has every scope.
     ///
     /// # Errors
-    /// The petstore did not answer.
+    /// The limits of an enterprise plan admit fewer requests a day than a minute, or the petstore did not answer.
     pub async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
-        match &self.server {
-            RunningServer::InProcess(server) => server.new_key(plan).await,
-            RunningServer::Program(program) => program.new_key(plan).await,
+        let mut wanted = json!({"plan": plan.as_str()});
+        if let Plan::Enterprise(Limits { minute, day }) = plan {
+            wanted["minute"] = minute.get().into();
+            wanted["day"] = day.get().into();
         }
+        self.sandbox.read(Method::POST, "/sandbox/keys", Some(&wanted)).await.map(|made: MadeKey| made.secret)
     }
 
     /// Restores the shop of the start. Accounts and keys stay; used quotas, bans, kept answers and planned faults are deleted.
@@ -69,6 +81,27 @@ impl Petstore {
     /// A request in flight did not end within two seconds, or the petstore did not answer.
     pub async fn reset(&self) -> Result<(), TestingError> {
         self.sandbox.send(Method::POST, "/sandbox/reset", None).await.map(drop)
+    }
+
+    /// The requests that clients sent since the start or the last reset.
+    pub fn requests(&self) -> RequestQuery<'_> {
+        RequestQuery::new(&self.sandbox)
+    }
+
+    /// Deletes what was recorded of the requests so far.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn clear_requests(&self) -> Result<(), TestingError> {
+        requests::clear(&self.sandbox).await
+    }
+
+    /// Judges the behaviour of the clients by the requests that were recorded.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn report(&self) -> Result<BehaviorReport, TestingError> {
+        self.sandbox.read(Method::GET, "/sandbox/report", None).await
     }
 
     /// The clock of the petstore.

@@ -10,7 +10,6 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use petstore_domain::Plan;
 use serde::Deserialize;
 
 use crate::builder::Builder;
@@ -25,13 +24,12 @@ const LOG_LINES: usize = 40;
 /// The program, which runs.
 #[derive(Debug)]
 pub(crate) struct Program {
-    path: PathBuf,
     child: Child,
     /// The program stops when this pipe is closed, also because this process was killed.
     input: Option<ChildStdin>,
     log: Log,
-    /// The folder with the socket for `petstore keys`.
-    folder: Folder,
+    /// The folder of the program, with the socket for `petstore keys`.
+    _folder: Folder,
 }
 
 /// The line that the program prints once it accepts requests.
@@ -63,7 +61,7 @@ fn spawn(builder: &Builder) -> Result<Petstore, TestingError> {
         .map_err(|error| TestingError::Start(format!("cannot run {}: {error}", path.display())))?;
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let log = Log::follow(&mut child);
-    let mut program = Program { path, child, input, log, folder };
+    let mut program = Program { child, input, log, _folder: folder };
     let mut line = String::new();
     let read = output.map_or(Ok(0), |output| BufReader::new(output).read_line(&mut line));
     let ready = read.map_err(|error| error.to_string()).and_then(|_| {
@@ -112,24 +110,6 @@ fn flags(builder: &Builder) -> Result<Vec<OsString>, TestingError> {
 }
 
 impl Program {
-    /// Creates an account on this plan, with a key, through the program's socket.
-    pub(crate) async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
-        let mut command = Command::new(&self.path);
-        command.args(["keys", "create", "--db", "memory", "--quiet", "--plan", plan.as_str()]);
-        if let Plan::Enterprise(limits) = plan {
-            let [minute, day] = [limits.minute, limits.day].map(|limit| limit.get().to_string());
-            command.args(["--minute", &minute, "--day", &day]);
-        }
-        command.current_dir(&self.folder.0).stdin(Stdio::null());
-        let output = tokio::task::spawn_blocking(move || command.output()).await;
-        let output = output.map_err(|error| TestingError::Key(error.to_string()))?;
-        let output = output.map_err(|error| TestingError::Key(error.to_string()))?;
-        if !output.status.success() {
-            return Err(TestingError::Key(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    }
-
     /// Closes the pipe, and waits until the program has sent its last answers.
     pub(crate) async fn stop(mut self) -> Result<(), TestingError> {
         self.input = None;

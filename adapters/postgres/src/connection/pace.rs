@@ -12,6 +12,10 @@ const BURST: u32 = 32;
 /// run, even if each of them succeeds and then fails at its first statement.
 const INTERVAL: Duration = Duration::from_millis(20);
 
+/// The maximum number of connections that a store opens within any second.
+#[expect(clippy::cast_possible_truncation, reason = "a small number")]
+pub const CONNECTIONS_A_SECOND_MAX: u32 = BURST + (1_000 / INTERVAL.as_millis()) as u32;
+
 /// A bound of the rate of attempts to connect (a token bucket).
 pub(super) struct Pace {
     /// The time at which the bucket would be full. It moves by [`INTERVAL`] with each attempt.
@@ -60,7 +64,7 @@ mod tests {
         let pace = Pace::new(start);
         assert_eq!(attempts(&pace, start, INTERVAL), BURST);
         assert_eq!(attempts(&pace, start + INTERVAL, second), 50);
-        // After a pause the burst is there again.
-        assert_eq!(attempts(&pace, start + 5 * second, second), BURST + 49);
+        // After a pause the burst is there again. The first attempt takes part of the second's pace.
+        assert_eq!(attempts(&pace, start + 5 * second, second), CONNECTIONS_A_SECOND_MAX - 1);
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 mod browser;
+mod containers;
 mod events_in_rust;
 mod monitoring;
 mod nodes_pages;

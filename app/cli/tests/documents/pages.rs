@@ -146,6 +146,20 @@ fn the_page_about_testing_works_as_printed() {
 }
 
 #[test]
+fn the_page_about_tests_in_go_works_as_printed() {
+    run("testing-go.md", &[("go".into(), "version")]);
+}
+
+#[test]
+fn the_page_about_tests_in_java_works_as_printed() {
+    if !Path::new("/usr/share/java/junit-jupiter-api.jar").exists() {
+        tools::skips::skip("there is no JUnit 5 in /usr/share/java");
+        return;
+    }
+    run("testing-java.md", &[("javac".into(), "--version")]);
+}
+
+#[test]
 fn the_page_about_webhooks_works_as_printed() {
     let of_languages = [
         ("openssl", "version"),
@@ -154,6 +168,7 @@ fn the_page_about_webhooks_works_as_printed() {
         ("go", "version"),
         ("php", "--version"),
         ("ruby", "--version"),
+        ("rustc", "--version"),
     ];
     let of_languages = of_languages.map(|(program, version)| (program.into(), version));
     run("webhooks.md", &[&[curl()][..], &of_languages].concat());

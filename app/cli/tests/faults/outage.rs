@@ -23,7 +23,7 @@ pub(crate) const RECOVERY_MAX: Duration = Duration::from_secs(5);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The maximum number of attempts to connect within a second, of each node.
-pub(crate) const CONNECTS_MAX: usize = 20;
+pub(crate) const CONNECTS_MAX: usize = petstore_postgres::CONNECTIONS_A_SECOND_MAX as usize;
 
 /// The result of a run.
 pub(crate) struct Report {

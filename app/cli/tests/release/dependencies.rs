@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use crate::common::tools;
 
 /// The maximum number of packages in the binary's default build, including our own, because users must trust the code
-/// of each package. Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding,
+/// of each package. Some 20 of them are ours, some 30 the Unicode Consortium's library for names (normalisation, case folding,
 /// visible characters), some 25 the PostgreSQL driver with SCRAM and its text preparation, and
 /// some 15 the Redis driver.
-const PACKAGES_MAX: usize = 225;
+const PACKAGES_MAX: usize = 230;
 
 fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -45,7 +45,9 @@ fn no_crate_of_ours_has_unsafe_code() {
     assert!(root.contains("\nunsafe_code = \"forbid\"\n"));
     let (_, members) = root.split_once("members = [").unwrap();
     let (members, _) = members.split_once(']').unwrap();
-    let members: Vec<_> = members.split(',').map(|member| member.trim().trim_matches('"')).collect();
+    let members = members.split(',').map(|member| member.trim().trim_matches('"'));
+    // The list ends with a comma.
+    let members: Vec<_> = members.filter(|member| !member.is_empty()).collect();
     assert!(members.len() >= 8, "{members:?}");
     for member in members {
         let manifest = std::fs::read_to_string(workspace().join(member).join("Cargo.toml")).unwrap();

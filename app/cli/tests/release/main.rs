@@ -10,3 +10,4 @@ mod dependencies;
 mod nodes;
 mod package;
 mod systemd;
+mod workflows;

@@ -1,8 +1,9 @@
 //! The checks of the interface, which are the same for a petstore in this process and for the program.
 
+use std::future::IntoFuture;
 use std::time::Duration;
 
-use petstore_testing::{Builder, Fault, Limit, Limits, Petstore, Plan, TestingError};
+use petstore_testing::{BehaviorVerdict, Builder, Fault, Limit, Limits, Petstore, Plan, TestingError};
 use serde_json::Value;
 
 /// Sends a request with a key. Returns the status, and the body if it is JSON.
@@ -79,6 +80,49 @@ pub(crate) async fn everything(builder: Builder) {
 
     // Two petstores have nothing in common.
     shop.stop().await.unwrap();
+}
+
+/// The requests of a client, and the verdict about its behaviour.
+pub(crate) async fn observation(builder: Builder) {
+    let shop = builder.free(1, 1_000).start().await.unwrap();
+    let free = shop.new_key(Plan::Free).await.unwrap();
+    let pets = format!("{}/pets?limit=1", shop.url());
+    let client = async {
+        for expected in [200, 429, 429] {
+            assert_eq!(send("GET", pets.clone(), &free, None).await.0, expected);
+        }
+        let category = Some(r#"{"name": "Rabbits"}"#);
+        assert_eq!(send("POST", format!("{}/categories", shop.url()), shop.key(), category).await.0, 201);
+    };
+    // The question waits until the client has been refused twice.
+    let refused = shop.requests().key(&free).status("4xx").count(2).wait(Duration::from_secs(30));
+    let ((), refused) = tokio::join!(client, refused.into_future());
+    let refused = refused.unwrap();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    assert_eq!((refused[0].method.as_str(), refused[0].target.as_str()), ("GET", "/v1/pets?limit=1"));
+    assert_eq!((refused[0].status(), refused[0].sequence), (Some(429), 2));
+    assert!(free.starts_with(refused[0].key_prefix.as_deref().unwrap()));
+    assert!(!refused[0].header("x-api-key").unwrap().contains(&free), "secrets are masked");
+    let made = shop.requests().method("POST").method("PUT").route("/categories").await.unwrap();
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0].body.as_deref(), Some(r#"{"name": "Rabbits"}"#));
+    assert_eq!(shop.requests().after(made[0].sequence).await.unwrap(), []);
+    assert_eq!(shop.requests().target("a&b ü").await.unwrap(), []);
+
+    // The client did not wait after the first refusal.
+    let report = shop.report().await.unwrap();
+    assert!(report.is_broken(), "{report}");
+    let client = report.clients.iter().find(|client| client.verdict == BehaviorVerdict::Broken).unwrap();
+    let waits = client.rules.iter().find(|rule| rule.name == "waits").unwrap();
+    assert_eq!(
+        (waits.verdict, waits.findings[0].requests.last().unwrap().sequence),
+        (BehaviorVerdict::Broken, 3)
+    );
+    assert!(report.to_string().contains("waits: "), "{report}");
+
+    shop.clear_requests().await.unwrap();
+    assert_eq!(shop.requests().await.unwrap(), []);
+    assert!(!shop.report().await.unwrap().is_broken());
 }
 
 /// A petstore that was dropped or stopped accepts no connection any more.

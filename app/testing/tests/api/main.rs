@@ -10,6 +10,11 @@ async fn a_petstore_in_this_process_does_all_that_the_interface_promises() {
 }
 
 #[tokio::test]
+async fn a_petstore_in_this_process_tells_what_its_clients_did() {
+    checks::observation(Petstore::builder()).await;
+}
+
+#[tokio::test]
 async fn a_petstore_in_this_process_ends_with_its_value() {
     checks::end(Petstore::builder()).await;
 }

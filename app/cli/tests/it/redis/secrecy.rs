@@ -26,7 +26,7 @@ fn guarded() -> Option<Redis> {
     let password = format!(">{PASSWORD}");
     words.push(&password);
     words.extend(rules.split(' '));
-    assert!(include_str!("../../../../../docs/nodes.md").contains(PERMISSIONS), "the documented permissions");
+    assert!(include_str!("../../../../../docs/redis.md").contains(PERMISSIONS), "the documented permissions");
     redis.command(&words);
     Some(redis)
 }

@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+// The command `petstore`, which is the server's binary.
+
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { cannotStart, findBinary } from './binary.js';
+
+function fail(error: unknown): never {
+  process.stderr.write(`petstore: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}
+
+function run(binary: string): void {
+  const server = spawn(binary, process.argv.slice(2), { stdio: 'inherit' });
+  // This process ends when the server has ended, so that a shell or a supervisor waits for the stop in order.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.kill(signal));
+  server.on('error', (error) => fail(cannotStart(binary, error)));
+  server.on('exit', (code, signal) => process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+}
+
+try {
+  run(findBinary());
+} catch (error) {
+  fail(error);
+}

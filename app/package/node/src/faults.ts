@@ -1,0 +1,69 @@
+import type { Sandbox } from './sandbox.js';
+
+/** A rule: the calls that it matches, and what happens to them. The names are those of the server, whose documentation
+ * describes them: https://github.com/petstore-rs/petstore/blob/main/docs/sandbox.md */
+export interface Fault {
+  /** The method of the calls; without it any. */
+  method?: string;
+  /** The path as written in the contract, such as `/pets/{petId}`; without it any. */
+  route?: string;
+  /** The rule acts on this many calls, from the first one. */
+  first?: number;
+  /** The rule acts on this percentage of the calls. */
+  percent?: number;
+  /** The call ends with an error of this status. */
+  status?: number;
+  /** The call ends with this error of the contract. */
+  code?: string;
+  /** The seconds of `Retry-After`. */
+  retryAfter?: number;
+  /** The connection ends without a response. */
+  drop?: boolean;
+  /** The call waits this long, such as `200ms`. */
+  latency?: string;
+  /** The call waits a random time up to this one, in addition. */
+  jitter?: string;
+  /** `after`: the rule acts on the response, once the change of the call was made. */
+  when?: 'before' | 'after';
+  /** The fault of the response's body. */
+  body?: 'truncate' | 'malformed' | 'slow';
+  /** The speed of a slow body. */
+  bytesPerSecond?: number;
+  /** The window of the account that is used up before the call. */
+  exhaust?: 'minute' | 'day';
+  /** Each object of the response has an additional member, and an error has an unknown code. */
+  grow?: boolean;
+}
+
+/** A rule of the plan, and how often it matched and acted. */
+export interface PlannedFault extends Fault {
+  /** The calls that the rule matched. */
+  calls: number;
+  /** The calls that it acted on. */
+  acted: number;
+}
+
+/** The plan of failures. The same calls in the same order fail in the same way on every machine. */
+export class Faults {
+  readonly #sandbox: Sandbox;
+
+  /** @internal */
+  constructor(sandbox: Sandbox) {
+    this.#sandbox = sandbox;
+  }
+
+  /** Replaces the plan. The first rule that acts on a call decides. */
+  async plan(faults: Fault | readonly Fault[], { seed = 0 }: { seed?: number } = {}): Promise<void> {
+    await this.#sandbox.call('PUT', '/faults', { body: { seed, faults: [faults].flat() } });
+  }
+
+  /** The rules of the plan, with their counts. */
+  async planned(): Promise<PlannedFault[]> {
+    return ((await this.#sandbox.call('GET', '/faults')) as { faults: PlannedFault[] }).faults;
+  }
+
+  /** Removes the plan. A reset does it, too. */
+  async clear(): Promise<void> {
+    await this.#sandbox.call('DELETE', '/faults');
+  }
+}

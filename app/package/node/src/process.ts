@@ -1,0 +1,159 @@
+// The server as a child process: start, first line, end.
+
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cannotStart } from './binary.js';
+import { PetstoreError, PetstoreStopped, SandboxError } from './errors.js';
+
+/** The lines of the log in an error message. */
+const LOG_LINES = 20;
+
+/** The time for a stop in order, which is more than the server's own time limits. */
+const STOP_MS = 15_000;
+
+/** The time in which a server that closed its connections is seen to end. */
+const ENDING_MS = 500;
+
+/** The time limit of a command. */
+const COMMAND_MS = 30_000;
+
+/** The line that the server prints once it accepts requests. */
+export interface Ready {
+  readonly url: string;
+  readonly sandbox: string;
+  readonly key: string;
+  readonly pid: number;
+  readonly version: string;
+}
+
+// Kept, because tests may replace the global functions by a fake clock.
+const { setTimeout, clearTimeout } = globalThis;
+
+/** The environment without settings of a petstore, which would change the server of the tests. */
+function environment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PETSTORE_')));
+}
+
+/** A running server in a temporary folder. It ends when its standard input is closed, so also if Node is killed. */
+export class ServerProcess {
+  readonly #binary: string;
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  readonly #cleanUp = (): void => rmSync(this.#folder, { recursive: true, force: true });
+
+  private constructor(binary: string, folder: string, child: ChildProcess) {
+    this.#binary = binary;
+    this.#folder = folder;
+    this.#child = child;
+    this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
+    process.once('exit', this.#cleanUp);
+  }
+
+  /** Starts a server, and waits for its first line. */
+  static async start(binary: string, args: readonly string[], startMs: number): Promise<[ServerProcess, Ready]> {
+    const folder = mkdtempSync(join(tmpdir(), 'petstore-'));
+    const log = openSync(join(folder, 'log'), 'w');
+    const child = spawn(binary, args, { cwd: folder, env: environment(), stdio: ['pipe', 'pipe', log] });
+    closeSync(log);
+    const server = new ServerProcess(binary, folder, child);
+    try {
+      const line = await server.#firstLine(startMs);
+      server.#release();
+      return [server, JSON.parse(line) as Ready];
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  #firstLine(startMs: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const late = () => {
+        this.#child.kill('SIGKILL');
+        reject(this.#stopped(`the petstore did not start within ${startMs} ms`));
+      };
+      const timer = setTimeout(late, startMs);
+      let text = '';
+      this.#child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+        if (text.includes('\n')) {
+          clearTimeout(timer);
+          resolve(text);
+        }
+      });
+      this.#child.once('error', (error) => {
+        clearTimeout(timer);
+        reject(cannotStart(this.#binary, error));
+      });
+      this.#child.once('close', () => {
+        clearTimeout(timer);
+        reject(this.#stopped('the petstore did not start'));
+      });
+    });
+  }
+
+  /** Lets Node end without a call of `stop`: its end closes the server's standard input. */
+  #release(): void {
+    this.#child.unref();
+    for (const pipe of [this.#child.stdin, this.#child.stdout]) (pipe as Socket | null)?.unref();
+    // The server may end before it has read the end of its input.
+    this.#child.stdin?.on('error', () => {});
+  }
+
+  /** Runs a command of the binary in the server's folder. Returns what it printed. */
+  command(...args: readonly string[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const options = { cwd: this.#folder, env: environment(), timeout: COMMAND_MS };
+      execFile(this.#binary, args, options, (error, stdout, stderr) => {
+        if (!error) resolve(stdout.trim());
+        else reject(this.errorOf(['petstore', ...args.slice(0, 2)].join(' '), stderr.trim() || error.message));
+      });
+    });
+  }
+
+  /** The error of a failed request: its cause, or the end of the server, which Node may see a little later. */
+  async errorOfRequest(call: string, message: string): Promise<PetstoreError> {
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([this.#ended, new Promise((resolve) => (timer = setTimeout(resolve, ENDING_MS)))]);
+    clearTimeout(timer);
+    return this.errorOf(call, message);
+  }
+
+  /** The error of a failed command: that of the server, or its end. */
+  errorOf(call: string, message: string): PetstoreError {
+    return this.#hasEnded() ? this.#stopped(`${call}: the petstore has ended`) : new SandboxError(call, null, message);
+  }
+
+  #hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** An error with the exit code and the end of the log. */
+  #stopped(message: string): PetstoreStopped {
+    const code = this.#child.exitCode ?? this.#child.signalCode;
+    let log = '';
+    try {
+      log = readFileSync(join(this.#folder, 'log'), 'utf8').trim();
+    } catch {
+      // The folder was removed by `stop`.
+    }
+    const lines = log.split('\n').slice(-LOG_LINES).join('\n') || 'its log is empty';
+    return new PetstoreStopped(`${message}${code === null ? '' : ` (exit code ${code})`}:\n${lines}`);
+  }
+
+  /** Closes the standard input of the server, and waits until it has ended. */
+  async stop(): Promise<void> {
+    this.#child.ref();
+    this.#child.stdin?.destroy();
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS);
+    // A child that could not be started has no process, and no end.
+    if (this.#child.pid !== undefined) await this.#ended;
+    clearTimeout(timer);
+    process.removeListener('exit', this.#cleanUp);
+    this.#cleanUp();
+  }
+}

@@ -1,0 +1,68 @@
+// Requests to the server's sandbox.
+
+import { request } from 'node:http';
+import { SandboxError } from './errors.js';
+import type { ServerProcess } from './process.js';
+
+/** The time limit of a call, in addition to the time for which the server is asked to wait. */
+const CALL_MS = 10_000;
+
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+interface Call {
+  readonly body?: unknown;
+  readonly query?: Query;
+  /** The seconds for which the server is asked to wait. */
+  readonly wait?: number;
+}
+
+/** The requests below `/sandbox`, each on a connection of its own. They do not use `fetch`, which tests may replace. */
+export class Sandbox {
+  constructor(
+    private readonly url: string,
+    private readonly process: ServerProcess,
+  ) {}
+
+  /** Sends a request. Returns the JSON of the response; null if it has no body. */
+  async call(method: string, path: string, { body, query = {}, wait = 0 }: Call = {}): Promise<unknown> {
+    const url = new URL(this.url + path);
+    for (const [name, value] of Object.entries(query)) {
+      for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
+    }
+    const call = `${method} ${url.pathname}${url.search}`;
+    const [status, text] = await this.#send(method, url, body, wait).catch(async (error: Error) => {
+      throw await this.process.errorOfRequest(call, error.message);
+    });
+    if (status >= 300) throw refused(call, status, text);
+    return text ? JSON.parse(text) : null;
+  }
+
+  #send(method: string, url: URL, body: unknown, wait: number): Promise<[number, string]> {
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const headers = sent === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(sent) };
+    return new Promise((resolve, reject) => {
+      const options = { method, headers, agent: false as const, timeout: CALL_MS + wait * 1000 };
+      const sending = request(url, options, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (part: string) => (text += part));
+        response.on('end', () => resolve([response.statusCode ?? 0, text]));
+        response.on('error', reject);
+      });
+      sending.on('timeout', () => sending.destroy(new Error('no response in time')));
+      sending.on('error', reject);
+      sending.end(sent);
+    });
+  }
+}
+
+/** The error of a response. Its message names all details that the server sent. */
+function refused(call: string, status: number, text: string): SandboxError {
+  try {
+    const body = JSON.parse(text);
+    const details: { field?: string; message?: string }[] = body.details ?? [];
+    const faults = details.map(({ field, message }) => `${field}: ${message}`);
+    return new SandboxError(call, status, [`${status} ${body.code}: ${body.message}`, ...faults].join(' '), body);
+  } catch {
+    return new SandboxError(call, status, `${status} ${text}`.trim());
+  }
+}

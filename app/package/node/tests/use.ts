@@ -1,0 +1,23 @@
+// Uses all of the package's types, without those of Node.
+import { NotEnoughRequests, Petstore, SandboxError, sharedPetstore } from 'petstore-server';
+
+const shop: Petstore = await Petstore.start({ demo: 3, settings: { 'free-minute': 3, gzip: false } });
+const key: string = await shop.newKey({ plan: 'enterprise', minute: 10, day: 100 });
+const time: Date = await shop.clock.advance('2m');
+await shop.faults.plan([{ route: '/pets', first: 2, status: 503, retryAfter: 3 }, { body: 'slow', bytesPerSecond: 10 }], { seed: 42 });
+const [fault] = await shop.faults.planned();
+const acted: number | undefined = fault?.acted;
+for (const { method, answer } of await shop.requests({ count: 3, wait: 2, method: ['GET', 'PUT'], key })) {
+  const status: number | null | undefined = answer?.status;
+  console.log(method, status);
+}
+const verdict: string = (await shop.report({ key })).verdict;
+await (await sharedPetstore({ demo: 3 })).reset();
+try {
+  await shop.reset();
+} catch (error) {
+  if (error instanceof SandboxError) console.log(error.status, error.body);
+  if (error instanceof NotEnoughRequests) console.log(error.requests.length);
+}
+await shop.stop();
+console.log(time, acted, verdict);

@@ -1,0 +1,70 @@
+"""The failures that the server injects."""
+
+from typing import Any, Literal, TypedDict, cast
+
+from ._sandbox import Sandbox
+
+
+class Fault(TypedDict, total=False):
+    """A rule: the calls that it matches, and what happens to them. The names are those of the server, whose
+    documentation describes them: https://github.com/petstore-rs/petstore/blob/main/docs/sandbox.md"""
+
+    method: str
+    """The method of the calls; without it any."""
+    route: str
+    """The path as written in the contract, such as `/pets/{petId}`; without it any."""
+    first: int
+    """The rule acts on this many calls, from the first one."""
+    percent: float
+    """The rule acts on this percentage of the calls."""
+    status: int
+    """The call ends with an error of this status."""
+    code: str
+    """The call ends with this error of the contract."""
+    retryAfter: int
+    """The seconds of `Retry-After`."""
+    drop: bool
+    """The connection ends without a response."""
+    latency: str
+    """The call waits this long, such as `200ms`."""
+    jitter: str
+    """The call waits a random time up to this one, in addition."""
+    when: Literal["before", "after"]
+    """`after`: the rule acts on the response, once the change of the call was made."""
+    body: Literal["truncate", "malformed", "slow"]
+    """The fault of the response's body."""
+    bytesPerSecond: int
+    """The speed of a slow body."""
+    exhaust: Literal["minute", "day"]
+    """The window of the account that is used up before the call."""
+    grow: bool
+    """Each object of the response has an additional member, and an error has an unknown code."""
+
+
+class PlannedFault(Fault, total=False):
+    """A rule of the plan, and how often it acted."""
+
+    calls: int
+    """The calls that the rule matched."""
+    acted: int
+    """The calls that it acted on."""
+
+
+class Faults:
+    """The plan of failures. The same calls in the same order fail in the same way on every machine."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def plan(self, *faults: Fault, seed: int = 0) -> None:
+        """Replaces the plan. The first rule that acts on a call decides."""
+        self._sandbox.call("PUT", "/faults", {"seed": seed, "faults": list(faults)})
+
+    def planned(self) -> list[PlannedFault]:
+        """The rules of the plan, with their counts."""
+        answer: Any = self._sandbox.call("GET", "/faults")
+        return cast(list[PlannedFault], answer["faults"])
+
+    def clear(self) -> None:
+        """Removes the plan. A reset does it, too."""
+        self._sandbox.call("DELETE", "/faults")

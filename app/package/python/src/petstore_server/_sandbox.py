@@ -1,0 +1,62 @@
+"""Requests to the server's sandbox."""
+
+import http.client
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from ._errors import SandboxError
+from ._process import ENDING_SECONDS, ServerProcess
+
+CALL_SECONDS = 10.0
+"""The time limit of a call, in addition to the time for which the server is asked to wait."""
+
+
+class Sandbox:
+    """The requests below `/sandbox`. Each has a connection of its own, so threads and forked processes share nothing."""
+
+    def __init__(self, url: str, process: ServerProcess) -> None:
+        self._address = urlsplit(url)
+        self._process = process
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
+        wait: int = 0,
+    ) -> Any:
+        """Sends a request. Returns the JSON of the response; none if it has no body."""
+        target = f"{self._address.path}{path}"
+        if query:
+            target += "?" + urlencode(query, doseq=True)
+        sent = None if body is None else json.dumps(body).encode()
+        headers = {"Connection": "close"} | ({} if sent is None else {"Content-Type": "application/json"})
+        connection = http.client.HTTPConnection(
+            self._address.hostname or "", self._address.port, timeout=CALL_SECONDS + wait
+        )
+        call = f"{method} {target}"
+        try:
+            connection.request(method, target, sent, headers)
+            response = connection.getresponse()
+            text = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._process.error_of(call, str(error) or type(error).__name__, ENDING_SECONDS) from error
+        finally:
+            connection.close()
+        if response.status < 300:
+            return json.loads(text) if text else None
+        raise _refused(call, response.status, text)
+
+
+def _refused(call: str, status: int, text: bytes) -> SandboxError:
+    """The error of a response. Its message names all details that the server sent."""
+    try:
+        body: Mapping[str, Any] = json.loads(text)
+        faults = [f"{detail.get('field')}: {detail.get('message')}" for detail in body.get("details", [])]
+        message = " ".join([f"{status} {body['code']}: {body['message']}", *faults])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return SandboxError(call, status, f"{status} {text.decode(errors='replace')}".strip())
+    return SandboxError(call, status, message, body)

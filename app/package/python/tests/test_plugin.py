@@ -1,0 +1,103 @@
+"""The fixtures, in test suites of their own."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+FIVE_LINES = """
+    import urllib.request
+    def test_a_pet(petstore):
+        request = urllib.request.Request(petstore.url + "/pets?id=1", headers={"X-API-Key": petstore.key})
+        with urllib.request.urlopen(request) as response:
+            assert b"Luna" in response.read()
+"""
+
+
+def test_five_lines_of_a_suite_pass(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(FIVE_LINES)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_each_test_begins_with_the_initial_shop_and_clock(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+        @pytest.fixture(scope="session")
+        def petstore_options():
+            return {"demo": 2, "settings": {"free-minute": 3}}
+        """
+    )
+    pytester.makepyfile(
+        """
+        import json, urllib.request, pytest
+        @pytest.mark.parametrize("n", range(3))
+        def test_changes(petstore, n):
+            def ask(method, path):
+                request = urllib.request.Request(petstore.url + path, headers={"X-API-Key": petstore.key}, method=method)
+                return urllib.request.urlopen(request).read()
+            assert petstore.clock.now().year < 2040
+            assert [pet["id"] for pet in json.loads(ask("GET", "/pets"))] == [1, 2]
+            assert petstore.faults.planned() == []
+            ask("DELETE", "/pets/1")
+            petstore.faults.plan({"status": 503})
+            petstore.clock.set("2040-01-01T00:00:00Z")
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_each_worker_has_its_own_server(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import os, pytest, time
+        @pytest.mark.parametrize("n", range(8))
+        def test_address(petstore, n):
+            with open("addresses", "a") as file:
+                print(os.environ["PYTEST_XDIST_WORKER"], petstore.url, file=file)
+            time.sleep(0.1)
+        """
+    )
+    pytester.runpytest_subprocess("-n", "2").assert_outcomes(passed=8)
+    pairs = set((pytester.path / "addresses").read_text().splitlines())
+    assert len(pairs) == 2 and len({pair.split()[1] for pair in pairs}) == 2, pairs
+
+
+def test_a_hundred_cases_take_less_than_two_seconds(pytester: pytest.Pytester) -> None:
+    cases = """
+        import pytest
+        @pytest.mark.parametrize("n", range(100))
+        def test_case({fixture}n):
+            pass
+    """
+    seconds = []
+    for fixture in ("", "petstore, "):
+        pytester.makepyfile(cases.format(fixture=fixture))
+        result = pytester.runpytest_subprocess()
+        result.assert_outcomes(passed=100)
+        taken = re.search(r"in ([\d.]+)s", result.stdout.lines[-1])
+        assert taken
+        seconds.append(float(taken[1]))
+    assert seconds[1] - seconds[0] < 2, seconds
+
+
+def test_the_module_passes_mypy_strictly(pytester: pytest.Pytester) -> None:
+    code = (
+        "from petstore_server import Petstore\n"
+        "with Petstore(demo=3, settings={'free-minute': 3}) as shop:\n"
+        "    address: str = shop.url\n"
+        "    key: str = shop.new_key(plan='free')\n"
+        "    shop.faults.plan({'route': '/pets', 'first': 2, 'status': 503})\n"
+        "    for request in shop.requests(count=0):\n"
+        "        method: str = request['method']\n"
+    )
+    Path(pytester.path, "uses.py").write_text(code)
+    for checked in (["uses.py"], ["-p", "petstore_server"]):
+        run = pytester.run(sys.executable, "-m", "mypy", "--strict", *checked)
+        assert run.ret == 0, run.stdout.lines
+    Path(pytester.path, "misuses.py").write_text(code + "    wrong: int = shop.url\n")
+    run = pytester.run(sys.executable, "-m", "mypy", "--strict", "misuses.py")
+    assert run.ret == 1
