@@ -264,7 +264,7 @@ async function controls(browser) {
     const hook = { url: `${told.origin}/sandbox/sinks/hook` };
     assert.equal((await ask('/webhooks', { method: 'POST', headers: json, body: JSON.stringify(hook) })).status, 201);
     assert.equal((await ask('/categories', { method: 'POST', headers: json, body: '{"name":"Hedgehogs"}' })).status, 201);
-    await page.locator('#event-log').getByText('category.created').first().waitFor();
+    await page.locator('#event-log summary', { hasText: /\d\d:\d\d.*category\.created/ }).first().waitFor();
     await page.getByRole('button', { name: 'Wait until no delivery is due' }).click();
     await message(page, 'No delivery is due.');
     await page.locator('#webhook-list').getByText('delivered').first().waitFor();
