@@ -14,6 +14,9 @@ const LOG_LINES = 20;
 /** The time for a stop in order, which is more than the server's own time limits. */
 const STOP_MS = 15_000;
 
+/** The time in which a server that closed its connections is seen to end. */
+const ENDING_MS = 500;
+
 /** The time limit of a command. */
 const COMMAND_MS = 30_000;
 
@@ -112,7 +115,15 @@ export class ServerProcess {
     });
   }
 
-  /** The error of a failed call: that of the server, or its end. */
+  /** The error of a failed request: its cause, or the end of the server, which Node may see a little later. */
+  async errorOfRequest(call: string, message: string): Promise<PetstoreError> {
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([this.#ended, new Promise((resolve) => (timer = setTimeout(resolve, ENDING_MS)))]);
+    clearTimeout(timer);
+    return this.errorOf(call, message);
+  }
+
+  /** The error of a failed command: that of the server, or its end. */
   errorOf(call: string, message: string): PetstoreError {
     return this.#hasEnded() ? this.#stopped(`${call}: the petstore has ended`) : new SandboxError(call, null, message);
   }

@@ -30,8 +30,8 @@ export class Sandbox {
       for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
     }
     const call = `${method} ${url.pathname}${url.search}`;
-    const [status, text] = await this.#send(method, url, body, wait).catch((error: Error) => {
-      throw this.process.errorOf(call, error.message);
+    const [status, text] = await this.#send(method, url, body, wait).catch(async (error: Error) => {
+      throw await this.process.errorOfRequest(call, error.message);
     });
     if (status >= 300) throw refused(call, status, text);
     return text ? JSON.parse(text) : null;

@@ -18,6 +18,9 @@ LOG_LINES = 20
 STOP_SECONDS = 15
 """The time for a stop in order, which is more than the server's own time limits."""
 
+ENDING_SECONDS = 0.5
+"""The time in which a server that closed its connections is seen to end."""
+
 COMMAND_SECONDS = 30
 """The time limit of a command."""
 
@@ -70,9 +73,11 @@ class ServerProcess:
             raise self.error_of(" ".join(["petstore", *arguments[:2]]), done.stderr.strip())
         return done.stdout.strip()
 
-    def error_of(self, call: str, message: str) -> SandboxError | PetstoreStopped:
-        """The error of a failed call: that of the server, or its end."""
-        if self._child.poll() is None:
+    def error_of(self, call: str, message: str, seconds: float = 0.0) -> SandboxError | PetstoreStopped:
+        """The error of a failed call: that of the server, or its end, which may come within some seconds."""
+        try:
+            self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
             return SandboxError(call, None, message)
         return self.stopped(f"{call}: the petstore has ended")
 

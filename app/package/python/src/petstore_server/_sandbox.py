@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ._errors import SandboxError
-from ._process import ServerProcess
+from ._process import ENDING_SECONDS, ServerProcess
 
 CALL_SECONDS = 10.0
 """The time limit of a call, in addition to the time for which the server is asked to wait."""
@@ -43,7 +43,7 @@ class Sandbox:
             response = connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
-            raise self._process.error_of(call, str(error) or type(error).__name__) from error
+            raise self._process.error_of(call, str(error) or type(error).__name__, ENDING_SECONDS) from error
         finally:
             connection.close()
         if response.status < 300:
