@@ -25,6 +25,10 @@ pub trait WebhookTesting: Send + Sync {
     /// Begins the attempts that have become due because the clock was set. Without this call they begin a little later.
     fn clock_was_set(&self);
 
+    /// Waits until no attempt of the webhooks that a reset has deleted is in flight, and none begins any more. The wait has a
+    /// bound, because a receiver may hang.
+    async fn shop_was_reset(&self);
+
     /// Waits until every event that is in the log now is delivered or waits for a retry at a later time of the clock, and
     /// until the results are visible to readers. The wait ends after `within` at the latest.
     async fn settle(&self, within: Duration) -> Result<DeliveriesLeft, StoreError>;

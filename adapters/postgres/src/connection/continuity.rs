@@ -14,6 +14,7 @@
 pub(crate) mod identity;
 mod known;
 mod renewal;
+mod restored;
 mod statement;
 
 use std::sync::Arc;

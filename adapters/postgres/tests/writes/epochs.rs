@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::EventFilter;
-use petstore_ports::{EventQuery, EventRead, EventReader, PageOrder, Resettable};
+use petstore_domain::{
+    AccountId, CreateWebhook, DeliveryOrder, DisabledReason, EventFilter, EventId, EventPatterns,
+    MasterKeyId, NewWebhook, Position, Timestamp, WebhookId, WebhookUrl,
+};
+use petstore_ports::{DeliveryLog, EventQuery, EventRead, EventReader, PageOrder, Resettable, WebhookReader};
 use petstore_postgres::PostgresStore;
 use petstore_test_servers::{Postgres, Stop};
 
@@ -159,4 +162,64 @@ fn tables_that_were_copied_from_another_database_get_a_new_epoch_at_the_first_st
         copied.store.epoch(),
         "the second start finds the same database"
     );
+}
+
+/// A webhook of a new account.
+fn create_webhook(shop: &Shop<'_>) -> WebhookId {
+    shop.sql(
+        "insert into accounts (id, name, folded_name, plan, created_at) values (1, 'A', 'a', 'free', now())",
+    );
+    let id = WebhookId::from_bits(7);
+    let new = NewWebhook {
+        url: WebhookUrl::parse("https://example.com/hook").unwrap(),
+        types: EventPatterns::parse(["*"]).unwrap(),
+        description: None,
+        ordering: DeliveryOrder::Relaxed,
+        is_enabled: true,
+    };
+    let create = CreateWebhook {
+        account: AccountId::FIRST,
+        id,
+        new,
+        nonce: [1; 32],
+        master: MasterKeyId([2; 8]),
+        after: EventId { epoch: shop.store.epoch(), position: Position::START },
+        webhooks_max: 1,
+        now: Timestamp::EPOCH,
+    };
+    block_on(shop.run(create)).unwrap().unwrap();
+    id
+}
+
+fn disabled(shop: &Shop<'_>, id: WebhookId) -> Option<DisabledReason> {
+    let webhooks = block_on(shop.store.webhooks_of(AccountId::FIRST)).unwrap();
+    webhooks.get(id).unwrap().disabled
+}
+
+#[test]
+fn a_copy_and_a_restored_database_call_no_receiver_of_the_original_and_a_failover_changes_nothing() {
+    let Some(shop) = Shop::new() else { return };
+    let id = create_webhook(&shop);
+    let [claimed] = &*block_on(shop.store.claim(vec![id], Timestamp::EPOCH)).unwrap() else {
+        panic!("it is free")
+    };
+    // A loss of acknowledged changes begins a new epoch, too.
+    let before = shop.store.epoch();
+    shop.sql("delete from commits");
+    wait_until("a new epoch", || shop.store.epoch() != before);
+    assert_eq!(disabled(&shop, id), None);
+    assert_eq!(block_on(shop.store.renew(vec![claimed.lease], Timestamp::EPOCH)).unwrap(), [claimed.lease]);
+
+    let revision = block_on(shop.store.changed_webhooks(0)).unwrap().revision;
+    shop.sql("update shop set database_identity = '1/1'");
+    let copied = shop.another();
+    assert_eq!(disabled(&copied, id), Some(DisabledReason::Restored));
+    assert_eq!(shop.sql("select count(*) from webhook_leases"), "0");
+    let changes = block_on(copied.store.changed_webhooks(revision)).unwrap();
+    assert_eq!(changes.accounts.len(), 1, "other nodes learn of it");
+
+    shop.sql(r#"update webhooks set webhooks = replace(webhooks::text, '"restored"', 'null')::json"#);
+    assert_eq!(disabled(&shop, id), None);
+    std::thread::scope(|scope| scope.spawn(|| shop.store.begin_epoch().unwrap()).join().unwrap());
+    assert_eq!(disabled(&shop, id), Some(DisabledReason::Restored));
 }

@@ -3,6 +3,7 @@
 mod abandoned_streams;
 mod frames;
 mod heads;
+mod planned_faults;
 mod stalled_clients;
 
 use std::io::Write;

@@ -202,6 +202,7 @@ impl Dispatcher {
             }));
         }
         self.stats.set_in_flight(machine.in_flight());
+        self.stats.set_held(machine.held.len());
     }
 
     fn read(&self, read: LogRead) -> Pin<Box<dyn Future<Output = Done> + Send>> {

@@ -28,6 +28,7 @@ pub struct DispatchStats {
     delivered: AtomicU64,
     failed: [AtomicU64; AttemptError::ALL.len()],
     in_flight: AtomicUsize,
+    held: AtomicUsize,
     round: AtomicU64,
     settled_round: AtomicU64,
     /// The end of the event log at the last time at which nothing was due: its epoch and its last position.
@@ -92,6 +93,11 @@ impl DispatchStats {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// The number of webhooks that the dispatcher delivers.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Acquire)
+    }
+
     /// The number of the dispatcher's current round. A round takes at most a fifth of a second, and less while a
     /// [`WebhookTester`](super::WebhookTester) waits.
     pub fn round(&self) -> u64 {
@@ -128,6 +134,10 @@ impl DispatchStats {
             }
         };
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_held(&self, webhooks: usize) {
+        self.held.store(webhooks, Ordering::Release);
     }
 
     pub(super) fn set_in_flight(&self, attempts: usize) {

@@ -16,6 +16,9 @@ use crate::call_deadlines::CallDeadlines;
 /// The first pause between two looks at the dispatcher. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
+/// The longest time for which a reset waits for attempts in flight.
+const RESET_WAIT: Duration = Duration::from_secs(1);
+
 /// The longest pause between two looks at the dispatcher.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
@@ -106,6 +109,13 @@ impl WebhookTesting for WebhookTester {
 
     fn clock_was_set(&self) {
         self.nudge.give();
+    }
+
+    async fn shop_was_reset(&self) {
+        if self.stats.held() > 0 {
+            // If the store fails, the dispatcher learns of the reset later.
+            let _ = self.wait(RESET_WAIT).await;
+        }
     }
 
     async fn settle(&self, within: Duration) -> Result<DeliveriesLeft, StoreError> {

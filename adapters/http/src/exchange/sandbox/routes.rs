@@ -237,9 +237,8 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState, parts: &Parts) -> Result<
     let keeps_journal = wire::keeps_journal(parts.uri.query())?;
     let lock = sandbox.lock_for_reset().await?;
     let app = Arc::clone(app);
-    blocking(move || {
-        let _lock = lock;
-        let Some(sandbox) = &app.sandbox else { return Ok(()) };
+    let _lock = blocking(move || {
+        let Some(sandbox) = &app.sandbox else { return Ok(lock) };
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
         // If the store cannot tell whether it was reset, the reset is treated as done, so that no earlier entity tag
@@ -250,9 +249,14 @@ async fn reset(app: &Arc<App>, sandbox: &SandboxState, parts: &Parts) -> Result<
                 recorder.clear();
             }
         }
-        done
+        done.map(|()| lock)
     })
     .await?;
+    if let Some(webhooks) = sandbox.webhooks() {
+        // A request of a webhook that was deleted may have come to a sink after the sinks were emptied.
+        webhooks.shop_was_reset().await;
+        sandbox.sinks().clear();
+    }
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use petstore_ports::{LogEnd, StoreError};
 
 use super::known::Loss;
-use super::{Continuity, statement};
+use super::{Continuity, restored, statement};
 use crate::connection::session::Session;
 use crate::error::failed;
 
@@ -63,6 +63,10 @@ pub(crate) async fn renew(
     let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log has no row"))?;
     let (number, last): (i64, i64) =
         row.try_get(0).and_then(|number| Ok((number, row.try_get(1)?))).map_err(error)?;
+    // After a failover the shop is the same one, and its webhooks go on.
+    if !matches!(reason, Reason::Lost(_)) {
+        restored::disable_webhooks(session).await?;
+    }
     session.batch("commit").await.map_err(error)?;
     let last = u64::try_from(last).ok().and_then(petstore_domain::Position::new);
     let end = LogEnd { epoch, last: last.unwrap_or(petstore_domain::Position::START) };

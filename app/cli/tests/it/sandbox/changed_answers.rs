@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{STORES, Sandbox};
 
-const DOGS: &str = r#"{"name":"Dogs"}"#;
+const DOGS: &str = r#"{"name":"Ferrets"}"#;
 
 impl Sandbox {
     /// Sends a request, and returns the bytes of the answer up to the end of the connection.
@@ -119,7 +119,7 @@ fn additions_to_the_contract_appear_in_each_object_and_error() {
     let error = missing.json();
     assert_eq!((&error["code"], &error["status"]), (&json!("added_later"), &json!(404)));
     let made = sandbox.authorized("POST", "/v1/categories", "", DOGS).unwrap();
-    assert_eq!((made.status, &made.json()["name"]), (201, &json!("Dogs")));
+    assert_eq!((made.status, &made.json()["name"]), (201, &json!("Ferrets")));
     let webhooks = sandbox.get("/v1/webhooks?limit=0");
     assert_eq!((webhooks.status, &webhooks.json()["code"]), (400, &json!("added_later")));
 }

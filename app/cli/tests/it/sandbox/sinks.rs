@@ -144,6 +144,19 @@ fn a_hundred_cases_assert_their_webhooks_without_one_pause() {
         hooks.settle();
         let got = hooks.got("hook", 0);
         let event: Value = serde_json::from_str(got[0]["body"].as_str().unwrap()).unwrap();
-        assert_eq!((got.len(), &event["type"], &event["data"]), (1, &json!("order.placed"), &placed));
+        assert_eq!(
+            (got.len(), &event["type"], &event["data"]),
+            (1, &json!("order.placed"), &placed),
+            "{got:#?}"
+        );
     }
+}
+
+#[test]
+fn without_webhooks_a_sink_takes_requests_and_nothing_is_left() {
+    let mut hooks = Hooks::start("sinks-off", &["--db", "memory", "--webhooks", "off"]);
+    assert_eq!(hooks.settle()["count"], 0);
+    assert_eq!(hooks.post("hook", &[], "x").0, "unknown");
+    hooks.sandbox.reset();
+    assert_eq!(hooks.got("hook", 0).len(), 0);
 }
