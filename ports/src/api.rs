@@ -26,7 +26,8 @@ pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 pub use webhook_testing::{DeliveriesLeft, DeliveryLeft, WebhookTesting};
 pub use webhooks::{
-    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, WebhookListing, WebhookStatus, Webhooks,
+    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing,
+    WebhookStatus, Webhooks,
 };
 
 /// All ports that a transport needs.

@@ -31,11 +31,17 @@ def explained(case, detail):
     if field == "delta":
         return code == "out_of_range"
     # An id of an event is a number in base 62: not each text of its form is one. `after` goes with neither of two others.
-    if field in ("after", "eventId"):
+    # `from` needs `enabled: true`. The same holds for ids of webhooks.
+    if field in ("after", "eventId", "from", "webhookId"):
         return code in ("invalid_format", "not_allowed")
+    # The pattern of a URL has neither the rules for a host, nor those for the addresses that it may lead to.
+    if field == "url":
+        return code in ("invalid_format", "url_refused")
     # Types of events may be added, so the contract does not enumerate them.
     if field == "type":
         return code == "unknown_value"
+    if field.startswith("types["):
+        return code in ("unknown_value", "repeated_value")
     # Patterns restrict ASCII only, so that they work in engines without Unicode mode. The server also refuses other
     # control characters, and names without a visible character.
     if field in ("name", "description"):
@@ -86,15 +92,47 @@ def filter_failure(context, failure, case, response):
     return reason is None or not reason(case, error)
 
 
-# Ids of events that the server has given.
+# Ids of events and of enabled webhooks that the server has given, and the two of each delivery.
 event_ids = []
+webhook_ids = []
+deliveries = []
+
+# A receiver at which nothing listens: deliveries to it fail at once, and reach no other machine.
+RECEIVER = "http://127.0.0.1:9/"
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Collects ids of events: a generated one would be in no log."""
-    if case.operation.path == "/events" and response.status_code == 200:
+    """Collects ids: a generated one would be in no log, and belong to no webhook."""
+    path, status = case.operation.path, response.status_code
+    if path == "/events" and status == 200:
         event_ids.extend(event["id"] for event in response.json())
+    if path == "/webhooks" and status == 201 and response.json()["enabled"]:
+        webhook_ids.append(response.json()["id"])
+    if path == "/webhooks/{webhookId}/deliveries" and status == 200:
+        webhook = case.path_parameters["webhookId"]
+        deliveries.extend((webhook, delivery["eventId"]) for delivery in response.json())
+    if path == "/webhooks/{webhookId}" and case.method in ("DELETE", "PATCH") and status < 300:
+        # A deleted or disabled webhook is of no use to other operations.
+        webhook_ids[1:] = [webhook for webhook in webhook_ids[1:] if webhook != case.path_parameters["webhookId"]]
+
+
+def correct_webhook(case):
+    """Names a webhook, a delivery and a receiver that exist in a valid request. Changes and deletions leave the first webhook."""
+    parameters, path = case.path_parameters or {}, case.operation.path
+    if isinstance(case.body, dict) and "url" in case.body:
+        case.body["url"] = RECEIVER
+    if "webhookId" not in parameters or not webhook_ids:
+        return
+    is_change = path == "/webhooks/{webhookId}" and case.method in ("DELETE", "PATCH")
+    parameters["webhookId"] = webhook_ids[-1] if is_change and len(webhook_ids) > 1 else webhook_ids[0]
+    if path == "/webhooks/{webhookId}/deliveries/{eventId}" and deliveries:
+        parameters["webhookId"], parameters["eventId"] = deliveries[-1]
+    elif "eventId" in parameters and event_ids:
+        parameters["eventId"] = event_ids[-1]
+    if path.endswith("/replay") and isinstance(case.body, dict) and event_ids:
+        if str(case.body.get("after")).startswith("evt_"):
+            case.body["after"] = event_ids[0]
 
 
 @schemathesis.hook
@@ -114,6 +152,8 @@ def before_call(context, case, kwargs):
         for name in ("If-Match", "If-None-Match"):
             if headers.get(name) in (0, "0"):
                 headers[name] = "*"
+    if valid and case.operation.path.startswith("/webhooks"):
+        correct_webhook(case)
     # An id of the present log, so that an event is found.
     if valid and event_ids:
         if case.operation.path == "/events/{eventId}":

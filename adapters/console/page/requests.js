@@ -9,6 +9,9 @@ import { rowOf, VirtualList } from './list.js';
 /** Milliseconds between two notices of new requests to screen readers. */
 const NOTICE_MS = 5000;
 
+/** Milliseconds for which the list is held after a movement of the pointer on it. */
+const POINTED_MS = 600;
+
 const panel = byId('requests');
 const list = byId('list');
 
@@ -75,6 +78,7 @@ export class Requests {
   wire() {
     for (const filter of Object.values(filters)) filter.addEventListener('input', () => this.refilter());
     list.addEventListener('scroll', () => this.onScroll());
+    list.addEventListener('pointermove', () => this.onPointer());
     list.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && this.list.selected) byId('detail').focus();
     });
@@ -226,6 +230,13 @@ export class Requests {
   onScroll() {
     if (list.scrollTop > this.list.rowHeight / 2) this.hold();
     else if (this.held && !this.isPaused) this.resume();
+  }
+
+  /** No row moves under a pointer that moves, because a press would hit another row. */
+  onPointer() {
+    this.hold();
+    clearTimeout(this.pointed);
+    this.pointed = setTimeout(() => this.onScroll(), POINTED_MS);
   }
 
   /** The list with other filters, from its top. */

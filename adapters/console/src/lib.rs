@@ -71,9 +71,9 @@ pub struct About<'a> {
     pub base_path: &'a str,
     /// The number of pets that a reset restores; none without demonstration data.
     pub demo: Option<u32>,
-    /// Whether the sandbox keeps a journal of requests.
+    /// `true` if the sandbox keeps a journal of requests.
     pub has_journal: bool,
-    /// Whether the server has webhooks.
+    /// `true` if the server has webhooks.
     pub has_webhooks: bool,
     /// The operations as JSON: an array of arrays of method, route, tag, operation id and sunset date, which may be
     /// null.

@@ -213,7 +213,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Sandbox { command } => command.run(),
         Command::Import(args) => args.import(),
         Command::Export(args) => args.export(),
-        Command::Backup(args) => args.backup(),
+        Command::Backup(args) => args.backup(config.as_deref()),
         Command::Healthcheck(args) => args.run(),
         Command::Completions { shell } => completions::completions(shell, command()),
         Command::Man(args) => args.run(command()),

@@ -16,7 +16,6 @@ mod help;
 mod keys;
 mod listen;
 mod log;
-mod master_key;
 mod metrics;
 mod migration_report;
 mod ndjson;
@@ -41,6 +40,7 @@ mod text_file;
 mod tls;
 mod transfer;
 mod version;
+mod webhook_key;
 mod webhooks;
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use petstore_service::{Policy, Service, WebhookService};
 use crate::admin::{AdminAnswer, AdminHandler, AdminRequest, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
-use crate::master_key;
 use crate::runtime::single_threaded;
 use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, ServeArgs, of_a_server_here};
 use crate::store::{Backend, NAME_ITS_SOCKET};
+use crate::webhook_key;
 
 /// Executes a request in the same way as a server with this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
@@ -57,7 +57,7 @@ fn webhooks(
     db: &Db,
     settings: Option<&ServeArgs>,
 ) -> Arc<WebhookService> {
-    let signer = master_key::signer(settings.and_then(|args| args.webhook_key_file.as_deref()), db);
+    let signer = webhook_key::signer(settings.and_then(|args| args.webhook_key_file.as_deref()), db);
     // Without the key the list shows that it is missing, and a new secret reports the fault.
     let _ = signer.load();
     let ports = backend.dispatcher_ports(

@@ -78,9 +78,9 @@ impl ReportArgs {
             }
         }
         if self.json {
-            print(&format!("{}\n", visible_json(&body)))?
+            print(&format!("{}\n", visible_json(&body)))?;
         } else {
-            print(&visible(&body))?
+            print(&visible(&body))?;
         }
         let verdict = answer.headers.get(VERDICT).map_or(&b""[..], |verdict| verdict.as_bytes());
         match (verdict, &self.key) {

@@ -26,11 +26,12 @@ use crate::failure::Failure;
 use crate::keys::StoreTarget;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
 use crate::plural::counted;
-use crate::settings::Db;
+use crate::settings::{Db, of_a_server_here};
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_readable, open_readable};
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
+use crate::webhook_key;
 use crate::{migration_report, ndjson, sandbox};
 
 /// The time limit for the server's answer about its file. It is short, because the operator may make the backup just
@@ -143,8 +144,9 @@ impl TransferArgs {
         Ok(count)
     }
 
-    /// Copies the data file, whether it is in use or not.
-    pub(crate) fn backup(&self) -> Result<(), Failure> {
+    /// Copies the data file, whether it is in use or not. Names the master key of webhooks, which is kept apart: that of the
+    /// settings, or the one beside the data file.
+    pub(crate) fn backup(&self, config: Option<&Path>) -> Result<(), Failure> {
         if self.is_standard() {
             return Err(Failure::usage(
                 "a backup needs the name of a file; only an export can write to standard output",
@@ -164,14 +166,14 @@ impl TransferArgs {
         };
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
-            return self.copied(copied, &watch);
+            return self.copied(copied, &watch, config);
         }
         let nowhere =
             || Failure::because(format!("{} does not exist: name the data file with --db", self.target.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
         let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
-        self.copied(copied, &watch)
+        self.copied(copied, &watch, config)
     }
 
     /// Has a server make the backup from its memory. Returns none if no server answers in time, since the operator may
@@ -184,7 +186,12 @@ impl TransferArgs {
         }
     }
 
-    fn copied(&self, Copied { pets, orders, bytes }: Copied, watch: &Stopwatch) -> Result<(), Failure> {
+    fn copied(
+        &self,
+        Copied { pets, orders, bytes }: Copied,
+        watch: &Stopwatch,
+        config: Option<&Path>,
+    ) -> Result<(), Failure> {
         let millis = u64::try_from(watch.elapsed().as_millis()).unwrap_or(u64::MAX);
         let said = format!(
             "{}: {} and {} in {bytes} bytes, written in {millis} ms",
@@ -192,9 +199,24 @@ impl TransferArgs {
             counted(pets, "pet"),
             counted(orders, "order")
         );
-        let done =
+        let mut done =
             json!({"file": self.file, "pets": pets, "orders": orders, "bytes": bytes, "millis": millis});
-        self.done(&done, &said)
+        let Some(key) = self.webhook_key(config) else { return self.done(&done, &said) };
+        done["webhookKeyFile"] = json!(key);
+        let file = key.display();
+        self.done(
+            &done,
+            &format!(
+                "{said}\nkeep {file} too, apart from the backup: the secrets of webhooks are derived from it"
+            ),
+        )
+    }
+
+    /// The file with the master key of the data file's webhooks, which no backup contains.
+    fn webhook_key(&self, config: Option<&Path>) -> Option<PathBuf> {
+        let named = of_a_server_here(config).and_then(|args| args.webhook_key_file);
+        let Db::File(data) = &self.target.db else { return named };
+        named.or_else(|| Some(webhook_key::beside(data)).filter(|file| file.exists()))
     }
 
     /// Asks the server whether its file is sound, and refuses the backup if it is not. For example, another file may

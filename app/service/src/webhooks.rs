@@ -13,15 +13,16 @@ use petstore_domain::{
     DeleteWebhookRejection, Delivery, DeliveryStatus, DeliveryUpdate, DisabledReason, EventId, EventKind,
     MasterKeyId, NewWebhook, Precondition, Redeliver, ReplayWebhook, Resume, RotateWebhookSecret,
     RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy, TargetRefusal,
-    UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
     DeliveryDetail, DeliveryListing, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated,
-    RevealedWebhook, WebhookListing, Webhooks,
+    RevealedWebhook, TestWebhookRejection, WebhookListing, Webhooks,
 };
 use petstore_ports::{DeliveryQuery, EventBounds, StoreError};
 
 use crate::dispatch::DispatcherPorts;
+use crate::in_flight::InFlightTable;
 use crate::service::Service;
 
 /// The webhooks of a service. It shares the ports of the dispatcher that delivers their events.
@@ -29,8 +30,14 @@ pub struct WebhookService {
     service: Arc<Service>,
     ports: DispatcherPorts,
     targets: TargetPolicy,
+    /// The sample events that are being sent.
+    tests: InFlightTable,
     webhooks_max: usize,
 }
+
+/// The number of sample events of an account that may be sent at a time. A receiver may hold each for the whole time of an
+/// attempt, and sample events do not count among the attempts of the dispatcher.
+const TESTS_MAX: u32 = 4;
 
 impl WebhookService {
     /// The webhooks of a service, for receivers that `targets` permits: the policy of the courier. An account may have `webhooks_max` of them, at most
@@ -42,7 +49,18 @@ impl WebhookService {
         webhooks_max: usize,
     ) -> Self {
         let webhooks_max = webhooks_max.min(petstore_domain::AccountWebhooks::MAX);
-        Self { service, ports, targets, webhooks_max }
+        Self { service, ports, targets, tests: InFlightTable::new(), webhooks_max }
+    }
+
+    /// Makes the master key with the first webhook. A second key is not made while webhooks wait for the first one, because
+    /// its file would be in the way when an operator restores that of the first one.
+    async fn prepare_first(&self) -> Result<MasterKeyId, StoreError> {
+        if self.ports.signer.master().is_none()
+            && self.of_all_accounts().await?.iter().any(|(_, webhook)| webhook.is_enabled())
+        {
+            return Err(StoreError::unavailable("the master key of the webhooks is missing"));
+        }
+        self.prepare()
     }
 
     /// Makes the master key if there is none yet.
@@ -151,7 +169,7 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, CreateWebhookRejection> {
-        let master = self.prepare()?;
+        let master = self.prepare_first().await?;
         let place = self.locate(from).await?;
         let after = place.ok_or(Failure::Rejected(CreateWebhookRejection::Expired))?;
         let (nonce, bits) = (self.service.entropy.bits()?, self.service.entropy.bits()?);
@@ -198,7 +216,7 @@ impl Webhooks for WebhookService {
         overlap: Duration,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, RotateWebhookSecretRejection> {
-        let (master, now) = (self.prepare()?, self.service.clock.now());
+        let (master, now) = (self.prepare_first().await?, self.service.clock.now());
         let operation = RotateWebhookSecret { account, id, overlap, master, now };
         let made = self.service.submit_once(operation, retry).await;
         self.revealed(made).await
@@ -209,8 +227,11 @@ impl Webhooks for WebhookService {
         account: AccountId,
         id: WebhookId,
         kind: EventKind,
-    ) -> Result<Attempt, Failure<UnknownWebhook>> {
-        let webhook = self.find(account, id).await?.ok_or(Failure::Rejected(UnknownWebhook))?;
+    ) -> Result<Attempt, Failure<TestWebhookRejection>> {
+        let place = self.tests.enter(account, TESTS_MAX);
+        let _place = place.ok_or(Failure::Rejected(TestWebhookRejection::TooMany))?;
+        let found = self.find(account, id).await?;
+        let webhook = found.ok_or(Failure::Rejected(TestWebhookRejection::NotFound))?;
         let bits = self.service.entropy.bits()?;
         let event = samples::event(kind, account, id, bits, self.service.clock.now());
         let attempt = self.ports.post(&webhook, &event, 1, AttemptTrigger::Test, true).await;

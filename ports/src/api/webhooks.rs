@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use petstore_domain::{
     AccountId, Attempt, CreateWebhookRejection, DeleteWebhookRejection, Delivery, DeliveryStatusSet,
     DisabledReason, Event, EventId, EventKind, EventKinds, NewWebhook, Precondition,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetRefusal, Timestamp, UnknownWebhook,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetRefusal, Timestamp,
     UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 
@@ -97,6 +97,17 @@ pub struct DeliveryDetail {
     pub event: Option<Event>,
 }
 
+/// The reason why no sample event was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TestWebhookRejection {
+    /// The account has no such webhook.
+    #[error("there is no such webhook")]
+    NotFound,
+    /// Too many sample events of the account are being sent.
+    #[error("too many sample events of the account are being sent")]
+    TooMany,
+}
+
 /// The webhooks of accounts. Each method finds only the webhooks of the account that it names.
 #[async_trait]
 pub trait Webhooks: Send + Sync {
@@ -156,7 +167,7 @@ pub trait Webhooks: Send + Sync {
         account: AccountId,
         id: WebhookId,
         kind: EventKind,
-    ) -> Result<Attempt, Failure<UnknownWebhook>>;
+    ) -> Result<Attempt, Failure<TestWebhookRejection>>;
 
     /// Begins the deliveries of a webhook at another place of the log.
     async fn replay_webhook(

@@ -2,7 +2,7 @@
 //
 //	openapi-generator-cli generate -g go -i openapi.yaml -o petstore \
 //	  --additional-properties=packageName=petstore,withGoMod=false \
-//	  --model-name-mappings=NewPet=PetInput,NewCategory=CategoryInput,NewOrder=OrderInput
+//	  --model-name-mappings=NewPet=PetInput,NewCategory=CategoryInput,NewOrder=OrderInput,NewWebhook=WebhookInput
 //	go mod init tour && PETSTORE_URL=… PETSTORE_KEY=… PETSTORE_FREE_KEY=… go run .
 //
 // The shop is empty at the start. The second key is one of the Free plan; it is used up.

@@ -9,12 +9,15 @@ The shop is empty at the start. The second key is one of the Free plan; it is us
 import os
 import re
 from datetime import datetime, timezone
-from typing import Mapping, Optional
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import List, Mapping, Optional, Tuple
 from urllib.parse import parse_qs, urlsplit
 
 from petstore_client import AccountApi, AnimalsApi, ApiClient, ApiException, CategoriesApi, Configuration
 from petstore_client import Error, ErrorCode, InventoryApi, InventoryUpdate, NewCategory, NewOrder, NewPet, OrderUpdate
-from petstore_client import OrdersApi, PetStatus, PetUpdate
+from petstore_client import Event, NewWebhook, OrdersApi, PetStatus, PetUpdate, WebhooksApi, WebhookTest
+from standardwebhooks.webhooks import Webhook as Verifier
 
 
 def client(key: str, retries: int = 3) -> ApiClient:
@@ -33,6 +36,40 @@ def next_cursor(headers: Optional[Mapping[str, str]]) -> Optional[str]:
     links = {name.lower(): value for name, value in (headers or {}).items()}["link"]
     address = re.search(r'<([^>]+)>; rel="next"', links)
     return parse_qs(urlsplit(address[1]).query)["cursor"][0] if address else None
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Accepts each request of a webhook, and keeps it."""
+
+    received: List[Tuple[Mapping[str, str], bytes]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.received.append((dict(self.headers.items()), body))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Prints nothing."""
+
+
+def receive_events(api: ApiClient) -> None:
+    """Creates a webhook, and checks the signature of a sample event with the library of Standard Webhooks."""
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    Thread(target=server.serve_forever, daemon=True).start()
+    webhooks = WebhooksApi(api)
+    url = f"http://127.0.0.1:{server.server_port}/hook"
+    webhook = webhooks.create_webhook(NewWebhook(url=url, types=["order.*"]), idempotency_key="tour-2")
+    assert webhook.secret is not None and [one.id for one in webhooks.list_webhooks()] == [webhook.id]
+    assert webhooks.get_webhook(webhook.id).secret is None
+    attempt = webhooks.test_webhook(webhook.id, WebhookTest(type="order.completed"))
+    assert (attempt.status_code, attempt.error) == (204, None), attempt
+    headers, body = Receiver.received[0]
+    assert Verifier(webhook.secret).verify(body, dict(headers))["test"] is True
+    event = Event.from_json(body.decode())
+    assert event is not None and (event.type, event.id) == ("order.completed", headers["webhook-id"])
+    webhooks.delete_webhook(webhook.id)
+    server.shutdown()
 
 
 def main() -> None:
@@ -98,6 +135,8 @@ def main() -> None:
         raise AssertionError("a change was lost")
     except ApiException as refusal:
         assert (refusal.status, error(refusal).code) == (412, ErrorCode.PRECONDITION_FAILED)
+
+    receive_events(api)
 
     # The Free plan, until it says how long to wait: a minute has 60 requests and a day 1,000, so this comes to an end.
     free = client(os.environ["PETSTORE_FREE_KEY"], retries=0)

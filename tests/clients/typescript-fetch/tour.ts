@@ -5,11 +5,11 @@
 //
 // The shop is empty at the start. The second key is one of the Free plan; it is used up.
 
-import { AnimalsApi, CategoriesApi, InventoryApi, OrdersApi } from "./client/index.js";
-import { Configuration, ErrorCode, ModelErrorFromJSON, PetStatus, ResponseError } from "./client/index.js";
+import { createServer } from "node:http";
+import { Webhook as Verifier } from "standardwebhooks";
+import { AnimalsApi, CategoriesApi, InventoryApi, OrdersApi, WebhooksApi } from "./client/index.js";
+import { Configuration, ErrorCode, EventFromJSON, ModelErrorFromJSON, PetStatus, ResponseError } from "./client/index.js";
 import type { ModelError } from "./client/index.js";
-
-declare const process: { env: Record<string, string | undefined> };
 
 function setting(name: string): string {
   return process.env[name] ?? fail(`${name} is not set`);
@@ -80,6 +80,30 @@ for (let cursor: string | null | undefined; cursor !== null; ) {
   cursor = nextCursor(page.raw.headers);
 }
 equal(pages, [2, 1]);
+
+// A webhook: the library of Standard Webhooks checks the signature of a sample event.
+const received: { headers: Record<string, string>; body: string }[] = [];
+const receiver = createServer((request, response) => {
+  let body = "";
+  request.on("data", (part: Uint8Array) => (body += part.toString()));
+  request.on("end", () => {
+    received.push({ headers: request.headers as Record<string, string>, body });
+    response.writeHead(204).end();
+  });
+});
+await new Promise<void>((listens) => receiver.listen(0, "127.0.0.1", listens));
+const port = (receiver.address() as { port: number }).port;
+const webhooks = new WebhooksApi(settings);
+const webhook = await webhooks.createWebhook({ newWebhook: { url: `http://127.0.0.1:${port}/hook`, types: ["order.*"] } });
+equal((await webhooks.listWebhooks()).map((one) => one.id), [webhook.id]);
+const attempt = await webhooks.testWebhook({ webhookId: webhook.id, webhookTest: { type: "order.completed" } });
+equal([attempt.statusCode, attempt.error], [204, undefined]);
+const { headers, body } = received[0] ?? fail("no request");
+const event = EventFromJSON(new Verifier(webhook.secret ?? fail("no secret")).verify(body, headers));
+equal([event.type, event.id, event.test], ["order.completed", headers["webhook-id"], true]);
+await webhooks.deleteWebhook({ webhookId: webhook.id });
+receiver.close();
+receiver.closeAllConnections();
 
 // The Free plan, until it says how long to wait: a minute has 60 requests and a day 1,000, so this comes to an end.
 const free = new AnimalsApi(configuration(setting("PETSTORE_FREE_KEY")));

@@ -22,6 +22,8 @@ mod store_failures;
 mod successes;
 mod valid_request;
 mod violations;
+mod webhook_stock;
+mod webhooks;
 
 use std::collections::BTreeSet;
 
@@ -44,6 +46,8 @@ fn every_documented_answer_and_example_is_given_and_every_answer_is_documented()
     states::provoke(&mut checker);
     checker.start_scenario("events");
     events::provoke(&mut checker);
+    checker.start_scenario("webhooks");
+    webhooks::provoke(&mut checker);
     checker.start_scenario("settings");
     settings::provoke(&mut checker);
     checker.start_scenario("store_failures");
@@ -123,6 +127,7 @@ fn every_value_that_a_schema_forbids_is_refused() {
     violations::send_bodies(&mut checker);
     violations::send_parameters(&mut checker);
     violations::send_other_members(&mut checker);
+    violations::send_refused_urls(&mut checker);
     violations::send_other_parameters(&mut checker);
     let details = checker.details();
     checker.finish_without_coverage();
@@ -172,6 +177,8 @@ fn no_other_path_is_found() {
         "/events/",
         "/Events",
         "/events/evt_4GzozDqipuZAzAldp7sbGU/data",
+        "/webhooks/",
+        "/webhooks/whk_3mKqX7aBcDeFgHiJkLmNoP/pause",
         "/openapi.yaml",
     ] {
         for method in ["GET", "POST", "DELETE", "OPTIONS"] {

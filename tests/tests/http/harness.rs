@@ -1,6 +1,7 @@
 //! The whole petstore in this process, on real sockets, under a clock that the test sets.
 
 mod client;
+mod receivers;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -8,15 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::time::Duration;
 
-use petstore_domain::{CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, Timestamp};
+use petstore_domain::{
+    AccountWebhooks, CreatedKey, KeyHolder, KeyLabel, Plan, Scopes, TargetPolicy, Timestamp,
+};
 use petstore_http::{Deadlines, Documents, Http, HttpSettings, PageFile, Server};
 use petstore_ports::api::{Administration, NewKey, Petstore};
-use petstore_ports::{Clock, Entropy, Resettable, StoreError, Transactor};
-use petstore_service::{Policy, Ports, Service};
+use petstore_ports::{Clock, Entropy, Resettable, Signer, StoreError, Transactor};
+use petstore_service::{DispatcherPorts, Policy, Ports, Service, WebhookService};
+use petstore_webhooks::HmacSigner;
 
 pub(crate) use self::client::{Answer, Client, Connection};
+pub(crate) use self::receivers::Receivers;
 use crate::alternating::AlternatingProxy;
-use crate::stores::Nodes;
+use crate::stores::{NodeStore, Nodes};
 
 /// The published contract.
 pub(crate) const OPENAPI: &str = include_str!("../../../openapi.yaml");
@@ -74,6 +79,10 @@ pub(crate) struct Shop {
     pub(crate) http: Http,
     nodes: Nodes,
     entropy: Arc<CountedEntropy>,
+    /// The receivers of webhooks.
+    pub(crate) receivers: Arc<Receivers>,
+    /// The signer of webhooks, which all nodes share as they would share the file of its key.
+    signer: Arc<dyn Signer>,
     server: Option<Server>,
     /// The further nodes on the same store, and the proxy before all of them.
     others: Vec<(Arc<Service>, Server)>,
@@ -119,10 +128,19 @@ fn page() -> Arc<[PageFile]> {
 }
 
 /// Serves a node.
-fn serve(ports: Ports, mut settings: HttpSettings, policy: Policy) -> (Arc<Service>, Http, Server) {
+fn serve(
+    ports: Ports,
+    webhook_ports: DispatcherPorts,
+    mut settings: HttpSettings,
+    policy: Policy,
+) -> (Arc<Service>, Http, Server) {
     let service = Arc::new(Service::new(ports, policy));
     settings.administration = Some(Arc::clone(&service) as _);
+    // Events are delivered by no dispatcher, so that the state of a webhook changes only by requests.
+    let (targets, max) = (TargetPolicy::default(), AccountWebhooks::DEFAULT_MAX);
+    let webhooks = WebhookService::new(Arc::clone(&service), webhook_ports, targets, max);
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
+    http.serve_webhooks(Arc::new(webhooks));
     let threads = NonZeroUsize::new(2).unwrap();
     let server = http.listen(SocketAddr::from(([127, 0, 0, 1], 0)), threads).unwrap();
     (service, http, server)
@@ -136,7 +154,8 @@ impl Shop {
     /// Opens a shop on each node of the chosen store.
     pub(crate) fn open_as(options: ShopOptions) -> Self {
         let ShopOptions { policy, http, has_one_node } = options;
-        let mut shop = Self::start(http.clone(), policy, Nodes::open(EVENT_EPOCH), |ports| ports);
+        let mut shop =
+            Self::start(http.clone(), policy, Nodes::open(EVENT_EPOCH), |ports| ports, |ports| ports);
         if !has_one_node {
             shop.add_nodes(&http, policy);
         }
@@ -145,14 +164,36 @@ impl Shop {
 
     /// Opens a shop over ports, some of which the test may replace. It has one node.
     pub(crate) fn open_over(options: ShopOptions, change: impl FnOnce(Ports) -> Ports) -> Self {
-        Self::start(options.http, options.policy, Nodes::open(EVENT_EPOCH), change)
+        Self::open_over_all(options, change, |ports| ports)
     }
 
-    fn start(http: HttpSettings, policy: Policy, nodes: Nodes, change: impl FnOnce(Ports) -> Ports) -> Self {
+    /// Opens a shop over ports, some of which the test may replace, those of webhooks, too. It has one node.
+    pub(crate) fn open_over_all(
+        options: ShopOptions,
+        change: impl FnOnce(Ports) -> Ports,
+        change_webhooks: impl FnOnce(DispatcherPorts) -> DispatcherPorts,
+    ) -> Self {
+        Self::start(options.http, options.policy, Nodes::open(EVENT_EPOCH), change, change_webhooks)
+    }
+
+    fn start(
+        http: HttpSettings,
+        policy: Policy,
+        nodes: Nodes,
+        change: impl FnOnce(Ports) -> Ports,
+        change_webhooks: impl FnOnce(DispatcherPorts) -> DispatcherPorts,
+    ) -> Self {
         let clock = Arc::new(ManualClock::at(NOON));
         let entropy = Arc::new(CountedEntropy::default());
         let ports = nodes.stores[0].ports(Arc::clone(&clock) as _, Arc::clone(&entropy) as _);
-        let (service, http, server) = serve(change(ports), http, policy);
+        let receivers = Arc::new(Receivers::default());
+        let signer: Arc<dyn Signer> = Arc::new(HmacSigner::in_memory(Arc::clone(&entropy) as _));
+        let webhook_ports = nodes.stores[0].webhook_ports(
+            Arc::clone(&receivers) as _,
+            Arc::clone(&signer),
+            Arc::clone(&clock) as _,
+        );
+        let (service, http, server) = serve(change(ports), change_webhooks(webhook_ports), http, policy);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self {
             clock,
@@ -160,6 +201,8 @@ impl Shop {
             http,
             nodes,
             entropy,
+            receivers,
+            signer,
             server: Some(server),
             others: vec![],
             proxy: None,
@@ -172,7 +215,7 @@ impl Shop {
         for (number, store) in (1..).zip(&self.nodes.stores[1..]) {
             let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
             let http = HttpSettings { request_ids: http.request_ids ^ number, ..http.clone() };
-            let (service, _, server) = serve(ports, http, policy);
+            let (service, _, server) = serve(ports, self.webhook_ports_of(store), http, policy);
             self.others.push((service, server));
         }
         if !self.others.is_empty() {
@@ -197,6 +240,16 @@ impl Shop {
         self.nodes.stores[0].ports(clock, entropy).transactor
     }
 
+    /// The ports of webhooks, which a test can use without a request.
+    pub(crate) fn webhook_ports(&self) -> DispatcherPorts {
+        self.webhook_ports_of(&self.nodes.stores[0])
+    }
+
+    fn webhook_ports_of(&self, store: &NodeStore) -> DispatcherPorts {
+        let (receivers, signer) = (Arc::clone(&self.receivers) as _, Arc::clone(&self.signer));
+        store.webhook_ports(receivers, signer, Arc::clone(&self.clock) as _)
+    }
+
     /// The port that resets the store.
     pub(crate) fn resettable(&self) -> &dyn Resettable {
         &*self.nodes.resettable
@@ -205,6 +258,11 @@ impl Shop {
     pub(crate) fn address(&self) -> SocketAddr {
         let own = || self.server.as_ref().unwrap().local_addr();
         self.proxy.as_ref().map_or_else(own, |proxy| proxy.address)
+    }
+
+    /// The address of the first node, without the proxy before several nodes.
+    pub(crate) fn first_address(&self) -> SocketAddr {
+        self.server.as_ref().unwrap().local_addr()
     }
 
     /// Stops the server, and waits until everything about its connections has been reported to the observer.

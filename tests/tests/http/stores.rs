@@ -10,11 +10,11 @@ use std::env;
 use std::sync::Arc;
 use std::thread;
 
-use petstore_http::TokioTimer;
+use petstore_http::{JsonEvents, TokioTimer};
 use petstore_memory::MemoryStore;
-use petstore_ports::{Clock, Entropy, Quotas, Resettable};
+use petstore_ports::{Clock, Courier, Entropy, Quotas, Resettable, Signer};
 use petstore_postgres::{Options, PostgresStore, Target};
-use petstore_service::{OnQuotaOutage, Ports};
+use petstore_service::{DispatcherPorts, OnQuotaOutage, Ports};
 use petstore_test_servers::Postgres;
 
 /// The variable that chooses the store.
@@ -118,6 +118,22 @@ impl NodeStore {
             clock,
             entropy,
             timer,
+        }
+    }
+
+    /// The ports of the node's webhooks.
+    pub(crate) fn webhook_ports(
+        &self,
+        courier: Arc<dyn Courier>,
+        signer: Arc<dyn Signer>,
+        clock: Arc<dyn Clock>,
+    ) -> DispatcherPorts {
+        let (text, timer) = (Arc::new(JsonEvents), Arc::new(TokioTimer::new()));
+        match self {
+            Self::Memory(store) => DispatcherPorts::of_one_store(store, courier, signer, text, clock, timer),
+            Self::Postgres { store, .. } => {
+                DispatcherPorts::of_one_store(store, courier, signer, text, clock, timer)
+            }
         }
     }
 }

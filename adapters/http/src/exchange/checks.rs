@@ -124,15 +124,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
             let caller = Caller { thread, client, parts, head };
-            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes)).await {
+            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
                 Ok(permit) => Some(permit),
-                Err(answer) => {
-                    if notes.dropped {
-                        // The journal shows the body of the request whose answer is lost.
-                        Box::pin(body.discard()).await;
-                    }
-                    return answer;
-                }
+                Err(answer) => return answer,
             }
         }
     };
@@ -203,13 +197,25 @@ async fn pass_sandbox(
     resource: Option<Resource>,
     cost: Cost,
     notes: &mut RequestNotes,
+    body: &mut RequestBody,
 ) -> Result<RequestPermit, Answer> {
     let fault = sandbox::next_fault(sandbox, caller.parts, resource);
     notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
     let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
-    let (permit, fault) = injected.map_err(|interrupted| notes.interrupt(interrupted))?;
-    notes.fault = fault;
-    Ok(permit)
+    match injected {
+        Ok((permit, fault)) => {
+            notes.fault = fault;
+            Ok(permit)
+        }
+        Err(interrupted) => {
+            let answer = notes.interrupt(interrupted);
+            if notes.dropped {
+                // The journal shows the body of the request whose answer is lost.
+                body.discard().await;
+            }
+            Err(answer)
+        }
+    }
 }
 
 /// Answers OPTIONS, for any path under the base path.

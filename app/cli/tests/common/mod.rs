@@ -6,6 +6,7 @@ pub mod alternating;
 pub mod exposition;
 pub mod nodes;
 pub mod page;
+pub mod receiver;
 pub mod shop;
 pub mod strace;
 pub mod tools;

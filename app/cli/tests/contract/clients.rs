@@ -66,10 +66,11 @@ fn run(command: &mut Command) -> String {
 /// Runs a tour against a new petstore.
 fn tour(name: &str, command: &mut Command) {
     let mut site = Site::new(&format!("client-{name}"));
-    site.serve(&["--db", "memory"], &[]);
+    // The receivers of webhooks are on this machine.
+    site.serve(&["--db", "memory", "--webhook-allow", "127.0.0.0/8"], &[]);
     let key = |plan| {
-        let socket = ["--admin-socket", "petstore.sock"];
-        run(&mut site.command(&[&["keys", "create", "--quiet", "--plan", plan], &socket[..]].concat()))
+        let options = ["--scopes", "read,write,webhooks", "--admin-socket", "petstore.sock"];
+        run(&mut site.command(&[&["keys", "create", "--quiet", "--plan", plan], &options[..]].concat()))
     };
     command
         .env("PETSTORE_URL", format!("http://127.0.0.1:{}/v1", site.port))

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod callbacks;
 mod clients;
 mod imports;
 mod linters;

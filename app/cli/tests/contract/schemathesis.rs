@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -33,6 +34,12 @@ const MISSED_MAX: u64 = 3;
 /// A quota that no run exhausts.
 const UNLIMITED: &str = "2147483647";
 
+/// The scopes of the keys.
+const SCOPES: &[&str] = &["--scopes", "read,write,webhooks"];
+
+/// The network of the receiver in `hooks.py`.
+const LOOPBACK: &str = "127.0.0.0/8";
+
 /// A run: its name and its findings.
 struct Run {
     name: String,
@@ -50,9 +57,11 @@ impl Run {
     fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
         let mut site = Site::new(&format!("schemathesis-{name}"));
         // The limit of the address is raised, because many requests have no valid key.
-        site.serve(&["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED], &[]);
-        let created =
-            site.run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], key].concat());
+        let served =
+            ["--db", "memory", "--demo", "20", "--address-limit", UNLIMITED, "--webhook-allow", LOOPBACK];
+        site.serve(&served, &[]);
+        let created = site
+            .run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], SCOPES, key].concat());
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
         let secret = String::from_utf8(created.stdout).unwrap();
         Self::against(site.port, name, &secret, args, other)
@@ -205,10 +214,15 @@ fn nodes_on_one_database_answer_as_the_contract_says() {
 /// Runs schemathesis against some nodes behind a proxy that alternates requests.
 #[track_caller]
 fn run_against_nodes(count: usize, seed: &str, examples: &str) -> Option<Run> {
-    let args = ["--demo", "20", "--address-limit", UNLIMITED];
+    let key_file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis-webhook-key");
+    std::fs::write(&key_file, "c2NoZW1hdGhlc2lzLXNjaGVtYXRoZXNpcy1zY2hlbWE=\n").unwrap();
+    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let webhooks = ["--webhook-allow", LOOPBACK, "--webhook-key-file", key_file.to_str().unwrap()];
+    let args = [&["--demo", "20", "--address-limit", UNLIMITED], &webhooks[..]].concat();
     let nodes = Nodes::start(&format!("schemathesis-nodes-{count}"), count, &args)?;
     let create = ["keys", "create", "--quiet", "--db", &nodes.url, "--plan", "enterprise"];
-    let created = nodes.sites[0].run(&[&create[..], &["--minute", UNLIMITED, "--day", UNLIMITED]].concat());
+    let limits = ["--minute", UNLIMITED, "--day", UNLIMITED];
+    let created = nodes.sites[0].run(&[&create[..], SCOPES, &limits].concat());
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     let secret = String::from_utf8(created.stdout).unwrap();
     let (name, args) = (format!("{count}-nodes-{seed}"), ["--seed", seed, "--max-examples", examples]);

@@ -168,6 +168,7 @@ fn the_page_about_webhooks_works_as_printed() {
         ("go", "version"),
         ("php", "--version"),
         ("ruby", "--version"),
+        ("rustc", "--version"),
     ];
     let of_languages = of_languages.map(|(program, version)| (program.into(), version));
     run("webhooks.md", &[&[curl()][..], &of_languages].concat());

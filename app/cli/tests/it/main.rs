@@ -26,3 +26,4 @@ mod settings;
 mod skips;
 mod sync_order;
 mod tls;
+mod webhooks;

@@ -8,9 +8,11 @@ mod common;
 mod attacks;
 mod crash;
 mod descriptors;
+mod hostile_receivers;
 mod memory_bound;
 mod nodes;
 mod shutdown;
+mod webhooks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

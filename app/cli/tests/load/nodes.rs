@@ -4,6 +4,7 @@ mod keys;
 mod orders;
 mod redis;
 mod redis_bursts;
+mod webhooks;
 
 use std::sync::Barrier;
 use std::thread;

@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
 use crate::log::Log;
-use crate::master_key;
 use crate::settings::{Loaded, ServeArgs};
 use crate::store::Backend;
+use crate::webhook_key;
 use crate::{tls, version};
 
 /// The addresses of this machine, to which a sandbox may send webhooks.
@@ -144,7 +144,7 @@ fn policy(parts: &Parts<'_>, listeners: impl IntoIterator<Item = SocketAddr>) ->
 /// Reads the master key. Without it the server serves the shop anyway.
 fn read_key(args: &ServeArgs, log: &Log) -> HmacSigner {
     let file = args.webhook_key_file.as_deref();
-    let signer = master_key::signer(file, &args.db);
+    let signer = webhook_key::signer(file, &args.db);
     match (signer.load(), file) {
         (Err(error), _) if args.webhooks => log.error(&format!("webhooks are not delivered: {error}")),
         (Ok(None), Some(file)) if args.webhooks => log.error(&format!(

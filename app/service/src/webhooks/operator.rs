@@ -76,7 +76,7 @@ impl WebhookService {
         Ok(others.map(|(account, webhook)| (account, webhook.id)).collect())
     }
 
-    async fn of_all_accounts(&self) -> Result<Vec<(AccountId, Webhook)>, StoreError> {
+    pub(super) async fn of_all_accounts(&self) -> Result<Vec<(AccountId, Webhook)>, StoreError> {
         let changes = self.service.deadlines.reply(self.ports.webhooks.changed_webhooks(0)).await?;
         let of_account = |record: petstore_domain::AccountWebhooks| {
             record.webhooks.into_iter().map(move |webhook| (record.account, webhook))

@@ -90,6 +90,11 @@ pub(super) fn paths() -> BTreeMap<&'static str, Vec<&'static Operation>> {
     paths
 }
 
+/// The introduction.
+pub(super) fn introduction() -> &'static str {
+    text(&ROOT["info"]["description"])
+}
+
 /// The prefix of all paths.
 pub(super) fn base_path() -> &'static str {
     text(&ROOT["servers"][0]["url"])

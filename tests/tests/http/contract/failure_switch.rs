@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, CategoryId, CategoryRecord, Limit, Limits, OrderId, OrderRecord, PetId, PetRecord, Timestamp,
-    Usage,
+    AccountId, AccountWebhooks, CategoryId, CategoryRecord, Limit, Limits, OrderId, OrderRecord, PetId,
+    PetRecord, Timestamp, Usage,
 };
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, CategoryFilter, CategoryReader, CategorySink, Cost, Credential,
     EventBounds, EventQuery, EventRead, EventReader, KeyLookup, KeyReader, OrderFilter, OrderReader,
     OrderSink, PageEnd, PageRequest, PetFilter, PetReader, PetSink, Quotas, Reply, StoreError, Transactor,
-    Transition, Verdict,
+    Transition, Verdict, WebhookChanges, WebhookReader,
 };
-use petstore_service::Ports;
+use petstore_service::{DispatcherPorts, Ports};
 
 use crate::faulty::FailureMode;
 
@@ -44,7 +44,7 @@ type Fallible<T> = Reply<Result<T, StoreError>>;
 /// The failure switches of a petstore's ports.
 #[derive(Default)]
 pub(super) struct FailureSwitches {
-    /// Switches the ports that read and write pets, categories, orders, stock and events.
+    /// Switches the ports that read and write pets, categories, orders, stock, events and webhooks.
     pub(super) records: FailureSwitch,
     /// Switches the port that finds keys.
     pub(super) keys: FailureSwitch,
@@ -66,6 +66,11 @@ impl FailureSwitches {
             addresses: SwitchedPort::new(ports.addresses, &self.quotas),
             ..ports
         }
+    }
+
+    /// Wraps the ports of webhooks in these switches.
+    pub(super) fn give_to_webhooks(&self, ports: DispatcherPorts) -> DispatcherPorts {
+        DispatcherPorts { webhooks: SwitchedPort::new(ports.webhooks, &self.records), ..ports }
     }
 }
 
@@ -155,6 +160,16 @@ impl EventReader for SwitchedPort<dyn EventReader> {
 
     fn read(&self, query: EventQuery) -> Fallible<EventRead> {
         self.switch.reply(|| self.port.read(query))
+    }
+}
+
+impl WebhookReader for SwitchedPort<dyn WebhookReader> {
+    fn webhooks_of(&self, account: AccountId) -> Fallible<AccountWebhooks> {
+        self.switch.reply(|| self.port.webhooks_of(account))
+    }
+
+    fn changed_webhooks(&self, since: u64) -> Fallible<WebhookChanges> {
+        self.switch.reply(|| self.port.changed_webhooks(since))
     }
 }
 

@@ -63,6 +63,9 @@ fn missing_scopes(checker: &mut Checker) {
     let only = |scopes| shop.client_with(stock::plan(PLENTY, PLENTY), Scopes::parse(scopes).unwrap());
     refuse(checker, &only("write"), (403, "insufficient_scope"), |one| one.method == "GET");
     refuse(checker, &only("read"), (403, "insufficient_scope"), |one| one.method != "GET");
+    let is_of_webhooks: fn(&Operation) -> bool = |one| one.path.starts_with("/webhooks");
+    refuse(checker, &only("read"), (403, "insufficient_scope"), is_of_webhooks);
+    refuse(checker, &only("read,write"), (403, "insufficient_scope"), is_of_webhooks);
 }
 
 /// Uses up the windows of an account, and then sends requests until the key is banned.

@@ -42,7 +42,8 @@ fn provocations() -> Vec<Provocation> {
     let all: fn(&Operation) -> bool = |_| true;
     let bodies = Operation::takes_body;
     let ids = Operation::names_resource;
-    let numbers: fn(&Operation) -> bool = |one| one.names_resource() && one.id != "getEvent";
+    let numbers: fn(&Operation) -> bool =
+        |one| one.names_resource() && one.id != "getEvent" && !one.path.starts_with("/webhooks");
     let event: fn(&Operation) -> bool = |one| one.id == "getEvent";
     let streams = Operation::is_stream;
     let log: fn(&Operation) -> bool = |one| one.takes("after");
@@ -52,6 +53,7 @@ fn provocations() -> Vec<Provocation> {
     let selective: fn(&Operation) -> bool = |one| one.takes("If-None-Match");
     let cacheable: fn(&Operation) -> bool = |one| one.takes("If-None-Match") && one.method == "GET";
     let exclusive: fn(&Operation) -> bool = |one| one.takes("If-None-Match") && one.method != "GET";
+    let unconditional: fn(&Operation) -> bool = |one| one.method == "POST";
     let repeatable: fn(&Operation) -> bool = |one| one.takes("Idempotency-Key");
     vec![
         provocation(304, "", cacheable, |one| one.with_header("if-none-match", "*")),
@@ -64,6 +66,7 @@ fn provocations() -> Vec<Provocation> {
         provocation(400, "invalid_header", conditional, |one| one.with_header("if-match", "3")),
         provocation(400, "invalid_header", selective, |one| one.with_header("if-none-match", "\"3")),
         provocation(400, "invalid_header", repeatable, |one| one.with_header("idempotency-key", "\"\"")),
+        provocation(400, "invalid_header", unconditional, |one| one.with_header("if-match", "*")),
         provocation(400, "invalid_header", streams, |one| one.with_header("last-event-id", "4711")),
         provocation(400, "invalid_json", bodies, |one| one.with_body("{\"name\": ")),
         provocation(400, "validation_failed", bodies, |one| one.with_body_member("colour", "red")),

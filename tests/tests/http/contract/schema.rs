@@ -67,6 +67,9 @@ fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
         ("maxLength", Value::String(text)) => text.chars().count() as u64 <= bound(rule),
         ("minItems", Value::Array(items)) => items.len() as u64 >= bound(rule),
         ("maxItems", Value::Array(items)) => items.len() as u64 <= bound(rule),
+        ("x-unique-items", Value::Array(items)) => {
+            items.iter().enumerate().all(|(place, item)| !items[..place].contains(item))
+        }
         ("pattern", Value::String(text)) => {
             // Patterns must not have escapes that the regular expression engines of Go, PHP, Ruby and others interpret
             // differently.
@@ -77,7 +80,7 @@ fn holds(keyword: &str, rule: &Value, value: &Value) -> bool {
         }
         (
             "required" | "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems"
-            | "pattern",
+            | "x-unique-items" | "pattern",
             _,
         ) => true,
         _ => panic!("the keyword {keyword} is not known here"),

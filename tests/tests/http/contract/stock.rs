@@ -6,7 +6,10 @@ use petstore_domain::{
     OrderId, OrderPatch, OrderQuantity, Patch, PetId, PetName, PetPatch, Plan, Precondition, StockLevel,
     Timestamp,
 };
-use petstore_ports::api::{Categories, Inventory, Orders, Pets};
+use petstore_domain::{KeyHolder, KeyLabel, Scopes};
+use petstore_ports::api::{Categories, Inventory, NewKey, Orders, Pets};
+
+use super::webhook_stock;
 
 use crate::harness::{Client, Shop, ShopOptions};
 
@@ -49,19 +52,22 @@ pub(super) fn open() -> (Shop, Client) {
 /// A stocked shop, and a client that may do anything in it.
 pub(super) fn open_as(options: ShopOptions) -> (Shop, Client) {
     let shop = Shop::open_as(options);
-    fill(&shop);
-    let client = shop.client(plan(PLENTY, PLENTY));
+    let client = fill(&shop);
     (shop, client)
 }
 
-/// Puts the stock into an empty shop.
-pub(super) fn fill(shop: &Shop) {
+/// Puts the stock into an empty shop, and returns a client that may do anything in it. The client's account has webhooks.
+pub(super) fn fill(shop: &Shop) -> Client {
     shop.clock.set(NOW);
     shop.block_on(async {
         categories(shop).await;
         pets(shop).await;
         orders(shop).await;
     });
+    let (holder, label) = (KeyHolder::New { plan: plan(PLENTY, PLENTY) }, KeyLabel::parse("").unwrap());
+    let (client, made) = shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
+    webhook_stock::fill(shop, made.account.id);
+    client
 }
 
 async fn categories(shop: &Shop) {

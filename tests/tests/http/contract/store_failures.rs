@@ -25,9 +25,12 @@ fn failures() -> [(FailureMode, u16, &'static str); 5] {
 /// A shop with stock behind failure switches, and a client of it.
 fn shop_with_switches() -> (Shop, FailureSwitches, Client) {
     let switches = FailureSwitches::default();
-    let shop = Shop::open_over(ShopOptions::default(), |ports| switches.give(ports));
-    stock::fill(&shop);
-    let client = shop.client(stock::plan(stock::PLENTY, stock::PLENTY));
+    let shop = Shop::open_over_all(
+        ShopOptions::default(),
+        |ports| switches.give(ports),
+        |ports| switches.give_to_webhooks(ports),
+    );
+    let client = stock::fill(&shop);
     (shop, switches, client)
 }
 
@@ -76,8 +79,7 @@ fn excused(mut answer: Answer) -> Answer {
 /// Sends a request a second time while the first is still running.
 fn still_running(checker: &mut Checker) {
     let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
-    stock::fill(&shop);
-    let client = shop.client(stock::plan(stock::PLENTY, stock::PLENTY));
+    let client = stock::fill(&shop);
     for operation in document::operations().iter().filter(|one| one.takes("Idempotency-Key")) {
         let request = ValidRequest::of(operation).with_header("idempotency-key", "order-4711");
         barrier.close();

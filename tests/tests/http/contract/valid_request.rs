@@ -17,6 +17,11 @@ pub(super) struct ValidRequest {
 }
 
 impl ValidRequest {
+    /// Sets a parameter of the path.
+    pub(super) fn with_path_parameter(self, parameter: &Parameter, value: &str) -> Self {
+        self.with_segment(&first_example(parameter), value).with_id_of_body_removed()
+    }
+
     /// Builds the request from the operation's first examples.
     pub(super) fn of(operation: &Operation) -> Self {
         let mut path = operation.path.to_owned();
@@ -65,12 +70,28 @@ impl ValidRequest {
         self
     }
 
-    /// Sets the id of the resource.
-    pub(super) fn with_id(mut self, id: &str) -> Self {
-        let is_id = |segment: &str| segment.parse::<u64>().is_ok() || segment.starts_with("evt_");
-        let segments = self.target.split('/').map(|segment| if is_id(segment) { id } else { segment });
+    /// Replaces a segment of the path.
+    pub(super) fn with_segment(mut self, segment: &str, other: &str) -> Self {
+        let segments = self.target.split('/').map(|one| if one == segment { other } else { one });
         self.target = segments.collect::<Vec<_>>().join("/");
-        // A body that still has the old id would be invalid.
+        self
+    }
+
+    /// Sets the last id in the path.
+    pub(super) fn with_id(mut self, id: &str) -> Self {
+        let is_id = |segment: &str| {
+            segment.parse::<u64>().is_ok() || segment.starts_with("evt_") || segment.starts_with("whk_")
+        };
+        let mut segments: Vec<_> = self.target.split('/').collect();
+        if let Some(last) = segments.iter_mut().rfind(|segment| is_id(segment)) {
+            *last = id;
+        }
+        self.target = segments.join("/");
+        self.with_id_of_body_removed()
+    }
+
+    /// Removes the id from the body, which would have to be the one in the path.
+    fn with_id_of_body_removed(mut self) -> Self {
         if let Some(Ok(Value::Object(mut members))) = self.body.as_deref().map(serde_json::from_slice) {
             members.remove("id");
             self.body = Some(Value::Object(members).to_string().into_bytes());
@@ -88,6 +109,12 @@ impl ValidRequest {
     pub(super) fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
+    }
+
+    /// Removes the body and its type.
+    pub(super) fn without_body(mut self) -> Self {
+        self.body = None;
+        self.without_header("content-type")
     }
 
     /// Sets one member of the body.

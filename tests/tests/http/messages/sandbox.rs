@@ -40,6 +40,20 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "",
         &["The journal has no request with this id; it keeps the latest requests only."],
     ),
+    (
+        "GET /sandbox/requests?hint=manners",
+        "",
+        &["A parameter is not valid.", "hint must be the name of a rule of the client report."],
+    ),
+    (
+        "GET /sandbox/report?key=&attempts=0",
+        "",
+        &[
+            "2 parameters are not valid.",
+            "key must be the beginning of an API key.",
+            "attempts must be between 1 and 1000.",
+        ],
+    ),
     ("GET /sandbox/requests/one?as=wget", "", &["The query has 1 error.", "as must be json or curl."]),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (

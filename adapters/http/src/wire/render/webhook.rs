@@ -128,9 +128,9 @@ fn push_answer(out: &mut Vec<u8>, answer: &ReceiverAnswer) {
         push_string(out, body.as_bytes());
     }
     let headers = [
-        ("Content-Type", &answer.content_type),
-        ("Location", &answer.location),
-        ("Retry-After", &answer.retry_after),
+        ("contentType", &answer.content_type),
+        ("location", &answer.location),
+        ("retryAfter", &answer.retry_after),
     ];
     let mut opening: &[u8] = b",\"responseHeaders\":{\"";
     let mut closing: &[u8] = b"";

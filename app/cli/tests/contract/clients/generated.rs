@@ -17,7 +17,7 @@ const ROWS: [(&str, &str); 8] = [
     (
         "go",
         "--additional-properties=packageName=petstore,withGoMod=false \
-         --model-name-mappings=NewPet=PetInput,NewCategory=CategoryInput,NewOrder=OrderInput",
+         --model-name-mappings=NewPet=PetInput,NewCategory=CategoryInput,NewOrder=OrderInput,NewWebhook=WebhookInput",
     ),
     ("php", "--additional-properties=invokerPackage=PetstoreClient"),
     ("ruby", "--additional-properties=gemName=petstore_client"),

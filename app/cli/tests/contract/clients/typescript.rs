@@ -20,7 +20,7 @@ fn package(name: &str) -> PathBuf {
 pub(super) fn package_at(place: &str, name: &str) -> PathBuf {
     let folder = folder(place);
     let sources = std::fs::read_dir(source("tests/clients").join(name)).unwrap();
-    for file in sources.map(|entry| entry.unwrap().path()) {
+    for file in sources.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
         std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
     }
     link(&tools::folder().join("node_modules"), &folder.join("node_modules"));

@@ -33,9 +33,15 @@ impl Client {
         self.http.get(address).send().await
     }
 
-    async fn send(&self, method: Method, path: &str, header: (&str, &str), body: Value) -> Result<Response, Error> {
-        let request = self.http.request(method, format!("{}{path}", self.base)).json(&body);
-        request.header(header.0, header.1).send().await
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: [(&str, &str); 2],
+        body: Value,
+    ) -> Result<Response, Error> {
+        let request = self.http.request(method, format!("{}{path}", self.base)).body(body.to_string());
+        headers.into_iter().fold(request, |request, (name, value)| request.header(name, value)).send().await
     }
 }
 
@@ -58,12 +64,13 @@ async fn main() {
     for _ in 0..2 {
         client.get("/categories/1").await.unwrap().bytes().await.unwrap();
     }
-    let merge_patch = ("content-type", "application/merge-patch+json");
-    let changed = client.send(Method::PATCH, "/categories/1", merge_patch, json!({"description": "Small"})).await;
+    let merge_patch = [("content-type", "application/merge-patch+json"), ("accept", "application/json")];
+    let changed =
+        client.send(Method::PATCH, "/categories/1", merge_patch, json!({"description": "Small"})).await;
     assert!(changed.unwrap().status().is_success());
 
     // An order whose first answer is lost.
-    let once = ("idempotency-key", "order-1");
+    let once = [("content-type", "application/json"), ("idempotency-key", "order-1")];
     let order = client.send(Method::POST, "/store/orders", once, json!({"petId": 7})).await;
     assert!(order.unwrap().status().is_success());
 

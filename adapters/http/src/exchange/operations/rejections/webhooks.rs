@@ -2,8 +2,9 @@
 
 use petstore_domain::{
     CreateWebhookRejection, DeleteWebhookRejection, DisabledReason, REDELIVERIES_MAX,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, UnknownWebhook, UpdateWebhookRejection,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, UpdateWebhookRejection,
 };
+use petstore_ports::api::TestWebhookRejection;
 
 use super::{Refuse, conflict};
 use crate::exchange::operations::not_found;
@@ -78,9 +79,15 @@ impl Refuse for StartDeliveriesRejection {
     }
 }
 
-impl Refuse for UnknownWebhook {
+impl Refuse for TestWebhookRejection {
     fn answer(self, _epoch: u64) -> Answer {
-        not_found().into()
+        match self {
+            Self::NotFound => not_found().into(),
+            Self::TooMany => {
+                let message = "The account has too many tests of webhooks in progress; retry after one of them has ended.";
+                Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
+            }
+        }
     }
 }
 

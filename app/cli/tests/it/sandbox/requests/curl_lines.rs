@@ -53,7 +53,7 @@ fn the_command_line_sends_the_same_bytes_again() {
     }
     let port = sandbox.site.port;
     for (number, (line, more)) in [
-        (format!("GET /v1/./pets/../pets?x=\u{e4} HTTP/1.1"), "accept: a/b\r\nuser-agent: me\r\n"),
+        ("GET /v1/./pets/../pets?x=\u{e4} HTTP/1.1".to_owned(), "accept: a/b\r\nuser-agent: me\r\n"),
         (format!("GET http://localhost:{port}/v1/pets HTTP/1.1"), "x-bytes: \u{1f407}\r\n"),
         ("DELETE /v1/pets/1 HTTP/1.1".to_owned(), ""),
         ("HEAD /v1/pets HTTP/1.1".to_owned(), ""),
