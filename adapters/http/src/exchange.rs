@@ -107,8 +107,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             Answer::failed("a handler panicked")
         });
         if let Some(fault) = notes.fault.take() {
-            let is_admitted = notes.account.is_some();
-            let acting = sandbox::act_after(thread, &fault, is_admitted, &mut answer);
+            let acting = sandbox::act_after(thread, &fault, notes.account.is_some(), &mut answer);
             if !Box::pin(acting).await {
                 return Err(Dropped);
             }
