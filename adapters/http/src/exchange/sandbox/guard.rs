@@ -12,10 +12,7 @@ use crate::wire::request_head::{Field, RequestHead};
 
 /// Refuses a request of an origin or under a host that may not use the sandbox.
 pub(super) fn check(app: &App, parts: &Parts, head: &RequestHead<'_>) -> Result<(), ApiError> {
-    if !app.cors.may_act(head) {
-        let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
-        return Err(ApiError::new(Code::InvalidHeader, message));
-    }
+    check_origin(app, head)?;
     let is_permitted = match head.host {
         Field::Once(host) => host.to_str().is_ok_and(|host| is_permitted(app, host)),
         // HTTP/1.0 has no Host, and no browser sends it.
@@ -28,6 +25,15 @@ pub(super) fn check(app: &App, parts: &Parts, head: &RequestHead<'_>) -> Result<
     let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
                    hosts setting.";
     Err(ApiError::new(Code::InvalidHost, message))
+}
+
+/// Refuses a request of a page whose origin may not use the sandbox.
+pub(super) fn check_origin(app: &App, head: &RequestHead<'_>) -> Result<(), ApiError> {
+    if app.cors.may_act(head) {
+        return Ok(());
+    }
+    let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
+    Err(ApiError::new(Code::InvalidHeader, message))
 }
 
 /// Returns whether a host is one of this machine, or is listed.

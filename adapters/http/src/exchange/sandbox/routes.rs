@@ -152,9 +152,12 @@ pub(crate) async fn answer(
     if parts.method == Method::OPTIONS {
         return Some(cors::options(route.allow(), &app.cors, head, &parts.headers));
     }
-    if !takes_any_host(parts, thread)
-        && let Err(refusal) = guard::check(app, parts, head)
-    {
+    let guarded = if takes_any_host(parts, thread) {
+        guard::check_origin(app, head)
+    } else {
+        guard::check(app, parts, head)
+    };
+    if let Err(refusal) = guarded {
         return Some(refusal.into());
     }
     if route.needs_journal() {
