@@ -55,7 +55,7 @@ pub const RULES: [Rule; 10] = [
     },
     Rule {
         name: "backs-off",
-        summary: "waits at least Retry-After after a second 429 in a row, and not shorter than before",
+        summary: "waits at least Retry-After after a second 429 in a row",
         source: "the specification, Limits, rule 3",
         judge: backs_off::judge,
     },
