@@ -114,6 +114,8 @@ export function startClock() {
   byId('clock-set').addEventListener('submit', (event) => {
     event.preventDefault();
     const { set, freeze } = event.currentTarget.elements;
-    act(event.submitter, () => change({ set: `${set.value}${set.value.length === 16 ? ':00' : ''}Z`, freeze: freeze.checked }));
+    const time = `${set.value}${set.value.length === 16 ? ':00' : ''}Z`;
+    // Without the mark a clock that is stopped stays so.
+    act(event.submitter, () => change(freeze.checked ? { set: time, freeze: true } : { set: time }));
   });
 }

@@ -21,7 +21,7 @@ function summary(data) {
 
 function item(event) {
   return el('li', { 'data-id': event.id }, el('details', {},
-    el('summary', {}, el('time', { datetime: event.time }, timeOfDay(event.time)), ' ',
+    el('summary', {}, el('time', { datetime: event.timestamp }, timeOfDay(event.timestamp)), ' ',
       el('strong', {}, visible(event.type)), ' ', el('span', { class: 'quiet' }, visible(summary(event.data)))),
     el('pre', { tabindex: 0, 'aria-label': `Event ${event.id}` }, el('code', {}, visible(JSON.stringify(event, null, 2))))));
 }

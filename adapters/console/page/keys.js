@@ -44,7 +44,7 @@ function keyRow(key, account) {
     }),
   }, 'Lift the ban');
   return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, `${key.prefix}…`), key.label && el('span', { class: 'quiet' }, ` ${key.label}`)),
-    el('td', {}, key.scopes), el('td', {}, el('span', { class: `tag ${key.state === 'active' ? 'good' : 'bad'}` }, state)), el('td', {}, lift));
+    el('td', {}, key.scopes.replaceAll(',', ', ')), el('td', {}, el('span', { class: `tag ${key.state === 'active' ? 'good' : 'bad'}` }, state)), el('td', {}, lift));
 }
 
 function card(account) {

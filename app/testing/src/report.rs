@@ -31,6 +31,8 @@ pub struct BehaviorReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BehaviorVerdict {
+    /// There was no request.
+    None,
     /// The rule did not apply to any request.
     Untested,
     /// The client followed the rule.

@@ -1,6 +1,7 @@
 //! Shared parts of the benchmarks over HTTP: the latency histogram.
 //!
-//! The binaries of this crate are `load`, the load generator, and `baseline`, bare hyper with a constant answer.
+//! The binaries of this crate are `load`, the load generator, and `baseline`, bare hyper with a constant answer; and for
+//! webhooks `receiver`, and `post`, a bare hyper client.
 //! PERFORMANCE.md has the commands that use them.
 
 use std::time::Duration;

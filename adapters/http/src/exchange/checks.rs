@@ -152,9 +152,6 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
     let body = match operation.takes() {
         BodyKind::Nothing => Bytes::new(),
-        BodyKind::OptionalJson if body.is_absent() && !parts.headers.contains_key(CONTENT_TYPE) => {
-            Bytes::new()
-        }
         takes => match Box::pin(read_body(app, takes, parts, body)).await {
             Ok(body) => body,
             Err(answer) => return answer,
@@ -299,6 +296,9 @@ async fn read_body(
     parts: &Parts,
     body: &mut RequestBody,
 ) -> Result<Bytes, Answer> {
+    if takes == BodyKind::OptionalJson && body.is_absent() && !parts.headers.contains_key(CONTENT_TYPE) {
+        return Ok(Bytes::new());
+    }
     let is_patch = takes == BodyKind::MergePatch;
     wire::check_content_type(&parts.headers, is_patch).map_err(|unsupported| {
         let answer = Answer::from(unsupported);

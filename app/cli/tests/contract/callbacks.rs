@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::common::{Client, Site, tools};
 
 /// The time in which Prism starts, and in which a request arrives.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A request to a receiver: its headers, with names in lower case, and its body.
 struct Received {
@@ -118,6 +118,7 @@ impl Prism {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the wait for another program has a bound")]
         let begun = Instant::now();
         while Client::connect(port, "").is_err() {
             assert!(begun.elapsed() < PATIENCE, "Prism does not start");

@@ -53,7 +53,9 @@ fn each_event_arrives_although_the_server_is_killed_while_it_delivers() {
         missing.is_empty()
     });
     let mut times: HashMap<u64, usize> = HashMap::new();
-    delivered.iter().for_each(|one| *times.entry(one.sequence()).or_default() += 1);
+    for one in &delivered {
+        *times.entry(one.sequence()).or_default() += 1;
+    }
     let repeated = delivered.len() - times.len();
     println!("{cycles} kills, {placed} orders acknowledged, all delivered, {repeated} requests repeated");
     assert!(placed > cycles * 50, "the load was no load");

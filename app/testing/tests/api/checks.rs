@@ -122,7 +122,7 @@ pub(crate) async fn observation(builder: Builder) {
 
     shop.clear_requests().await.unwrap();
     assert_eq!(shop.requests().await.unwrap(), []);
-    assert!(!shop.report().await.unwrap().is_broken());
+    assert_eq!(shop.report().await.unwrap().verdict, BehaviorVerdict::None);
 }
 
 /// A petstore that was dropped or stopped accepts no connection any more.

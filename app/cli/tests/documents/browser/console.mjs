@@ -264,7 +264,7 @@ async function controls(browser) {
     const hook = { url: `${told.origin}/sandbox/sinks/hook` };
     assert.equal((await ask('/webhooks', { method: 'POST', headers: json, body: JSON.stringify(hook) })).status, 201);
     assert.equal((await ask('/categories', { method: 'POST', headers: json, body: '{"name":"Hedgehogs"}' })).status, 201);
-    await page.locator('#event-log').getByText('category.created').first().waitFor();
+    await page.locator('#event-log summary', { hasText: /\d\d:\d\d.*category\.created/ }).first().waitFor();
     await page.getByRole('button', { name: 'Wait until no delivery is due' }).click();
     await message(page, 'No delivery is due.');
     await page.locator('#webhook-list').getByText('delivered').first().waitFor();
@@ -311,6 +311,8 @@ await withBrowser(async (browser) => {
   await requests(browser);
   await controls(browser);
   await sandbox('PUT', 'faults', { seed: 42, faults: [{ route: '/pets', first: 1, status: 503 }, { percent: 10, latency: '200ms' }] });
+  await ask('/webhooks', { method: 'POST', headers: json, body: JSON.stringify({ url: `${told.origin}/sandbox/sinks/hook` }) });
+  await ask('/categories', { method: 'POST', headers: json, body: '{"name":"Hedgehogs"}' });
   for (const path of ['/pets', '/pets?limit=3', '/pets/1', '/pets/999', '/categories', '/store/inventory']) await ask(path);
   for (const [name, options] of Object.entries(LOOKS)) {
     await claim(`${name}: the console with content is accessible and fits`, () => inspect(browser, name, options, 'full'));

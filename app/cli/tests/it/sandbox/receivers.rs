@@ -84,8 +84,8 @@ impl Hooks {
 /// The value of a header of a request that a sink has got.
 pub(super) fn header<'r>(request: &'r Value, name: &str) -> &'r str {
     let headers = request["headers"].as_array().unwrap().iter();
-    let found = headers.filter(|header| header[0] == name).map(|header| header[1].as_str().unwrap());
-    found.last().unwrap_or_else(|| panic!("no {name} in {request}"))
+    let mut found = headers.filter(|header| header[0] == name).map(|header| header[1].as_str().unwrap());
+    found.next_back().unwrap_or_else(|| panic!("no {name} in {request}"))
 }
 
 /// A member of each request.

@@ -10,7 +10,8 @@ impl Hooks {
     /// Posts a body to a sink with these headers. Returns the verdict and its reason.
     fn post(&mut self, sink: &str, headers: &[(&str, &str)], body: &str) -> (String, String) {
         let path = format!("/sandbox/sinks/{sink}");
-        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let lines: Vec<_> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let lines = lines.concat();
         let reply = self.sandbox.once("POST", &path, &lines, body).expect("an answer");
         assert_eq!(reply.status, 204, "{}", reply.body);
         let last = self.got(sink, 0).pop().unwrap();

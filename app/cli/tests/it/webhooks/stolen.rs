@@ -14,7 +14,8 @@ use crate::common::receiver::Receiver;
 
 /// The forms in which a secret could be kept: the bytes, base64, hexadecimal digits, and a digest.
 fn forms(name: &str, bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = digits.concat();
     let digest = Sha256::digest(bytes).to_vec();
     vec![
         (format!("{name} as bytes"), bytes.to_vec()),
