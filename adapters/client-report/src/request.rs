@@ -85,21 +85,33 @@ pub(crate) struct ClientAnswer<'a> {
 impl<'a> ClientAnswer<'a> {
     fn of(answer: &'a RecordedAnswer) -> Option<Self> {
         let status = answer.status.filter(|_| answer.outcome == AnswerOutcome::Sent)?;
-        let header = |name| answer.headers.text(name).map(str::trim);
-        let sunset = header("sunset").and_then(|date| httpdate::parse_http_date(date).ok());
-        Some(Self {
-            status,
-            code: answer.code(),
-            retry_after: header("retry-after").and_then(|secs| secs.parse().ok()),
-            reset: header("x-ratelimit-reset").and_then(|secs| secs.parse().ok()),
-            etag: header("etag"),
-            is_deprecated: header("deprecation").is_some(),
-            sunset: sunset.map(timestamp_of),
-            next_cursor: header("link").and_then(next_cursor),
-            closes: header("connection").is_some_and(|options| {
-                options.split(',').any(|option| option.trim().eq_ignore_ascii_case("close"))
-            }),
-        })
+        let mut read = Self { status, code: answer.code(), ..Self::default() };
+        // One pass, because each look for a name would split all lines again.
+        for (name, value) in answer.headers.iter() {
+            if let Ok(value) = str::from_utf8(value) {
+                read.read_header(name, value.trim());
+            }
+        }
+        Some(read)
+    }
+
+    fn read_header(&mut self, name: &[u8], value: &'a str) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+        if is("retry-after") {
+            self.retry_after = value.parse().ok();
+        } else if is("x-ratelimit-reset") {
+            self.reset = value.parse().ok();
+        } else if is("etag") {
+            self.etag = Some(value);
+        } else if is("deprecation") {
+            self.is_deprecated = true;
+        } else if is("sunset") {
+            self.sunset = httpdate::parse_http_date(value).ok().map(timestamp_of);
+        } else if is("link") {
+            self.next_cursor = self.next_cursor.or_else(|| next_cursor(value));
+        } else if is("connection") {
+            self.closes |= value.split(',').any(|option| option.trim().eq_ignore_ascii_case("close"));
+        }
     }
 
     /// Returns whether the answer has this code.
@@ -121,28 +133,41 @@ impl<'a> ClientRequest<'a> {
         let answer = record.answer.as_deref();
         let ended = answer.filter(|answer| answer.outcome != AnswerOutcome::Streaming);
         let body = record.request_body();
-        let key = request.key_prefix.as_ref().map(KeyPrefix::as_str);
-        Self {
+        let mut read = Self {
             id: &request.id,
             sequence: record.sequence,
             at: request.at,
             uptime: request.uptime,
             ended: ended.map(|answer| RequestEnd { at: answer.at, uptime: request.uptime + answer.duration }),
-            key: key.or_else(|| {
-                ["authorization", "x-api-key"]
-                    .into_iter()
-                    .find_map(|name| prefix_in_header(record.header(name)?))
-            }),
+            key: request.key_prefix.as_ref().map(KeyPrefix::as_str),
             connection: request.connection,
             method: &request.method,
             target: &request.target,
             route: request.route,
-            idempotency_key: record.header("idempotency-key"),
-            has_if_match: record.header("if-match").is_some(),
-            has_if_none_match: record.header("if-none-match").is_some(),
+            idempotency_key: None,
+            has_if_match: false,
+            has_if_none_match: false,
             body: body.map_or(&[], RecordedBody::kept),
             body_bytes: body.map_or(0, RecordedBody::bytes),
             answer: answer.and_then(ClientAnswer::of),
+        };
+        for (name, value) in request.headers.iter() {
+            read.read_header(name, value);
+        }
+        read
+    }
+
+    fn read_header(&mut self, name: &[u8], value: &'a [u8]) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
+        let text = str::from_utf8(value).ok();
+        if is("idempotency-key") {
+            self.idempotency_key = self.idempotency_key.or(text);
+        } else if is("if-match") {
+            self.has_if_match = true;
+        } else if is("if-none-match") {
+            self.has_if_none_match = true;
+        } else if is("authorization") || is("x-api-key") {
+            self.key = self.key.or_else(|| text.and_then(prefix_in_header));
         }
     }
 
