@@ -71,7 +71,9 @@ fn next_secret(text: &[u8], from: usize) -> Option<(usize, usize)> {
             b'p' if rest.starts_with(KEY_START) => {
                 let digits = digits(&rest[KEY_START.len()..]);
                 if digits >= KEY_DIGITS_MIN {
-                    return Some((at + KeyPrefix::LEN, at + KEY_START.len() + digits));
+                    // A second key may follow without a separator, so the rest of the word is masked, too.
+                    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+                    return Some((at + KeyPrefix::LEN, at + rest.iter().take_while(is_word).count()));
                 }
             }
             b'w' if rest.starts_with(SECRET_START) => {
