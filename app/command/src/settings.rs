@@ -57,7 +57,7 @@ pub(crate) struct ServeArgs {
     pub(crate) tls_key: Option<PathBuf>,
 
     /// Base path of the contract
-    #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving")]
+    #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving", hide = true)]
     pub(crate) base_path: String,
 
     /// Origin of links; default: as reported by a trusted proxy, else the request's Host

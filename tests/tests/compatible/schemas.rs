@@ -74,6 +74,8 @@ fn narrows(keyword: &str, from: &Rules<'_>, to: &Rules<'_>, direction: Direction
         // Other formats are not comparable, because each of the two formats admits values that the other does not.
         "format" => !after.is_null() && before != after && !(before == "int32" && after == "int64"),
         "pattern" | "not" => !after.is_null() && before != after,
+        // Spelled so, because generators make sets of `uniqueItems`.
+        "x-unique-items" => after == true && before != true,
         "nullable" => before == true && after != true,
         "additionalProperties" => after == false && before != false,
         // In a request, a missing member means the default. In an answer the default has no meaning.

@@ -17,7 +17,7 @@ const GROWTH_MAX: usize = 16 << 20;
 /// The time until an attempt has ended, and its connection is closed.
 const ATTEMPT_MAX: Duration = Duration::from_secs(20);
 
-/// The number of requests for a test of one webhook that are sent at a time.
+/// The number of requests for a test of one webhook that are sent at a time: as many as an account may have in progress.
 const AT_A_TIME: usize = 4;
 
 /// Sends these bytes after a request, and then `part` until the connection ends. Without a part it sends no more, and with a
@@ -68,13 +68,13 @@ fn hostile_receivers_leave_the_memory_and_the_descriptors_of_the_server_where_th
     let _alone = alone();
     let length = std::env::var("PETSTORE_HOSTILE_SECONDS").ok().and_then(|told| told.parse().ok());
     let length = Duration::from_secs(length.unwrap_or(3));
-    let (site, key, webhooks) = prepare();
+    let (site, webhooks) = prepare();
     let attempts = AtomicUsize::new(0);
     // One round fills the caches of the allocator and of the runtime.
-    attack(&site, &key, &webhooks, Duration::ZERO, &attempts);
+    attack(&site, &webhooks, Duration::ZERO, &attempts);
     settle(&site, 0);
     let (memory, descriptors) = of_process(&site);
-    attack(&site, &key, &webhooks, length, &attempts);
+    attack(&site, &webhooks, length, &attempts);
     settle(&site, descriptors);
     let (memory_after, descriptors_after) = of_process(&site);
     let count = attempts.load(Ordering::SeqCst);
@@ -86,8 +86,9 @@ fn hostile_receivers_leave_the_memory_and_the_descriptors_of_the_server_where_th
     assert!(count > webhooks.len() * AT_A_TIME, "{count} attempts");
 }
 
-/// Starts a server with a webhook for each kind of hostile receiver. Returns the paths at which their tests are asked for.
-fn prepare() -> (Site, String, Vec<String>) {
+/// Starts a server with a webhook for each kind of hostile receiver. Returns the path at which the test of each is asked for,
+/// with a key of its account.
+fn prepare() -> (Site, Vec<(String, String)>) {
     let at_once = Duration::ZERO;
     let urls = [
         hostile("", b"", at_once),
@@ -100,27 +101,42 @@ fn prepare() -> (Site, String, Vec<String>) {
     ];
     let mut site = Site::new("hostile-receivers");
     site.serve(&["--webhook-allow", "127.0.0.0/8"], &[]);
-    let key = site.printed_key();
-    let unlimited = ["accounts", "update", "default", "--minute", "2147483647", "--day", "2147483647"];
-    assert!(site.run(&unlimited).status.success());
-    let mut client = Client::connect(site.port, &key).unwrap();
-    let webhook = |url: &String| {
+    let webhook = |(number, url): (usize, &String)| {
+        let account = format!("hostile-{number}");
+        let created = site.run(&[
+            "keys",
+            "create",
+            "--quiet",
+            "--account",
+            &account,
+            "--scopes",
+            "read,write,webhooks",
+            "--plan",
+            "enterprise",
+            "--minute",
+            "2147483647",
+            "--day",
+            "2147483647",
+        ]);
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+        let key = String::from_utf8(created.stdout).unwrap().trim().to_owned();
+        let mut client = Client::connect(site.port, &key).unwrap();
         let made = client
             .ask("POST", "/v1/webhooks", "", &format!("{{\"url\":\"{url}\",\"types\":[\"key.banned\"]}}"))
             .unwrap();
         assert_eq!(made.status, 201, "{}", made.body);
         let made: Value = serde_json::from_str(&made.body).unwrap();
-        format!("/v1/webhooks/{}/test", made["id"].as_str().unwrap())
+        (format!("/v1/webhooks/{}/test", made["id"].as_str().unwrap()), key)
     };
-    let paths = urls.iter().map(webhook).collect();
-    (site, key, paths)
+    let webhooks = urls.iter().enumerate().map(webhook).collect();
+    (site, webhooks)
 }
 
 /// Asks for tests of all webhooks, several at a time, for this long and at least once each.
-fn attack(site: &Site, key: &str, webhooks: &[String], length: Duration, attempts: &AtomicUsize) {
+fn attack(site: &Site, webhooks: &[(String, String)], length: Duration, attempts: &AtomicUsize) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for path in webhooks.iter().flat_map(|path| std::iter::repeat_n(path, AT_A_TIME)) {
+        for (path, key) in webhooks.iter().flat_map(|webhook| std::iter::repeat_n(webhook, AT_A_TIME)) {
             let is_over = &is_over;
             scope.spawn(move || {
                 let mut client = Client::connect(site.port, key).unwrap();

@@ -19,7 +19,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "POST /sandbox/reset?now=1&journal=burn",
         "",
         &[
-            "The query has 2 errors.",
+            "2 parameters are not valid.",
             "journal must be keep or clear.",
             "now is not a parameter of this operation.",
         ],
@@ -28,7 +28,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "GET /sandbox/requests?status=6xx&key=x&after=99999999999999999999&limit=0",
         "",
         &[
-            "The query has 4 errors.",
+            "4 parameters are not valid.",
             "status must be a status such as 404, or a class such as 4xx.",
             "key must be the prefix of a key: pet_ and eight characters.",
             "after must be the sequence number of a request.",
@@ -54,7 +54,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
             "attempts must be between 1 and 1000.",
         ],
     ),
-    ("GET /sandbox/requests/one?as=wget", "", &["The query has 1 error.", "as must be json or curl."]),
+    ("GET /sandbox/requests/one?as=wget", "", &["A parameter is not valid.", "as must be json or curl."]),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (
         CLOCK,
@@ -250,7 +250,8 @@ pub(super) fn send(seen: &mut Seen) {
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
     let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
     seen.expect(&answer, "another origin", &[message]);
-    let answer = tester.send("GET", "/sandbox/faults", &[("host", "rebound.example")], None);
+    let request = b"GET /sandbox/faults HTTP/1.1\r\nhost: rebound.example\r\nconnection: close\r\n\r\n";
+    let answer = tester.exchange(request, false);
     let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
                    hosts setting.";
     seen.expect(&answer, "another host", &[message]);

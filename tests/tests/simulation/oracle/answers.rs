@@ -16,7 +16,7 @@ use crate::request::{Listing, Of, Op};
 pub(crate) const SUNSET: i64 = 1_922_659_200_000;
 
 /// The maximum time from the arrival of a change until the store reports its result.
-const STORE_DEADLINE: Duration = Duration::from_secs(2);
+const STORE_DEADLINE: Duration = Duration::from_millis(1_500);
 
 /// The shortest deadline of a request, which is that of its head. Before this time, no request can be too slow.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);

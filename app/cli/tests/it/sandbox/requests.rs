@@ -194,7 +194,7 @@ fn the_archive_has_all_members_that_readers_require() {
         serde_json::from_str(entries[1]["response"]["content"]["text"].as_str().unwrap()).unwrap();
     assert_eq!(pets.as_array().unwrap().len(), 3, "the text of a compressed body is shown");
     assert_eq!(entries[2]["request"]["postData"]["text"], r#"{"name":"Newts"}"#);
-    assert_eq!(entries[2]["response"]["redirectURL"], "/v1/categories/4");
+    assert_eq!(entries[2]["response"]["redirectURL"], "/v1/categories/11");
 }
 
 #[test]
