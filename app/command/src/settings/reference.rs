@@ -144,7 +144,7 @@ mod tests {
                 assert_eq!(judge(setting, end), Ok(()), "{} {end}", key(setting));
             }
             let beyond = if let (Ok(from), Ok(to)) = (from.parse::<u64>(), to.parse::<u64>()) {
-                [(from - 1).to_string(), (to + 1).to_string()]
+                [from.checked_sub(1).map_or("-1".to_owned(), |below| below.to_string()), (to + 1).to_string()]
             } else {
                 let [from, to] = [from, to].map(|end| humantime::parse_duration(end).unwrap());
                 [from / 2, to * 2].map(|end| humantime::format_duration(end).to_string())
