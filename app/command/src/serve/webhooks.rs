@@ -8,9 +8,7 @@ use std::sync::Arc;
 use petstore_domain::{AccountWebhooks, TargetException, TargetPolicy};
 use petstore_http::{Http, JsonEvents, Server};
 use petstore_ports::Clock;
-use petstore_service::{
-    DispatchStats, Dispatcher, DispatcherPorts, Policy, Service, WebhookService, WebhookTester,
-};
+use petstore_service::{DispatchStats, Dispatcher, DispatcherPorts, Service, WebhookService, WebhookTester};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
 use rustls::RootCertStore;
 use tokio::sync::oneshot;
@@ -108,7 +106,7 @@ pub(super) fn connect(
         http.serve_webhooks(Arc::clone(&service) as _);
     }
     // A sandbox has a clock that tests turn, so its retries are due exactly by the schedule.
-    let dispatcher = Dispatcher::new(of_dispatcher, &Policy::DEFAULT, !args.sandbox, Arc::clone(stats));
+    let dispatcher = Dispatcher::new(of_dispatcher, &args.policy(), !args.sandbox, Arc::clone(stats));
     let (stats, log) = (Arc::clone(stats), Arc::clone(log));
     Ok(Webhooks { service, signer, dispatcher, stats, log, is_on: args.webhooks })
 }
