@@ -41,10 +41,12 @@ fn cut(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// Overwrites a file in place, as `cp` does.
+/// Replaces the content of a file in place.
+///
+/// The length changes last: a scrub that runs in between must not find an empty file, which is another kind of damage.
 fn put(path: &Path, bytes: &[u8]) {
-    cut(path, 0);
     OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, 0).unwrap();
+    cut(path, bytes.len() as u64);
 }
 
 fn empty_log(room: &Room) {
