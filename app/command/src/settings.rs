@@ -158,7 +158,7 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) redis_password_file: Option<PathBuf>,
 
-    /// Text with which the names of all keys in Redis begin; default: petstore: and the shop's epoch
+    /// Text with which the names of all keys in Redis begin; default: petstore: and a number of the shop
     #[arg(long, env = "PETSTORE_REDIS_PREFIX", value_parser = redis::prefix, value_name = "WORD", help_heading = "Redis", hide = true)]
     pub(crate) redis_prefix: Option<String>,
 

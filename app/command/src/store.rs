@@ -174,6 +174,14 @@ impl Backend {
         }
     }
 
+    /// The number of the shop in a database, which all nodes share and which stays the same; none if it has none.
+    pub(crate) fn shop_number(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => store.shop_number(),
+        }
+    }
+
     /// Counts quotas in Redis from now on, for the ports that are made afterwards.
     pub(crate) fn set_redis(&mut self, redis: RedisStore) {
         self.redis = Some(redis);
@@ -206,7 +214,10 @@ impl Backend {
     pub(crate) fn counts(&self) -> StoreCounts {
         match &self.kind {
             Kind::Local(store) => store.counts(),
-            Kind::Shared { store, meters } => StoreCounts { bans: meters.counts().bans, ..store.counts() },
+            Kind::Shared { store, meters } => {
+                let in_redis = self.redis.as_ref().map_or(0, |redis| redis.quotas().bans());
+                StoreCounts { bans: meters.counts().bans + in_redis, ..store.counts() }
+            }
         }
     }
 
@@ -223,7 +234,8 @@ impl Backend {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
             Kind::Shared { store, meters } => {
-                let shared = postgres::resettable(store, meters);
+                let quotas = self.redis.as_ref().map(RedisStore::quotas);
+                let shared = postgres::resettable(store, meters, quotas);
                 match &self.redis {
                     Some(redis) => redis.reset_with(shared),
                     None => shared,
