@@ -39,7 +39,7 @@ fn a_node_that_starts_after_a_new_epoch_shares_the_quota() {
     let args = ["--db", &database, "--redis-url", &url, "--business-day", "1000"];
     let mut sites = [Site::new("redis-epoch"), Site::new("redis-epoch")];
     let key = sites[0].new_key();
-    let mut left = |site: &mut Site| {
+    let left = |site: &mut Site| {
         site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key)]);
         let mut client = Client::connect(site.port, &key).unwrap();
         becomes(&mut client, "/v1/pets", 200, BACK);
