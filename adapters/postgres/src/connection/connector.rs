@@ -34,8 +34,8 @@ const START_TIME: Duration = Duration::from_secs(15);
 const LATE: &str = "PostgreSQL does not answer in time";
 
 /// The failures of an attempt whose host is a name without an address.
-const NO_ADDRESS: &str = "the name of the host of PostgreSQL cannot be resolved";
-const NAME_LATE: &str = "the name of the host of PostgreSQL is not resolved in time";
+const NO_ADDRESS: &str = "the name of the host of PostgreSQL cannot be resolved (check the name and DNS)";
+const NAME_LATE: &str = "the name of the host of PostgreSQL is not resolved in time (check DNS)";
 
 /// The time limit for looking for what was seen before, and for the transaction that begins a new epoch.
 const CHECK_TIME: Duration = Duration::from_millis(1_500);
