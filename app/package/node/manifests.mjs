@@ -21,5 +21,5 @@ write('binary', {
   cpu: [cpu],
   // A static binary runs with any C library.
   ...(libc ? { libc: [libc] } : {}),
-  files: ['bin', 'LICENSE-MIT', 'LICENSE-APACHE'],
+  files: ['bin', 'LICENSE-MIT', 'LICENSE-APACHE', 'LICENSE-THIRD-PARTY'],
 });
