@@ -33,7 +33,6 @@
 mod builder;
 mod client;
 mod clock;
-mod environment;
 mod error;
 mod faults;
 mod in_process;

@@ -10,11 +10,11 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use petstore_environment::SystemEntropy;
 use serde::Deserialize;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
-use crate::environment::MachineEntropy;
 use crate::error::TestingError;
 use crate::petstore::{Petstore, RunningServer};
 
@@ -194,7 +194,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn create() -> Result<Self, TestingError> {
-        let number = MachineEntropy::number().map_err(|error| start_failed(&error))?;
+        let number = SystemEntropy::number().map_err(|error| start_failed(&error))?;
         let path = std::env::temp_dir().join(format!("petstore-{number:016x}"));
         let created = create_private(&path);
         created.map_err(|error| TestingError::Start(format!("cannot create {}: {error}", path.display())))?;
