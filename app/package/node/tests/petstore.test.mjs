@@ -1,7 +1,7 @@
 // The package as installed, with node's test runner: node --test petstore.test.mjs
 import assert from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -170,6 +170,14 @@ test('an unknown platform gets the other ways', async () => {
     'await Petstore.start().catch((error) => console.log(error.name, error.message))';
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
   assert.match(said, /PetstoreNotAvailable petstore-server .* has no server for linux-sparc .*linux-x64.*Other ways.*Dockerfile.*cargo install/s);
+});
+
+test('a missing binary is named with the command that installs it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-alone-'));
+  cpSync('node_modules/petstore-server', join(folder, 'node_modules/petstore-server'), { recursive: true, dereference: true });
+  const code = "const { Petstore } = await import('petstore-server'); await Petstore.start().catch((error) => console.log(error.message))";
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: folder, encoding: 'utf8' });
+  assert.match(said, /needs the package petstore-server-linux-\w+, which is not installed.* npm install .*linux-\w+-[\d.]+\.tgz/s);
 });
 
 test('npx runs the binary, passes its exit code and stops it in order', async () => {
