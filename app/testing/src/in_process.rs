@@ -93,7 +93,7 @@ fn documents() -> Documents {
     }
 }
 
-/// Does the periodic work on a thread of its own, because the runtime of the first test may end before the petstore.
+/// Does the periodic work on a separate thread, because the runtime of the first test may end before the petstore.
 fn start_housekeeping(
     service: Arc<Service>,
     store: Arc<MemoryStore>,

@@ -21,7 +21,7 @@ use crate::petstore::{Petstore, RunningServer};
 /// The number of log lines that are kept for messages.
 const LOG_LINES: usize = 40;
 
-/// The program, which runs.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
