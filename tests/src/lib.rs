@@ -11,7 +11,7 @@
 //!
 //! A case is a public async function over a [`Subject`]: the driven ports of a new, empty store. It panics with a
 //! message that names the broken guarantee. Cases use only the ports, so they apply to any store. The time is an
-//! argument, and no case sleeps.
+//! argument; only the cases in which a reader must keep waiting let 30 ms pass.
 //!
 //! The suite tests itself: [`ReferenceStore`] is small, slow and simple enough to be correct by inspection, and it
 //! passes every case. If a [`Bug`] is planted in it, the case that the self-test names for this bug must fail. The
