@@ -8,7 +8,7 @@ use petstore_ports::{StoreError, Verdict};
 use crate::request::{Group, Kind, Policy};
 
 /// The number of policies that are searched for an equal one before a policy is written again. Most batches have few
-/// policies, and a search of all policies would cost the more the more there are.
+/// policies. Without the bound, the time for packing would grow with the square of their number.
 const POLICIES_SEARCHED: usize = 8;
 
 /// The flag of a request with a cost.

@@ -6,11 +6,11 @@ use super::{Evidence, seconds};
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::{ClientRequest, TIMER_TOLERANCE};
 
-/// The factor by which a pause must be shorter than the pause before to be a hint. On a busy machine equal pauses differ.
+/// A pause is a hint if this factor makes it still shorter than the pause before. On a busy machine equal pauses differ.
 const SHORTENING: u32 = 2;
 
 /// Finds requests that follow a second 429 in a row after a pause that is shorter than `Retry-After`, or shorter than half
-/// of the pause before. Requests that overlap the last attempt are no attempts of their own.
+/// of the pause before. A request that overlaps the last attempt does not count as an attempt.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut last: Option<&ClientRequest<'a>> = None;
