@@ -1,6 +1,7 @@
 // The package as installed, with node's test runner: node --test petstore.test.mjs
 import assert from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -136,6 +137,35 @@ test('a server that was killed is named with its exit code', async () => {
   process.kill(killed.pid, 'SIGKILL');
   await assert.rejects(killed.reset(), { name: 'PetstoreStopped', message: /has ended \(exit code SIGKILL\)/ });
   await killed.stop();
+});
+
+test('a call after the stop says so', async () => {
+  const stopped = await Petstore.start();
+  await stopped.stop();
+  for (const call of [() => stopped.reset(), () => stopped.newKey()]) {
+    await assert.rejects(call, { name: 'PetstoreStopped', message: /: the petstore was stopped by this program$/ });
+  }
+});
+
+test('a worker that outlives its runner leaves no server', async () => {
+  // The worker never ends by itself, like one of a vitest that was killed.
+  const worker = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); process.send(shop.pid); setInterval(() => {}, 1000)";
+  const child = spawn(process.execPath, ['--input-type=module', '-e', worker], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  try {
+    const [pid] = await once(child, 'message');
+    assert(isRunning(pid));
+    child.disconnect();
+    assert(await hasEnded(pid), `${pid} still runs`);
+    assert(isRunning(child.pid));
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
+test('a forked program ends although a server runs', async () => {
+  const program = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); process.send(shop.pid)";
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
 test('a killed or finished test run leaves no server', async () => {
