@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_request_journal::{Hints, JournalPage, push_summary};
+use petstore_request_journal::{JournalPage, push_summary};
 use tokio::time::{Instant, sleep_until};
 
-use super::hints::hints_of;
 use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::sandbox::recorder::RequestRecorder;
@@ -77,7 +76,7 @@ impl RequestStream {
         let mut frames = Vec::new();
         self.push_losses(&mut frames, &page);
         let is_unchanged = page.records.is_empty();
-        let hints = if is_unchanged { Hints::default() } else { hints_of(&self.recorder.page().records) };
+        let hints = if is_unchanged { Arc::default() } else { self.recorder.hints(&page).await };
         for record in &page.records {
             push_frame(&mut frames, "request", |out| push_summary(out, record, &hints, TARGET_MAX));
             self.told = self.told.max(record.sequence);
