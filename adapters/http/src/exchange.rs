@@ -113,7 +113,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         };
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
         if thread.app.sandbox.is_some() {
-            recording = Box::pin(recording::act_after(thread, &mut notes, &mut answer, recording)).await?;
+            recording =
+                Box::pin(recording::act_after(thread, &activity, &mut notes, &mut answer, recording)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;

@@ -123,7 +123,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let caller = Caller { thread, client, parts, head };
+            let caller = Caller { thread, activity, client, parts, head };
             match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
                 Ok(permit) => Some(permit),
                 Err(answer) => return answer,

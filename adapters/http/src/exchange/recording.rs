@@ -22,7 +22,7 @@ use crate::exchange::checks::{RequestNotes, locate};
 use crate::exchange::credentials::presented;
 use crate::exchange::request_id::RequestId;
 use crate::exchange::sandbox;
-use crate::io::activity::Activity;
+use crate::io::activity::{Activity, DeliveryNotice};
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::recorder::RequestRecorder;
@@ -165,6 +165,13 @@ impl Recording {
         self.store(outcome);
     }
 
+    /// Records the end of the answer once the connection has ended, because the client has closed its side and may have
+    /// left.
+    pub(crate) fn end_with_connection(self: Box<Self>, activity: &Activity) {
+        let end = |is_taken| self.end(if is_taken { AnswerOutcome::Sent } else { AnswerOutcome::Gone });
+        activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
+    }
+
     #[cold]
     fn store(&mut self, outcome: AnswerOutcome) {
         let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
@@ -202,6 +209,7 @@ impl Drop for Recording {
 /// error if the connection is to be closed without the answer.
 pub(super) async fn act_after(
     thread: &ThreadState,
+    activity: &Activity,
     notes: &mut RequestNotes,
     answer: &mut Answer,
     mut recording: Option<Box<Recording>>,
@@ -217,7 +225,7 @@ pub(super) async fn act_after(
     }
     if let Some(fault) = notes.fault.take() {
         let is_admitted = notes.account.is_some();
-        if !sandbox::act_after(thread, &fault, is_admitted, answer).await {
+        if !sandbox::act_after(thread, activity, &fault, is_admitted, answer).await {
             if let Some(recording) = recording {
                 recording.lost(answer);
             }

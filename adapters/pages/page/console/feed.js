@@ -8,7 +8,7 @@ const RECORDS_MAX = 5000;
 /** The share beyond the bound at which the oldest are dropped, in one step, because a step moves the others. */
 const SLACK = 1.2;
 
-/** Milliseconds after which the records that a stream begins with have come, or there are none. */
+/** Milliseconds that a new stream has for its first record. After that, the journal counts as empty. */
 const BEGUN_MS = 300;
 
 /** Calls its listeners at most once for each frame. */
@@ -20,6 +20,7 @@ export class Feed {
     this.listeners = [];
     this.state = 'wait';
     this.skipped = 0;
+    this.removed = 0;
     this.isStale = false;
     this.hasBegun = false;
   }
@@ -70,6 +71,7 @@ export class Feed {
     this.records = [];
     this.bySequence.clear();
     this.skipped = 0;
+    this.removed = 0;
   }
 
   due() {
@@ -110,6 +112,7 @@ export class Feed {
     if (this.records.length > RECORDS_MAX * SLACK) {
       const gone = this.records.splice(0, this.records.length - RECORDS_MAX);
       for (const record of gone) this.bySequence.delete(record.sequence);
+      this.removed += gone.length;
     }
   }
 }
