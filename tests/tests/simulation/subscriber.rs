@@ -7,8 +7,8 @@ use petstore_domain::{
     AccountId, DeliveryOrder, DeliveryStatus, DeliveryStatusSet, EventKinds, EventPatterns, NewWebhook,
     Precondition, WebhookId, WebhookPatch, WebhookUrl,
 };
-use petstore_ports::PageOrder;
-use petstore_ports::api::{DeliveryListing, LogPlace, Webhooks as _};
+use petstore_ports::api::{LogPlace, Webhooks as _};
+use petstore_ports::{DeliveryQuery, PageOrder};
 use petstore_service::WebhookService;
 use petstore_tests::Random;
 use tokio::time::{sleep, timeout};
@@ -133,14 +133,15 @@ impl Subscriber {
         account: AccountId,
         id: WebhookId,
     ) -> Option<Answered> {
-        let listing = DeliveryListing {
+        let listing = DeliveryQuery {
+            webhook: id,
             statuses: DeliveryStatusSet::ANY,
             kinds: EventKinds::ANY,
             order: PageOrder::Descending,
             after: None,
             limit: 10,
         };
-        let deliveries = service.list_deliveries(account, id, listing).await.ok()??;
+        let deliveries = service.list_deliveries(account, listing).await.ok()??;
         let settled: Vec<_> = deliveries
             .iter()
             .filter(|one| one.status == DeliveryStatus::Delivered)
