@@ -16,8 +16,8 @@ use petstore_domain::{
     UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
-    DeliveryDetail, DeliveryListing, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated,
-    RevealedWebhook, TestWebhookRejection, WebhookListing, Webhooks,
+    DeliveryDetail, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated, RevealedWebhook,
+    TestWebhookRejection, WebhookListing, Webhooks,
 };
 use petstore_ports::{DeliveryQuery, EventBounds, StoreError};
 
@@ -260,20 +260,11 @@ impl Webhooks for WebhookService {
     async fn list_deliveries(
         &self,
         account: AccountId,
-        id: WebhookId,
-        listing: DeliveryListing,
+        query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError> {
-        if self.find(account, id).await?.is_none() {
+        if self.find(account, query.webhook).await?.is_none() {
             return Ok(None);
         }
-        let query = DeliveryQuery {
-            webhook: id,
-            statuses: listing.statuses,
-            kinds: listing.kinds,
-            order: listing.order,
-            after: listing.after,
-            limit: listing.limit,
-        };
         self.service.deadlines.reply(self.ports.deliveries.deliveries(query)).await.map(Some)
     }
 

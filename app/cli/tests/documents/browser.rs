@@ -65,7 +65,7 @@ fn the_policy_of_the_reference_page_blocks_foreign_content() {
         return;
     }
     let (site, _) = shop("browser-policy", &[]);
-    run("policy.mjs", &[("origin", &origin(&site))]);
+    run("policy.mjs", &[("origin", &origin(&site)), ("page", "reference")]);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_policy_of_the_console_stops_attacks_from_inside() {
         return;
     }
     let (site, _) = shop("browser-console-policy", &["--sandbox", "--db", "memory"]);
-    run("console_policy.mjs", &[("origin", &origin(&site))]);
+    run("policy.mjs", &[("origin", &origin(&site)), ("page", "console")]);
 }
 
 #[test]

@@ -256,14 +256,15 @@ async fn each_event_is_delivered_once_and_the_cursor_follows() {
     assert_eq!(positions, (1..=300).collect::<Vec<_>>());
     let listing = world.listing(id).await;
     assert_eq!((listing.status, listing.lag, listing.cursor.position.get()), (WebhookStatus::Active, 0, 300));
-    let page = DeliveryListing {
+    let page = DeliveryQuery {
+        webhook: id,
         statuses: DeliveryStatusSet::ANY,
         kinds: EventKinds::ANY,
         order: PageOrder::Descending,
         after: None,
         limit: 2,
     };
-    let deliveries = world.webhooks.list_deliveries(ACCOUNT, id, page).await.unwrap().unwrap();
+    let deliveries = world.webhooks.list_deliveries(ACCOUNT, page).await.unwrap().unwrap();
     let found: Vec<_> =
         deliveries.iter().map(|one| (one.event.position.get(), one.status, one.attempts)).collect();
     assert_eq!(found, [(300, DeliveryStatus::Delivered, 1), (299, DeliveryStatus::Delivered, 1)]);

@@ -8,7 +8,7 @@ const RECORDS_MAX = 5000;
 /** The share beyond the bound at which the oldest are dropped, in one step, because a step moves the others. */
 const SLACK = 1.2;
 
-/** Milliseconds after which the records that a stream begins with have come, or there are none. */
+/** Milliseconds that a new stream has for its first record. After that, the journal counts as empty. */
 const BEGUN_MS = 300;
 
 /** Calls its listeners at most once for each frame. */

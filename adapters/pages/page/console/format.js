@@ -36,7 +36,7 @@ export function bytes(number) {
 /** The class of a status, for its colour. */
 export const statusClass = (status) => (status ? `s${Math.floor(status / 100)}` : 's0');
 
-/** Says what became of an answer. */
+/** The way in which an answer ended, in words. */
 export function statusText(record) {
   const { status, outcome } = record.answer ?? {};
   if (outcome === 'dropped') return 'dropped';

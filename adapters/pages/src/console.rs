@@ -1,44 +1,21 @@
 //! The console of a petstore sandbox: the requests of a client under test, and the controls of the sandbox.
 //!
-//! This crate only contains files: the server chooses paths and headers. Each file is a gzip member, which every
-//! browser accepts and which takes a third of the space.
-//!
 //! The page expects a path that ends in `/sandbox`, with its files below `/sandbox/console/` and the routes of the
-//! sandbox beside them. It uses relative references, and sends no request to another origin. It has no inline script,
+//! sandbox beside them. The name of a file is its path below `/sandbox/console/`. It uses relative references, and sends no request to another origin. It has no inline script,
 //! no inline style, no `eval`, no library, and inserts texts of the server as text only, so that the strictest content
 //! security policy works, with trusted types.
 //!
 //! The server also provides `/sandbox/console/about.json`, which [`about`] makes: the addresses that the page links to.
 //!
 //! ```
-//! let page = petstore_console::FILES.iter().find(|file| file.name.is_empty()).unwrap();
+//! let page = petstore_pages::console::FILES.iter().find(|file| file.name.is_empty()).unwrap();
 //! assert_eq!(page.content_type, "text/html; charset=utf-8");
 //! assert!(page.gzip.starts_with(b"\x1f\x8b"));
 //! ```
 
-/// A file of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct File {
-    /// The path after `/sandbox/console/`; empty for the page itself.
-    pub name: &'static str,
-    /// Its media type.
-    pub content_type: &'static str,
-    /// Its content, as one gzip member.
-    pub gzip: &'static [u8],
-}
+use crate::files;
 
-macro_rules! files {
-    ($($name:literal $content_type:literal from $source:literal)*) => {
-        /// The files of the page.
-        pub const FILES: &[File] = &[$(File {
-            name: $name,
-            content_type: $content_type,
-            gzip: include_bytes!(concat!(env!("OUT_DIR"), "/", $source, ".gz")),
-        },)*];
-    };
-}
-
-files! {
+files! { "console":
     "" "text/html; charset=utf-8" from "index.html"
     "api.js" "text/javascript; charset=utf-8" from "api.js"
     "clock.js" "text/javascript; charset=utf-8" from "clock.js"
@@ -83,7 +60,7 @@ pub struct About<'a> {
 /// Returns the content of `about.json`. The texts are inserted unchanged, so they must not need an escape in JSON.
 ///
 /// ```
-/// use petstore_console::{About, about};
+/// use petstore_pages::console::{About, about};
 ///
 /// let operations = r#"[["GET","/pets","animals","listPets",null]]"#;
 /// assert_eq!(

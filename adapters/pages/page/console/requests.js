@@ -189,7 +189,7 @@ export class Requests {
     if (!now && this.feed.records.length === 0) this.close();
   }
 
-  /** Tells screen readers at intervals what came. */
+  /** Announces new requests to screen readers, at intervals. */
   notice(records) {
     const last = records.at(-1);
     if (!last || this.noticed || last.sequence === this.noticedUpTo) return;

@@ -30,7 +30,7 @@ function route() {
   if (detail) shown.dispatchEvent(new CustomEvent('named', { detail }));
 }
 
-/** What the mark in the bar says about the stream. */
+/** The text of the mark in the bar, by the state of the stream. */
 const STATES = { wait: 'Connecting', live: 'Live', lost: 'No connection', off: 'No journal' };
 
 const feed = new Feed();

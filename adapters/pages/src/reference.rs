@@ -1,43 +1,20 @@
 //! The reference page of the petstore: Swagger UI with our script, style sheet and icon.
 //!
-//! This crate only contains files: the server chooses paths and headers. Each file is a gzip member, which every
-//! browser accepts and which takes a third of the space.
-//!
 //! The page expects a path that ends in `/docs`, with its files below it and the contract's `openapi.json` beside it.
 //! It uses relative references, and sends no request to another origin. It has no inline script, no inline style and
 //! no `eval`, so that the strictest content security policy works.
 //!
 //! ```
-//! let page = petstore_reference::FILES.iter().find(|file| file.name.is_empty()).unwrap();
+//! let page = petstore_pages::reference::FILES.iter().find(|file| file.name.is_empty()).unwrap();
 //! assert_eq!(page.content_type, "text/html; charset=utf-8");
 //! assert!(page.gzip.starts_with(b"\x1f\x8b"));
 //! ```
 //!
-//! A sandbox has another page, which [`page_of_sandbox`] makes.
+//! The name of a file is its path below `/docs/`. A sandbox has another page, which [`page_of_sandbox`] makes.
 
-/// A file of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct File {
-    /// The path after the page's path and a slash; empty for the page itself.
-    pub name: &'static str,
-    /// Its media type.
-    pub content_type: &'static str,
-    /// Its content, as one gzip member.
-    pub gzip: &'static [u8],
-}
+use crate::files;
 
-macro_rules! files {
-    ($($name:literal $content_type:literal from $source:literal)*) => {
-        /// The files of the page.
-        pub const FILES: &[File] = &[$(File {
-            name: $name,
-            content_type: $content_type,
-            gzip: include_bytes!(concat!(env!("OUT_DIR"), "/", $source, ".gz")),
-        },)*];
-    };
-}
-
-files! {
+files! { "reference":
     "" "text/html; charset=utf-8" from "index.html"
     "favicon.svg" "image/svg+xml" from "favicon.svg"
     "licence.txt" "text/plain; charset=utf-8" from "licence.txt"
@@ -55,12 +32,12 @@ files! {
 /// the page comes from that origin, too, and the browser shows the address by which it has reached the page.
 ///
 /// ```
-/// let page = petstore_reference::page_of_sandbox("http://127.0.0.1:9090", false);
+/// let page = petstore_pages::reference::page_of_sandbox("http://127.0.0.1:9090", false);
 /// assert!(page.contains("curl -X POST http://127.0.0.1:9090/sandbox/reset"));
 /// ```
 pub fn page_of_sandbox(origin: &str, is_here: bool) -> String {
-    const PAGE: &str = include_str!("../page/index.html");
-    const NOTE: &str = include_str!("../page/sandbox.html");
+    const PAGE: &str = include_str!("../page/reference/index.html");
+    const NOTE: &str = include_str!("../page/reference/sandbox.html");
     const BEFORE: &str = "<main ";
     let marked = format!("<span data-origin>{origin}</span>");
     // A relative reference also works behind a proxy that adds a prefix.

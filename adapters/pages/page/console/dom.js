@@ -72,7 +72,7 @@ export async function act(button, action) {
   }
 }
 
-/** Makes a button copy a text, and say so. */
+/** Makes a button copy a text and report that. */
 export function copies(button, text) {
   button.addEventListener('click', () => act(button, async () => {
     await copy(await text());
