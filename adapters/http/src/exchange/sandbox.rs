@@ -24,7 +24,8 @@ use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::{Cost, api};
 use tokio::time::timeout;
 
-use crate::counts::counters::{Decision, RouteLabel};
+use crate::counts::counters::Decision;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::credentials::presented;
 use crate::exchange::gate;
 use crate::io::activity::Activity;
