@@ -108,17 +108,16 @@ pub(super) async fn count_in_redis(
     if let Some(warning) = target.encryption_words().1 {
         log.warn(warning);
     }
-    let prefix = match backend.shop_number() {
-        Some(number) => format!("petstore:{number}"),
-        None => {
-            if args.redis_prefix.is_none() {
-                log.warn(
-                    "the role cannot read the identity of the database: set the same redis-prefix on all nodes, otherwise \
-                     nodes that start after a new epoch count apart",
-                );
-            }
-            format!("petstore:{:016x}", backend.epoch.get())
+    let prefix = if let Some(number) = backend.shop_number() {
+        format!("petstore:{number}")
+    } else {
+        if args.redis_prefix.is_none() {
+            log.warn(
+                "the role cannot read the identity of the database: set the same redis-prefix on all nodes, otherwise \
+                 nodes that start after a new epoch count apart",
+            );
         }
+        format!("petstore:{:016x}", backend.epoch.get())
     };
     let (redis, server) = RedisStore::open(args, target, prefix, Arc::clone(clock)).await?;
     match server {

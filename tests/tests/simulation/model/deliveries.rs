@@ -99,9 +99,8 @@ impl Webhooks {
         }
         match watched.got.get(&post.position) {
             Some(Got::Saved | Got::Accepted(_)) => return Err("although it was delivered".to_owned()),
-            Some(Got::Refused | Got::Repeatable) => {}
             None if watched.is_as_created => watched.judge_order(post.position, events)?,
-            None => {}
+            Some(Got::Refused | Got::Repeatable) | None => {}
         }
         Ok(())
     }

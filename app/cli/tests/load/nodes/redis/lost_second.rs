@@ -96,7 +96,9 @@ fn a_failover_that_loses_the_last_writes_admits_at_most_as_many_requests_once_mo
     shop.redis.kill();
     assert_eq!(spender.ask().status, 503, "nothing is admitted without being counted");
     // Without Redis a node knows a ban only from the key's record.
-    banned.iter_mut().for_each(|caller| caller.await_status(403));
+    for caller in &mut banned {
+        caller.await_status(403);
+    }
     replica.promote();
     shop.proxy.set_server(replica.port());
     shop.proxy.cut_all();
