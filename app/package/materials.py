@@ -42,12 +42,17 @@ def described(target: str) -> dict:
     return json.loads(text.replace(f"path+file://{ROOT}/", "path+file:///petstore/"))
 
 
+def is_static(binary: Path) -> bool:
+    """Returns whether the binary needs no library, so that it contains glibc."""
+    return "(NEEDED)" not in run("readelf", "--wide", "--dynamic", str(binary))
+
+
 def beside_crates(binary: Path) -> list[dict]:
     """The libraries that no manifest names."""
     rust = run("rustc", "--version").split()[1]
     libraries = [{"type": "library", "name": "rust-std", "version": rust,
                   "licenses": [{"expression": "MIT OR Apache-2.0"}]}]
-    if "(NEEDED)" not in run("readelf", "--wide", "--dynamic", str(binary)):
+    if is_static(binary):
         glibc = run("ldd", "--version").splitlines()[0].split()[-1]
         libraries.append({"type": "library", "name": "glibc", "version": glibc,
                           "licenses": [{"expression": "LGPL-2.1-or-later"}]})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A name server for tests, on port 53 of 127.0.0.1: it knows one name, and denies all others.
+"""A name server for tests, on port 53 of 127.0.0.1: it knows one name, and denies all others. It prints a line once it serves.
 
     python3 app/package/one-name-dns.py NAME ADDRESS
 """
@@ -39,6 +39,7 @@ def main() -> None:
     known, address = sys.argv[1:]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 53))
+        print("serving", flush=True)
         while True:
             query, client = server.recvfrom(512)
             server.sendto(answer(query, known, address), client)

@@ -26,8 +26,7 @@ pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 pub use webhook_testing::{DeliveriesLeft, DeliveryLeft, WebhookTesting};
 pub use webhooks::{
-    DeliveryDetail, DeliveryListing, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing,
-    WebhookStatus, Webhooks,
+    DeliveryDetail, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing, WebhookStatus, Webhooks,
 };
 
 /// All ports that a transport needs.

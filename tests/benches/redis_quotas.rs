@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp};
+use petstore_environment::SystemClock;
 use petstore_ports::{Ask, Clock, Cost, Quotas, RecordedBan, Verdict};
 use petstore_redis::{PrefixOwner, RedisConnections, RedisOptions, RedisQuotas, RedisTarget};
 use redis::aio::MultiplexedConnection;
@@ -47,17 +48,6 @@ const NAIVE: &str = "
         redis.call('EXPIRE', KEYS[1], 172800)
     end
     return { 0, minute, minute_used + 1, day, day_used + 1 }";
-
-/// The clock of the machine.
-struct MachineClock;
-
-impl Clock for MachineClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is set");
-        Timestamp::EPOCH.plus(since)
-    }
-}
 
 fn main() {
     let Ok(url) = std::env::var("PETSTORE_BENCH_URL") else {
@@ -122,7 +112,7 @@ async fn connect(url: &str) -> Arc<RedisQuotas> {
         allows_eviction: false,
         seed: 1,
     };
-    let connections = RedisConnections::new(target, options, Arc::new(MachineClock));
+    let connections = RedisConnections::new(target, options, Arc::new(SystemClock));
     connections.start().await.expect("the server is suitable");
     tokio::spawn(Arc::clone(&connections).run());
     Arc::new(RedisQuotas::new(Arc::new(connections), "bench:", tokio::runtime::Handle::current()))
@@ -166,7 +156,7 @@ where
             while begun.elapsed() < HALF {
                 account = (account + CALLERS) % accounts;
                 // On a busy machine a reply may be late. Such a request is not counted.
-                requests += u32::from(take(ask(account + 1, MachineClock.now())).await);
+                requests += u32::from(take(ask(account + 1, SystemClock.now())).await);
             }
             requests
         });

@@ -17,7 +17,7 @@ use crate::together::joined;
 impl ResetSubject {
     /// Begins a new epoch with this shop.
     fn begin(&self, shop: Arc<[Row]>, epoch: u64) {
-        self.store.reset(shop, epoch).expect("a healthy store resets");
+        self.ports.reset(shop, epoch).expect("a healthy store resets");
     }
 }
 

@@ -5,63 +5,32 @@ use std::sync::Arc;
 use petstore_domain::{
     Category, CategoryId, InventoryItem, Order, OrderId, OrderQuantity, Pet, PetStatus, Version,
 };
-use petstore_ports::{
-    AccountDirectory, AddressLimits, Bulk, BulkImport, CategoryReader, EventFeed, EventQuery, EventReader,
-    Housekeeping, IdempotencyRecords, ImportError, KeyReader, OrderReader, PageOrder, PetReader, Quotas,
-    Transactor,
-};
+use petstore_ports::{Bulk, BulkImport, EventQuery, ImportError, PageOrder};
 
-use crate::Subject;
 use crate::event_fold::Fold;
 use crate::event_histories::Known;
 use crate::event_reading::{after, check_dense};
 use crate::make::{category_name, delete_category, pet_id, pet_name};
 use crate::random::Random;
+use crate::subject::{PortsOf, SubjectWith};
 use crate::together::joined;
 
 /// A store with a port for imports, and its other ports.
-#[derive(Clone)]
-pub struct ImportSubject {
-    /// The other ports of the store.
-    pub subject: Subject,
-    /// The port that imports a shop.
-    pub bulk: Arc<dyn Bulk>,
-}
+pub type ImportSubject = SubjectWith<Arc<dyn Bulk>>;
 
-impl AsRef<Self> for ImportSubject {
-    fn as_ref(&self) -> &Self {
-        self
+impl<S: Bulk + 'static> PortsOf<S> for Arc<dyn Bulk> {
+    fn of(store: &Arc<S>) -> Self {
+        Arc::clone(store) as _
     }
 }
 
 impl ImportSubject {
-    /// The ports of a store that implements them all.
-    pub fn of<S>(store: &Arc<S>) -> Self
-    where
-        S: Bulk
-            + Transactor
-            + PetReader
-            + CategoryReader
-            + OrderReader
-            + EventReader
-            + EventFeed
-            + KeyReader
-            + AccountDirectory
-            + IdempotencyRecords
-            + Quotas
-            + AddressLimits
-            + Housekeeping
-            + 'static,
-    {
-        Self { subject: Subject::of(store), bulk: Arc::clone(store) as _ }
-    }
-
     /// Begins an import on a thread that may block, passes it to `fill`, and returns what `fill` returns.
     async fn import<T: Send + 'static>(
         &self,
         fill: impl FnOnce(Box<dyn BulkImport + '_>) -> T + Send + 'static,
     ) -> T {
-        let bulk = Arc::clone(&self.bulk);
+        let bulk = Arc::clone(&self.ports);
         joined(tokio::task::spawn_blocking(move || fill(bulk.import().expect("the shop is empty")))).await
     }
 

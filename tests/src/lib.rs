@@ -11,7 +11,7 @@
 //!
 //! A case is a public async function over a [`Subject`]: the driven ports of a new, empty store. It panics with a
 //! message that names the broken guarantee. Cases use only the ports, so they apply to any store. The time is an
-//! argument, and no case sleeps.
+//! argument; only the cases in which a reader must keep waiting let 30 ms pass.
 //!
 //! The suite tests itself: [`ReferenceStore`] is small, slow and simple enough to be correct by inspection, and it
 //! passes every case. If a [`Bug`] is planted in it, the case that the self-test names for this bug must fail. The
@@ -61,6 +61,7 @@ mod disk;
 mod event_fold;
 mod event_histories;
 mod event_reading;
+mod further_stamps;
 mod history;
 mod listing;
 mod make;
@@ -69,6 +70,7 @@ mod probe;
 mod quota_model;
 mod random;
 mod reference;
+mod run_case;
 mod stamp;
 mod subject;
 mod together;
@@ -78,9 +80,9 @@ pub use imports::ImportSubject;
 pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
-pub use stamp::{run_case, run_case_apart};
-pub use subject::{AnotherHandle, DurableSubject, Subject};
-pub use webhooks::WebhookSubject;
+pub use run_case::{run_case, run_case_apart};
+pub use subject::{AnotherHandle, DurableSubject, PortsOf, StorePorts, Subject, SubjectWith};
+pub use webhooks::{WebhookPorts, WebhookSubject};
 
 /// The pages about stores and about embedding. The examples on these pages are compiled and run.
 #[cfg(doctest)]

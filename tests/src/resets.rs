@@ -7,35 +7,22 @@ use petstore_domain::{
     PetRecord, Plan, Version,
 };
 use petstore_ports::{
-    AccountDirectory, AddressLimits, Ask, CategoryReader, Cost, EventFeed, EventReader, Housekeeping,
-    IdempotencyRecords, KeyReader, OrderReader, PageOrder, PageRequest, PetFilter, PetReader, Quotas,
-    Resettable, Row, StoreErrorKind, Transactor, Verdict,
+    Ask, Cost, PageOrder, PageRequest, PetFilter, Resettable, Row, StoreErrorKind, Verdict,
 };
 
 use crate::Subject;
 use crate::make::{at, category_name, create_category, pet_id, pet_name, place_order};
 use crate::quota_model::impatient;
 use crate::retries::under_key;
+use crate::subject::{PortsOf, SubjectWith};
 use crate::together::joined;
 
 /// A resettable store, and its other ports.
-#[derive(Clone)]
-pub struct ResetSubject {
-    /// The other ports of the store.
-    pub subject: Subject,
-    /// The port that resets the store.
-    pub store: Arc<dyn Resettable>,
-}
+pub type ResetSubject = SubjectWith<Arc<dyn Resettable>>;
 
-impl AsRef<Subject> for ResetSubject {
-    fn as_ref(&self) -> &Subject {
-        &self.subject
-    }
-}
-
-impl AsRef<Self> for ResetSubject {
-    fn as_ref(&self) -> &Self {
-        self
+impl<S: Resettable + 'static> PortsOf<S> for Arc<dyn Resettable> {
+    fn of(store: &Arc<S>) -> Self {
+        Arc::clone(store) as _
     }
 }
 
@@ -59,29 +46,8 @@ fn complete_order_of_a_deleted_pet() -> Arc<[Row]> {
 }
 
 impl ResetSubject {
-    /// The ports of a store that implements them all.
-    pub fn of<S>(store: &Arc<S>) -> Self
-    where
-        S: Resettable
-            + Transactor
-            + PetReader
-            + CategoryReader
-            + OrderReader
-            + EventReader
-            + EventFeed
-            + KeyReader
-            + AccountDirectory
-            + IdempotencyRecords
-            + Quotas
-            + AddressLimits
-            + Housekeeping
-            + 'static,
-    {
-        Self { subject: Subject::of(store), store: Arc::clone(store) as _ }
-    }
-
     fn reset(&self, shop: Arc<[Row]>) {
-        self.store.reset(shop, 77).expect("a healthy store resets");
+        self.ports.reset(shop, 77).expect("a healthy store resets");
     }
 
     /// The pets with this name.
@@ -106,7 +72,7 @@ impl ResetSubject {
 /// A reset replaces the old shop by the new one, in look-ups by name too. Ids continue after the ids of the new rows,
 /// or start at 1 without rows.
 pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
-    let ResetSubject { subject: store, .. } = subject;
+    let store = &subject.subject;
     for _ in 0..2 {
         let category = store.add_category("Dogs").await;
         for _ in 0..5 {
@@ -198,7 +164,7 @@ pub async fn inconsistent_rows_change_nothing(subject: &ResetSubject) {
     let before = store.snapshot().await;
     let orphans: Arc<[Row]> = shop().iter().skip(1).cloned().collect();
     assert!(
-        matches!(subject.store.reset(orphans, 78), Err(error) if error.kind() == StoreErrorKind::Corrupt),
+        matches!(subject.ports.reset(orphans, 78), Err(error) if error.kind() == StoreErrorKind::Corrupt),
         "rows that contradict each other are refused"
     );
     assert_eq!(store.snapshot().await, before, "and nothing has changed");
@@ -247,7 +213,7 @@ pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     store.add_only_pet(5).await;
     let shop = store.snapshot().await;
     get_banned(store, &impatient(&made, 1_000_000)).await;
-    subject.store.forget_usage().expect("a healthy store clears usage");
+    subject.ports.forget_usage().expect("a healthy store clears usage");
     let mut after = store.snapshot().await;
     // Clearing the usage also voids a ban that is recorded only afterwards.
     after.keys.iter_mut().for_each(|key| key.ban_lifted_at = None);

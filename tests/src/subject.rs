@@ -45,6 +45,66 @@ pub struct Subject {
     pub another: Option<Arc<dyn AnotherHandle>>,
 }
 
+/// The ports of a [`Subject`] in one type. Each type that implements them all implements this trait.
+pub trait StorePorts:
+    Transactor
+    + PetReader
+    + CategoryReader
+    + OrderReader
+    + EventReader
+    + EventFeed
+    + KeyReader
+    + AccountDirectory
+    + IdempotencyRecords
+    + Quotas
+    + AddressLimits
+    + Housekeeping
+    + 'static
+{
+}
+
+impl<S> StorePorts for S where
+    S: Transactor
+        + PetReader
+        + CategoryReader
+        + OrderReader
+        + EventReader
+        + EventFeed
+        + KeyReader
+        + AccountDirectory
+        + IdempotencyRecords
+        + Quotas
+        + AddressLimits
+        + Housekeeping
+        + 'static
+{
+}
+
+/// A store that has further ports: `P` is one of them, or a structure of several.
+#[derive(Clone)]
+pub struct SubjectWith<P> {
+    /// The ports that every store has.
+    pub subject: Subject,
+    /// The further ports.
+    pub ports: P,
+}
+
+/// Further ports, taken from a store that implements them.
+pub trait PortsOf<S> {
+    /// The ports of a store.
+    fn of(store: &Arc<S>) -> Self;
+}
+
+impl<P> SubjectWith<P> {
+    /// The ports of a store that implements them all.
+    pub fn of<S: StorePorts>(store: &Arc<S>) -> Self
+    where
+        P: PortsOf<S>,
+    {
+        Self { subject: Subject::of(store), ports: P::of(store) }
+    }
+}
+
 /// A store that several processes can work on at once, such as one behind a network.
 #[async_trait]
 pub trait AnotherHandle: Send + Sync {
@@ -66,22 +126,7 @@ pub trait DurableSubject: Send + Sync {
 
 impl Subject {
     /// The ports of a store that implements them all, and has one handle.
-    pub fn of<S>(store: &Arc<S>) -> Self
-    where
-        S: Transactor
-            + PetReader
-            + CategoryReader
-            + OrderReader
-            + EventReader
-            + EventFeed
-            + KeyReader
-            + AccountDirectory
-            + IdempotencyRecords
-            + Quotas
-            + AddressLimits
-            + Housekeeping
-            + 'static,
-    {
+    pub fn of<S: StorePorts>(store: &Arc<S>) -> Self {
         Self {
             transactor: Arc::clone(store) as _,
             pets: Arc::clone(store) as _,

@@ -11,29 +11,29 @@ use petstore_domain::{
     Timestamp, Webhook, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
-    AccountDirectory, AddressLimits, CategoryReader, ClaimedWebhook, DELIVERY_LEASE, DeliveryLease,
-    DeliveryLog, DeliveryQuery, EventFeed, EventReader, Housekeeping, IdempotencyRecords, KeyReader,
-    LeaseState, OrderReader, PageOrder, PetReader, Quotas, SETTLED_KEPT, Transactor, WebhookReader,
+    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
+    SETTLED_KEPT, WebhookReader,
 };
 
-use crate::Subject;
 use crate::make::at;
+use crate::subject::{PortsOf, SubjectWith};
 use crate::together::together;
 
 /// A store that keeps webhooks and their deliveries, and its other ports.
+pub type WebhookSubject = SubjectWith<WebhookPorts>;
+
+/// The ports of webhooks.
 #[derive(Clone)]
-pub struct WebhookSubject {
-    /// The other ports of the store.
-    pub subject: Subject,
+pub struct WebhookPorts {
     /// Reads the settings of webhooks.
     pub webhooks: Arc<dyn WebhookReader>,
     /// Keeps their progress and their deliveries.
     pub deliveries: Arc<dyn DeliveryLog>,
 }
 
-impl AsRef<Self> for WebhookSubject {
-    fn as_ref(&self) -> &Self {
-        self
+impl<S: WebhookReader + DeliveryLog + 'static> PortsOf<S> for WebhookPorts {
+    fn of(store: &Arc<S>) -> Self {
+        Self { webhooks: Arc::clone(store) as _, deliveries: Arc::clone(store) as _ }
     }
 }
 
@@ -43,32 +43,6 @@ const WEBHOOKS_MAX: usize = 3;
 const ANSWERS: &str = "the store answers";
 
 impl WebhookSubject {
-    /// The ports of a store that implements them all.
-    pub fn of<S>(store: &Arc<S>) -> Self
-    where
-        S: WebhookReader
-            + DeliveryLog
-            + Transactor
-            + PetReader
-            + CategoryReader
-            + OrderReader
-            + EventReader
-            + EventFeed
-            + KeyReader
-            + AccountDirectory
-            + IdempotencyRecords
-            + Quotas
-            + AddressLimits
-            + Housekeeping
-            + 'static,
-    {
-        Self {
-            subject: Subject::of(store),
-            webhooks: Arc::clone(store) as _,
-            deliveries: Arc::clone(store) as _,
-        }
-    }
-
     async fn account(&self) -> AccountId {
         self.subject.add_account(Plan::Free).await.account.id
     }
@@ -85,11 +59,11 @@ impl WebhookSubject {
     }
 
     async fn webhooks_of(&self, account: AccountId) -> AccountWebhooks {
-        self.webhooks.webhooks_of(account).await.expect(ANSWERS)
+        self.ports.webhooks.webhooks_of(account).await.expect(ANSWERS)
     }
 
     async fn claim(&self, id: WebhookId, now: Timestamp) -> Option<ClaimedWebhook> {
-        self.deliveries.claim(vec![id], now).await.expect(ANSWERS).pop()
+        self.ports.deliveries.claim(vec![id], now).await.expect(ANSWERS).pop()
     }
 
     async fn save(
@@ -98,11 +72,11 @@ impl WebhookSubject {
         progress: &Progress,
         updates: Vec<DeliveryUpdate>,
     ) -> LeaseState {
-        self.deliveries.save(lease, progress.clone(), updates).await.expect(ANSWERS)
+        self.ports.deliveries.save(lease, progress.clone(), updates).await.expect(ANSWERS)
     }
 
     async fn page(&self, query: DeliveryQuery) -> Vec<u64> {
-        let found = self.deliveries.deliveries(query).await.expect(ANSWERS);
+        let found = self.ports.deliveries.deliveries(query).await.expect(ANSWERS);
         found.iter().map(|delivery| delivery.event.position.get()).collect()
     }
 }
@@ -204,25 +178,25 @@ pub async fn a_webhook_is_read_as_it_was_written(subject: &WebhookSubject) {
 
 /// A reader of changes learns of each new, changed and deleted webhook.
 pub async fn changes_are_told(subject: &WebhookSubject) {
-    let start = subject.webhooks.changed_webhooks(0).await.expect(ANSWERS);
+    let start = subject.ports.webhooks.changed_webhooks(0).await.expect(ANSWERS);
     assert!(start.accounts.is_empty(), "an empty store has no webhooks");
     let (account, id) = subject.one(1).await;
     let (other, _) = subject.one(2).await;
-    let made = subject.webhooks.changed_webhooks(start.revision).await.expect(ANSWERS);
+    let made = subject.ports.webhooks.changed_webhooks(start.revision).await.expect(ANSWERS);
     let mut accounts: Vec<_> = made.accounts.iter().map(|record| record.account).collect();
     accounts.sort_unstable();
     assert_eq!(accounts, [account, other], "both accounts are told");
-    let none = subject.webhooks.changed_webhooks(made.revision).await.expect(ANSWERS);
+    let none = subject.ports.webhooks.changed_webhooks(made.revision).await.expect(ANSWERS);
     assert!(none.accounts.is_empty() && !none.is_complete, "nothing has changed since");
     assert_eq!(none.revision, made.revision);
     let delete = DeleteWebhook { account, id, precondition: Precondition::None };
     subject.subject.run(delete).await.expect("it is there");
-    let deleted = subject.webhooks.changed_webhooks(made.revision).await.expect(ANSWERS);
+    let deleted = subject.ports.webhooks.changed_webhooks(made.revision).await.expect(ANSWERS);
     let of_account = deleted.accounts.iter().find(|record| record.account == account);
     let is_told = of_account.map_or(deleted.is_complete, |record| record.webhooks.is_empty());
     assert!(is_told, "the deletion is told: {deleted:?}");
     assert!(subject.webhooks_of(account).await.webhooks.is_empty());
-    let again = subject.webhooks.changed_webhooks(0).await.expect(ANSWERS);
+    let again = subject.ports.webhooks.changed_webhooks(0).await.expect(ANSWERS);
     let accounts = again.accounts.iter().filter(|record| !record.webhooks.is_empty());
     assert_eq!(accounts.map(|record| record.account).collect::<Vec<_>>(), [other], "from the beginning");
 }
@@ -235,12 +209,12 @@ pub async fn progress_is_handed_to_the_next_holder(subject: &WebhookSubject) {
     let updates =
         vec![update(6, DeliveryStatus::Pending, at(1)), update(7, DeliveryStatus::Delivered, at(1))];
     assert_eq!(subject.save(first.lease, &progress(), updates).await, LeaseState::Held);
-    assert_eq!(subject.deliveries.progress(id).await.expect(ANSWERS), Some(progress()));
+    assert_eq!(subject.ports.deliveries.progress(id).await.expect(ANSWERS), Some(progress()));
     let expected = Delivery::begin(id, update(6, DeliveryStatus::Pending, at(1)));
-    assert_eq!(subject.deliveries.delivery(id, event(6)).await.expect(ANSWERS), Some(expected.clone()));
-    assert_eq!(subject.deliveries.delivery(id, event(8)).await.expect(ANSWERS), None);
-    subject.deliveries.flush().await.expect(ANSWERS);
-    subject.deliveries.release(vec![first.lease]).await.expect(ANSWERS);
+    assert_eq!(subject.ports.deliveries.delivery(id, event(6)).await.expect(ANSWERS), Some(expected.clone()));
+    assert_eq!(subject.ports.deliveries.delivery(id, event(8)).await.expect(ANSWERS), None);
+    subject.ports.deliveries.flush().await.expect(ANSWERS);
+    subject.ports.deliveries.release(vec![first.lease]).await.expect(ANSWERS);
     let second = subject.claim(id, at(2)).await.expect("it was released");
     assert_eq!(second.progress, Some(progress()));
     assert!(second.lease.number > first.lease.number, "the number rises");
@@ -249,7 +223,7 @@ pub async fn progress_is_handed_to_the_next_holder(subject: &WebhookSubject) {
     assert_eq!(subject.save(second.lease, &progress(), vec![again.clone()]).await, LeaseState::Held);
     let mut delivery = expected;
     delivery.apply(again);
-    assert_eq!(subject.deliveries.delivery(id, event(6)).await.expect(ANSWERS), Some(delivery));
+    assert_eq!(subject.ports.deliveries.delivery(id, event(6)).await.expect(ANSWERS), Some(delivery));
 }
 
 /// A lease that another one has followed saves nothing.
@@ -257,14 +231,18 @@ pub async fn a_lease_that_was_lost_saves_nothing(subject: &WebhookSubject) {
     let (_, id) = subject.one(4).await;
     let first = subject.claim(id, at(0)).await.expect("it is free").lease;
     assert_eq!(subject.save(first, &progress(), Vec::new()).await, LeaseState::Held);
-    subject.deliveries.release(vec![first]).await.expect(ANSWERS);
+    subject.ports.deliveries.release(vec![first]).await.expect(ANSWERS);
     let second = subject.claim(id, at(1)).await.expect("it was released").lease;
     let stale = Progress { failures: 99, ..progress() };
     let updates = vec![update(6, DeliveryStatus::Failed, at(1))];
     assert_eq!(subject.save(first, &stale, updates).await, LeaseState::Lost, "the old lease is refused");
-    assert_eq!(subject.deliveries.progress(id).await.expect(ANSWERS), Some(progress()), "nothing is saved");
+    assert_eq!(
+        subject.ports.deliveries.progress(id).await.expect(ANSWERS),
+        Some(progress()),
+        "nothing is saved"
+    );
     assert_eq!(subject.page(all(id)).await, [], "no delivery is saved either");
-    let kept = subject.deliveries.renew(vec![first, second], at(2)).await.expect(ANSWERS);
+    let kept = subject.ports.deliveries.renew(vec![first, second], at(2)).await.expect(ANSWERS);
     assert_eq!(kept, [second], "only the lease that is held is renewed");
     let other = WebhookId::from_bits(77);
     let unknown = DeliveryLease { webhook: other, number: 1 };
@@ -275,7 +253,7 @@ pub async fn a_lease_that_was_lost_saves_nothing(subject: &WebhookSubject) {
 pub async fn one_of_several_claims_is_granted(subject: &WebhookSubject) {
     let (_, id) = subject.one(5).await;
     let held = subject.claim(id, at(0)).await.expect("it is free").lease;
-    subject.deliveries.release(vec![held]).await.expect(ANSWERS);
+    subject.ports.deliveries.release(vec![held]).await.expect(ANSWERS);
     let claim = |_| {
         let subject = subject.clone();
         async move { subject.claim(id, at(1)).await.map(|claimed| claimed.lease.number) }
@@ -333,8 +311,8 @@ pub async fn settled_deliveries_are_bounded_and_pending_ones_stay(subject: &Webh
 pub async fn a_lease_ends_if_it_is_not_renewed(subject: &WebhookSubject) {
     let (_, id) = subject.one(8).await;
     let first = subject.claim(id, at(0)).await.expect("it is free").lease;
-    let renewed = subject.deliveries.renew(vec![first], at(1)).await.expect(ANSWERS);
+    let renewed = subject.ports.deliveries.renew(vec![first], at(1)).await.expect(ANSWERS);
     assert_eq!(renewed, [first]);
-    subject.deliveries.release(vec![first]).await.expect(ANSWERS);
+    subject.ports.deliveries.release(vec![first]).await.expect(ANSWERS);
     assert!(subject.claim(id, at(1).plus(DELIVERY_LEASE)).await.is_some());
 }

@@ -10,7 +10,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Housekeeping, StoreError};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::{
-    DurableSubject, ImportSubject, ResetSubject, Subject, WebhookSubject, durable_conformance,
+    DurableSubject, ImportSubject, PortsOf, ResetSubject, Subject, WebhookSubject, durable_conformance,
     import_conformance, reset_conformance, store_conformance, webhook_conformance,
 };
 
@@ -18,18 +18,17 @@ store_conformance!(open(&Folder::new()));
 reset_conformance!({
     let folder = Folder::new();
     let store = open_store(&folder);
-    ResetSubject { subject: subject_of(&store, &folder), store }
+    ResetSubject { subject: subject_of(&store, &folder), ports: store }
 });
 import_conformance!({
     let folder = Folder::new();
     let store = open_store(&folder);
-    ImportSubject { subject: subject_of(&store, &folder), bulk: store }
+    ImportSubject { subject: subject_of(&store, &folder), ports: store }
 });
 webhook_conformance!({
     let folder = Folder::new();
     let store = open_store(&folder);
-    let (webhooks, deliveries) = (Arc::clone(&store) as _, Arc::clone(&store) as _);
-    WebhookSubject { subject: subject_of(&store, &folder), webhooks, deliveries }
+    WebhookSubject { subject: subject_of(&store, &folder), ports: PortsOf::of(&store) }
 });
 durable_conformance!(Box::new(DurableStore(Folder::new())));
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use petstore_tests::{
-    Bug, ImportSubject, ReferenceStore, ResetSubject, Subject, WebhookSubject, import_conformance,
+    Bug, ImportSubject, PortsOf, ReferenceStore, ResetSubject, Subject, WebhookSubject, import_conformance,
     reset_conformance, run_case, store_conformance, webhook_conformance,
 };
 
@@ -57,13 +57,10 @@ where
         let mut failed = false;
         run_case(async {
             let store = Arc::new(ReferenceStore::with_bug(bug));
-            let imports = ImportSubject { subject: store.subject(), bulk: Arc::clone(&store) as _ };
-            let webhooks = WebhookSubject {
-                subject: store.subject(),
-                webhooks: Arc::clone(&store) as _,
-                deliveries: Arc::clone(&store) as _,
-            };
-            let resets = ResetSubject { subject: store.subject(), store };
+            let subject = store.subject();
+            let imports = ImportSubject { subject: subject.clone(), ports: Arc::clone(&store) as _ };
+            let webhooks = WebhookSubject { subject: subject.clone(), ports: PortsOf::of(&store) };
+            let resets = ResetSubject { subject, ports: store };
             let subject = AnySubject { resets, imports, webhooks };
             failed = tokio::spawn(case(subject)).await.is_err_and(|error| error.is_panic());
         });

@@ -10,7 +10,7 @@ const TOO_MANY_REQUESTS: u16 = 429;
 const SERVICE_UNAVAILABLE: u16 = 503;
 const REQUEST_TIMEOUT: u16 = 408;
 
-/// Codes whose wait ends with a window, so that the header `X-RateLimit-Reset` has its end, too.
+/// Codes of refusals that end with a window. Their answers have the end of the window in `X-RateLimit-Reset`, too.
 const OF_A_WINDOW: [&str; 2] = ["rate_limit_exceeded", "quota_exceeded"];
 
 impl ClientRequest<'_> {
@@ -19,7 +19,7 @@ impl ClientRequest<'_> {
         self.status() == Some(TOO_MANY_REQUESTS)
     }
 
-    /// Returns the time before which the answer asks the client to send nothing.
+    /// Returns the time until which the answer asks the client to send nothing.
     ///
     /// It is the end of `Retry-After`, which is rounded up, or the end of the window if that is earlier.
     pub(crate) fn binds_until(&self) -> Option<Timestamp> {

@@ -106,7 +106,8 @@ pub(crate) fn exchange<const SECURE: bool>(
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
         let mut recording = None;
         if let Some(noted) = notes.sandbox.take() {
-            recording = Box::pin(noted.act_after(thread, notes.account, notes.quota, &mut answer)).await?;
+            let (account, quota) = (notes.account, notes.quota);
+            recording = Box::pin(noted.act_after(thread, &activity, account, quota, &mut answer)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;

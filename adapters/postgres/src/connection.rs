@@ -6,6 +6,7 @@ mod connector;
 pub(crate) mod continuity;
 mod counts;
 mod hosts;
+mod names;
 mod pace;
 mod parameter;
 mod server_check;

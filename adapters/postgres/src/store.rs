@@ -62,6 +62,7 @@ pub struct PostgresStore {
     pub(crate) node: OwnNode,
     observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
     is_sandbox: bool,
+    shop_number: Option<String>,
     // The last field, because its tasks use the other fields.
     pub(crate) background: Background,
 }
@@ -95,7 +96,7 @@ impl PostgresStore {
         let requires_sync = target.requires_sync;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
-        let Prepared { session, epoch, is_sandbox, forms } =
+        let Prepared { session, epoch, is_sandbox, shop_number, forms } =
             background.handle().block_on(prepare(&connector, program, new))?;
         connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
@@ -143,6 +144,7 @@ impl PostgresStore {
             node: OwnNode::default(),
             observer,
             is_sandbox,
+            shop_number,
             connector,
             background,
         })
@@ -157,6 +159,13 @@ impl PostgresStore {
     /// replaced by one that lacks acknowledged changes.
     pub fn live_epoch(&self) -> &Arc<AtomicU64> {
         self.connector.continuity().epoch()
+    }
+
+    /// A number of the shop, as 16 hexadecimal digits. All nodes have the same one, and resets, new epochs and failovers do not
+    /// change it. Tables that were copied to another database or schema have another number. None if the role may not read the
+    /// identity of the database.
+    pub fn shop_number(&self) -> Option<&str> {
+        self.shop_number.as_deref()
     }
 
     /// Begins a new epoch of the shop and of its event log. Entity tags, cursors and ids of events from before are not
@@ -258,6 +267,7 @@ struct Prepared {
     epoch: u64,
     /// `true` if a sandbox may reset it.
     is_sandbox: bool,
+    shop_number: Option<String>,
     forms: Arc<EventForms>,
 }
 
@@ -265,8 +275,10 @@ struct Prepared {
 async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
     let session = schema::prepare(connector, program, new).await?;
     // A test may open the store as an older program, without this column.
+    let mut shop_number = None;
     if program.steps.len() >= identity::SINCE {
         timed(identity::settle(connector.continuity(), &session)).await??;
+        shop_number = timed(identity::shop(&session)).await??;
     }
     let sql = "select epoch, is_sandbox, (select event_form from schema_version where one) from shop";
     let rows = timed(session.rows_alone(sql, &[])).await?;
@@ -276,7 +288,8 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
     let epoch = epoch.map_err(|_| StoreError::corrupt("shop: the column epoch is not a number"))?;
     let form = u32::try_from(row.get::<_, i32>(2));
     let form = form.map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))?;
-    Ok(Prepared { session, epoch, is_sandbox: row.get(1), forms: EventForms::new(program.forms, form) })
+    let forms = EventForms::new(program.forms, form);
+    Ok(Prepared { session, epoch, is_sandbox: row.get(1), shop_number, forms })
 }
 
 /// The time limit for the answer to a statement of a start.

@@ -8,6 +8,7 @@ use petstore_ports::{Reply, StoreError, Verdict};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::begun_bans::BegunBans;
 use crate::link::RedisLink;
 use crate::packing::{Verdicts, pack};
 use crate::request::{Group, Request, merged};
@@ -38,6 +39,7 @@ struct Waiting {
 pub(crate) struct Batcher {
     link: Arc<dyn RedisLink>,
     script: Arc<Script>,
+    bans: Arc<BegunBans>,
     state: Mutex<State>,
 }
 
@@ -49,8 +51,8 @@ struct State {
 }
 
 impl Batcher {
-    pub(crate) fn new(link: Arc<dyn RedisLink>, script: Arc<Script>) -> Self {
-        Self { link, script, state: Mutex::default() }
+    pub(crate) fn new(link: Arc<dyn RedisLink>, script: Arc<Script>, bans: Arc<BegunBans>) -> Self {
+        Self { link, script, bans, state: Mutex::default() }
     }
 
     /// Decides a request. If a new batch is needed, a task on `runtime` sends it.
@@ -95,7 +97,7 @@ impl Batcher {
         batch.sort_by_cached_key(|waiting| waiting.request.order());
         let groups = merged(batch.iter().map(|waiting| waiting.request));
         let verdicts = match self.script.run(&*self.link, &pack(&groups)).await {
-            Ok(packed) => read(&packed, &groups, batch.len()),
+            Ok(packed) => self.read(&packed, &groups, batch.len()),
             Err(error) => Err(error),
         };
         match verdicts {
@@ -114,17 +116,22 @@ impl Batcher {
             }
         }
     }
-}
 
-/// Reads the verdicts of all requests of a batch, in its order.
-fn read(packed: &[u8], groups: &[Group], requests: usize) -> Result<Vec<Verdict>, StoreError> {
-    let mut verdicts = Vec::with_capacity(requests);
-    let mut reader = Verdicts::new(packed);
-    for group in groups {
-        reader.read(group, |verdict| verdicts.push(verdict))?;
+    /// Reads the verdicts of all requests of a batch, in its order, and takes note of bans.
+    fn read(&self, packed: &[u8], groups: &[Group], requests: usize) -> Result<Vec<Verdict>, StoreError> {
+        let mut verdicts = Vec::with_capacity(requests);
+        let mut reader = Verdicts::new(packed);
+        for group in groups {
+            reader.read(group, |verdict| {
+                if let Verdict::Banned { unrecorded: Some(ban), .. } = verdict {
+                    self.bans.keep(group.request.key, ban);
+                }
+                verdicts.push(verdict);
+            })?;
+        }
+        self.bans.count(reader.end()?);
+        Ok(verdicts)
     }
-    reader.end()?;
-    Ok(verdicts)
 }
 
 /// Returns whether a request that joins the queue starts another batch. `flights` batches are under way, and `waiting`

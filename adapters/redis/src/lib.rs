@@ -4,6 +4,7 @@
 //! it with the domain.
 
 mod batcher;
+mod begun_bans;
 mod connection;
 mod link;
 mod packing;

@@ -29,8 +29,8 @@ pub trait RedisLink: Send + Sync + 'static {
 
 /// Opens links, and measures the difference between Redis's clock and the node's clock.
 pub trait RedisLinks: Send + Sync + 'static {
-    /// Returns a new link. The link connects at its first use, and the runtime of this first use drives it. A thread of
-    /// the server has a runtime of its own, so the quotas open one link for each runtime.
+    /// Returns a new link. The link connects at its first use, and the runtime of this first use drives it. Each thread
+    /// of the server has a separate runtime, so the quotas open one link for each runtime.
     fn open(&self) -> Arc<dyn RedisLink>;
 
     /// The time of a request by Redis's clock, for a request at `now` by the node's clock. It is `now` while the

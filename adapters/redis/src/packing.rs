@@ -8,7 +8,7 @@ use petstore_ports::{StoreError, Verdict};
 use crate::request::{Group, Kind, Policy};
 
 /// The number of policies that are searched for an equal one before a policy is written again. Most batches have few
-/// policies, and a search of all policies would cost the more the more there are.
+/// policies. Without the bound, the time for packing would grow with the square of their number.
 const POLICIES_SEARCHED: usize = 8;
 
 /// The flag of a request with a cost.
@@ -31,7 +31,9 @@ const EXCEEDED: u8 = 1;
 /// The tag of requests that a ban refused.
 const BANNED: u8 = 2;
 /// The tag of requests that a ban refused that is not recorded yet.
-const NEWLY_BANNED: u8 = 3;
+const UNRECORDED_BAN: u8 = 3;
+/// The tag of the request that began a ban.
+const BEGUN_BAN: u8 = 4;
 
 /// A batch in its packed form.
 pub(crate) struct Packed {
@@ -123,11 +125,15 @@ fn duration_millis(duration: Duration) -> f64 {
 }
 
 /// The packed verdicts of a batch, read in the order of its groups.
-pub(crate) struct Verdicts<'a>(&'a [u8]);
+pub(crate) struct Verdicts<'a> {
+    rest: &'a [u8],
+    /// The number of bans that began, in the verdicts that were read.
+    begun_bans: u64,
+}
 
 impl<'a> Verdicts<'a> {
     pub(crate) const fn new(packed: &'a [u8]) -> Self {
-        Self(packed)
+        Self { rest: packed, begun_bans: 0 }
     }
 
     /// Reads the verdicts of the next group, and passes each of them to `give`.
@@ -151,9 +157,10 @@ impl<'a> Verdicts<'a> {
                     let verdict = Verdict::Exceeded(self.windows()?.usage(group.request.policy.limits));
                     (0..count).for_each(|_| give(verdict));
                 }
-                BANNED | NEWLY_BANNED => {
+                BANNED | UNRECORDED_BAN | BEGUN_BAN => {
                     let until = self.time()?;
-                    let unrecorded = if tag == NEWLY_BANNED { Some(self.ban()?) } else { None };
+                    let unrecorded = if tag == BANNED { None } else { Some(self.ban()?) };
+                    self.begun_bans += u64::from(tag == BEGUN_BAN);
                     (0..count).for_each(|_| give(Verdict::Banned { until, unrecorded }));
                 }
                 _ => return Err(malformed()),
@@ -162,14 +169,14 @@ impl<'a> Verdicts<'a> {
         Ok(())
     }
 
-    /// Checks that all verdicts have been read.
-    pub(crate) fn end(self) -> Result<(), StoreError> {
-        if self.0.is_empty() { Ok(()) } else { Err(malformed()) }
+    /// Checks that all verdicts have been read. Returns the number of bans that began.
+    pub(crate) fn end(self) -> Result<u64, StoreError> {
+        if self.rest.is_empty() { Ok(self.begun_bans) } else { Err(malformed()) }
     }
 
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], StoreError> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
-        self.0 = rest;
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(malformed)?;
+        self.rest = rest;
         Ok(*bytes)
     }
 

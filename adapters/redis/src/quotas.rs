@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use petstore_domain::{AccountId, Limits, Timestamp, Usage};
+use petstore_domain::{AccountId, KeyId, Limits, Timestamp, Usage};
 use petstore_ports::{Ask, Quotas, Reply, StoreError, Verdict};
 use tokio::runtime::{Handle, Id};
 
 use crate::batcher::Batcher;
+use crate::begun_bans::BegunBans;
 use crate::link::RedisLinks;
 use crate::request::Request;
 use crate::script::Script;
@@ -23,6 +24,7 @@ const BATCHERS_MAX: usize = 256;
 pub struct RedisQuotas {
     links: Arc<dyn RedisLinks>,
     script: Arc<Script>,
+    bans: Arc<BegunBans>,
     background: Handle,
     by_runtime: RwLock<HashMap<Id, Arc<Batcher>>>,
 }
@@ -31,7 +33,19 @@ impl RedisQuotas {
     /// Quotas in the hashes whose names begin with `prefix`. Requests from threads without a runtime are sent by the
     /// `background` runtime.
     pub fn new(links: Arc<dyn RedisLinks>, prefix: &str, background: Handle) -> Self {
-        Self { links, script: Arc::new(Script::new(prefix)), background, by_runtime: RwLock::default() }
+        let script = Arc::new(Script::new(prefix));
+        Self { links, script, bans: Arc::default(), background, by_runtime: RwLock::default() }
+    }
+
+    /// The number of bans that requests of this node began. A ban is counted by one node only.
+    pub fn bans(&self) -> u64 {
+        self.bans.number()
+    }
+
+    /// The bans that requests of this node began or met before they were recorded, each with its key and its start. A reset
+    /// of the store that has the keys uses this list to void these bans.
+    pub fn begun_bans(&self) -> Vec<(KeyId, Timestamp)> {
+        self.bans.all()
     }
 
     fn decide(&self, request: Request) -> Reply<Result<Verdict, StoreError>> {
@@ -55,7 +69,8 @@ impl RedisQuotas {
 
     fn insert(&self, runtime: Id) -> Arc<Batcher> {
         let mut batchers = self.by_runtime.write();
-        let new = || Arc::new(Batcher::new(self.links.open(), Arc::clone(&self.script)));
+        let new =
+            || Arc::new(Batcher::new(self.links.open(), Arc::clone(&self.script), Arc::clone(&self.bans)));
         Arc::clone(batchers.entry(runtime).or_insert_with(new))
     }
 }

@@ -210,7 +210,7 @@ for index = 1, #KEYS do
           ban(conduct, policy, now)
           -- The length of the next ban depends on this one.
           kept = max(kept, (max(policy.memory, 2 * conduct.length) + conduct.length) / 1000)
-          output[#output + 1] = pack('>BI2dddd', 3, 1, conduct.ends, conduct.since, conduct.ends, conduct.length)
+          output[#output + 1] = pack('>BI2dddd', 4, 1, conduct.ends, conduct.since, conduct.ends, conduct.length)
         end
       end
       count = count - decided

@@ -56,7 +56,7 @@ impl RecordedBody {
         STANDARD.encode(&self.kept)
     }
 
-    /// Returns the text of a compressed body, at most as many bytes as its text could have had without compression.
+    /// Returns the text of a compressed body, as far as its kept bytes hold it.
     fn decompressed(&self) -> Option<String> {
         /// The maximum length of the text. Lists of the API are shorter.
         const TEXT_MAX: u64 = 1024 * 1024;

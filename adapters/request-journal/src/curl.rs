@@ -33,7 +33,7 @@ struct CommandLine {
     keys: Vec<String>,
 }
 
-/// The part of a shell word.
+/// A part of a shell word.
 enum Part<'t> {
     /// Printable text.
     Plain(&'t str),

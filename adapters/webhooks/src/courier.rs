@@ -32,7 +32,7 @@ const ALPN: &[u8] = b"http/1.1";
 pub struct CourierLimits {
     /// The time of a whole attempt.
     pub attempt: Duration,
-    /// The time for a connection to one of the addresses, and as much once more for the TLS handshake.
+    /// The time for connecting to the addresses of a name, and again for the TLS handshake.
     pub connect: Duration,
     /// The time for resolving a name.
     pub resolve: Duration,
@@ -115,7 +115,7 @@ impl Courier for HttpCourier {
 impl Shared {
     async fn attempt(&self, request: WebhookRequest) -> AttemptOutcome {
         let started = Instant::now();
-        // The answer as far as it was received. It stays if the time ends.
+        // The answer as far as it was received. It is kept if the time runs out.
         let mut answer = None;
         let exchange = self.exchange(request, &mut answer);
         let done = timeout_at(started + self.limits.attempt, exchange).await;

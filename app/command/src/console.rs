@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use petstore_console::About;
 use petstore_contract::JSON;
 use petstore_http::PageFile;
+use petstore_pages::console::{ABOUT, About, FILES, about};
 use serde::Deserialize;
 
+use crate::openapi::page_file;
 use crate::settings::ServeArgs;
 
 /// The console of a sandbox. `api_origin` is the address of the API if it is not that of the console.
@@ -20,9 +21,8 @@ pub(crate) fn files(args: &ServeArgs, api_origin: Option<&str>, has_journal: boo
         has_webhooks: args.webhooks,
         operations: &operations(),
     };
-    let about = PageFile::of(petstore_console::ABOUT, "application/json", petstore_console::about(facts));
-    let files = petstore_console::FILES.iter();
-    files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).chain([about]).collect()
+    let about = PageFile::of(ABOUT, "application/json", about(facts));
+    FILES.iter().map(page_file).chain([about]).collect()
 }
 
 /// The operations of the contract as JSON: method, route, tag, operation id and sunset date of each. The tag and the id

@@ -1,22 +1,9 @@
-//! The only module that reads the machine's clock and randomness. It also reads the machine's name.
+//! The machine: its clock and randomness, its name, the time that something takes, and the load of its threads.
 
 use std::time::Duration;
 
-use petstore_domain::Timestamp;
+pub(crate) use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::IdleTime;
-use petstore_ports::{Clock, Entropy, StoreError};
-
-/// The machine's clock.
-pub(crate) struct SystemClock;
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    fn now(&self) -> Timestamp {
-        use std::time::{SystemTime, UNIX_EPOCH};
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::EPOCH.plus(since)
-    }
-}
 
 /// The name of the machine; empty if it cannot be read.
 pub(crate) fn host_name() -> String {
@@ -70,28 +57,6 @@ impl Pressure {
 /// Returns whether threads were idle for less than a tenth of the time.
 fn is_hardly_any(rested: Duration, since: Duration, threads: usize) -> bool {
     rested.as_nanos() * 10 < since.as_nanos() * threads as u128
-}
-
-/// The operating system's randomness.
-pub(crate) struct SystemEntropy;
-
-impl SystemEntropy {
-    /// A random number.
-    pub(crate) fn number() -> Result<u64, StoreError> {
-        getrandom::u64().map_err(unavailable)
-    }
-}
-
-impl Entropy for SystemEntropy {
-    fn bits(&self) -> Result<[u8; 32], StoreError> {
-        let mut bits = [0; 32];
-        getrandom::fill(&mut bits).map_err(unavailable)?;
-        Ok(bits)
-    }
-}
-
-fn unavailable(error: getrandom::Error) -> StoreError {
-    StoreError::unavailable("the system's random number generator failed").with_source(error)
 }
 
 #[cfg(test)]

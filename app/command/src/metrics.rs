@@ -151,7 +151,8 @@ impl Snapshot {
 
     fn store(&self, families: &mut Families<'_>) -> fmt::Result {
         let store = &self.store;
-        families.counter("petstore_key_bans", "Bans that began", store.bans)?;
+        let help = "Bans that began, each counted by the server whose request began it";
+        families.counter("petstore_key_bans", help, store.bans)?;
         let help = "Bans that are in force and wait to be recorded";
         families.gauge("petstore_key_bans_waiting", help, self.service.bans_waiting)?;
         let help = "Times that a ban was not recorded because too many waited";

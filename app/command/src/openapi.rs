@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
 use petstore_http::{Documents, PageFile};
+use petstore_pages::{File, reference};
 
 /// The base path in the written contract.
 pub(crate) const BASE_PATH: &str = "/v1";
@@ -37,19 +38,22 @@ pub(crate) fn documents(base_path: &str) -> Documents {
 
 /// The reference page, which reads the JSON form.
 fn page() -> Arc<[PageFile]> {
-    let files = petstore_reference::FILES.iter();
-    files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
+    reference::FILES.iter().map(page_file).collect()
+}
+
+/// A file of a page, as the server takes it.
+pub(crate) fn page_file(file: &File) -> PageFile {
+    PageFile::new(file.name, file.content_type, file.gzip)
 }
 
 /// The reference page of a sandbox, with a note. `origin` is the address of the sandbox. `is_here` is true if the page
 /// has the same address.
 pub(crate) fn page_of_sandbox(origin: &str, is_here: bool) -> Arc<[PageFile]> {
-    let files = petstore_reference::FILES.iter();
-    let file = |file: &petstore_reference::File| match file.name {
-        "" => PageFile::of("", file.content_type, petstore_reference::page_of_sandbox(origin, is_here)),
-        name => PageFile::new(name, file.content_type, file.gzip),
+    let file = |file: &File| match file.name {
+        "" => PageFile::of("", file.content_type, reference::page_of_sandbox(origin, is_here)),
+        _ => page_file(file),
     };
-    files.map(file).collect()
+    reference::FILES.iter().map(file).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod advice;
 mod apply;
 mod check;
+mod choices;
 mod db;
 mod db_connection;
 mod db_password;
@@ -26,6 +27,7 @@ use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
 
 pub(crate) use self::apply::open_files_max;
+pub(crate) use self::choices::{LogFormat, LogLevel, QuotaFallback};
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
@@ -158,7 +160,7 @@ pub(crate) struct ServeArgs {
     )]
     pub(crate) redis_password_file: Option<PathBuf>,
 
-    /// Text with which the names of all keys in Redis begin; default: petstore: and the shop's epoch
+    /// Text with which the names of all keys in Redis begin; default: petstore: and a number of the shop
     #[arg(long, env = "PETSTORE_REDIS_PREFIX", value_parser = redis::prefix, value_name = "WORD", help_heading = "Redis", hide = true)]
     pub(crate) redis_prefix: Option<String>,
 
@@ -377,26 +379,8 @@ const DAYS_365: Duration = Duration::from_hours(365 * 24);
 /// The range of the size of the event log. The smallest size holds some pages of events.
 const EVENT_BYTES: RangeInclusive<u64> = 65_536..=1_099_511_627_776;
 
-/// The format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogFormat {
-    // Text on a terminal, JSON elsewhere.
-    Auto,
-    Text,
-    Json,
-}
-
 /// The default overlap of a rotation.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
-
-/// The treatment of requests while Redis is down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum QuotaFallback {
-    // Requests are refused.
-    Closed,
-    // Each node counts for itself, and admits its share.
-    Local,
-}
 
 /// The variable that names the settings file.
 pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
@@ -410,14 +394,3 @@ pub(crate) const DB_PASSWORD_VARIABLES: [&str; 2] = ["PETSTORE_DB_PASSWORD", "PG
 
 /// The variable with the password of the Redis user. It has no flag, for the same reason.
 pub(crate) const REDIS_PASSWORD_VARIABLES: [&str; 1] = ["PETSTORE_REDIS_PASSWORD"];
-
-/// The requests that are logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogLevel {
-    // No request.
-    Off,
-    // Requests that failed in the server.
-    Errors,
-    // All requests.
-    Requests,
-}

@@ -2,12 +2,11 @@
 //! type of a store.
 
 mod commits;
+mod data_file;
 mod file;
 mod postgres;
 mod redis;
 
-use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,19 +14,18 @@ use petstore_domain::Timestamp;
 use petstore_http::{Epoch, IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
-    Bulk, Clock, Courier, Entropy, EventText, Header, Housekeeping, Resettable, Row, Signer, StoreCounts,
-    StoreError, StoreStats,
+    Bulk, Clock, Courier, Entropy, EventText, Housekeeping, Resettable, Signer, StoreCounts, StoreError,
+    StoreStats,
 };
 pub(crate) use petstore_postgres::{DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_redis::RedisStats;
 use petstore_service::{DispatcherPorts, Ports};
-use petstore_sqlite::{
-    CheckpointHealth, Copied, LogPosition, OpenFiles, OpenOptions, RepairedValues, copy_of,
-};
+use petstore_sqlite::{CheckpointHealth, LogPosition, OpenFiles, OpenOptions, RepairedValues};
 
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
+pub(crate) use self::data_file::DataFile;
 pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, open_readable};
 pub(crate) use self::postgres::{check_made, examine, nodes_of};
 pub(crate) use self::redis::{RedisStore, check_server};
@@ -174,6 +172,14 @@ impl Backend {
         }
     }
 
+    /// The number of the shop in a database, which all nodes share and which stays the same; none if it has none.
+    pub(crate) fn shop_number(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => store.shop_number(),
+        }
+    }
+
     /// Counts quotas in Redis from now on, for the ports that are made afterwards.
     pub(crate) fn set_redis(&mut self, redis: RedisStore) {
         self.redis = Some(redis);
@@ -206,7 +212,10 @@ impl Backend {
     pub(crate) fn counts(&self) -> StoreCounts {
         match &self.kind {
             Kind::Local(store) => store.counts(),
-            Kind::Shared { store, meters } => StoreCounts { bans: meters.counts().bans, ..store.counts() },
+            Kind::Shared { store, meters } => {
+                let in_redis = self.redis.as_ref().map_or(0, |redis| redis.quotas().bans());
+                StoreCounts { bans: meters.counts().bans + in_redis, ..store.counts() }
+            }
         }
     }
 
@@ -223,7 +232,8 @@ impl Backend {
         match &self.kind {
             Kind::Local(store) => Arc::clone(store) as _,
             Kind::Shared { store, meters } => {
-                let shared = postgres::resettable(store, meters);
+                let quotas = self.redis.as_ref().map(RedisStore::quotas);
+                let shared = postgres::resettable(store, meters, quotas);
                 match &self.redis {
                     Some(redis) => redis.reset_with(shared),
                     None => shared,
@@ -372,39 +382,6 @@ impl Backend {
 
     /// The data file; none without a file.
     pub(crate) fn file(&self) -> Option<DataFile<'_>> {
-        self.files.as_ref().map(DataFile)
-    }
-}
-
-/// The data file of an open store. Commands read the file while the store is open.
-pub(crate) struct DataFile<'b>(&'b OpenFiles);
-
-impl DataFile<'_> {
-    /// The path of the file.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.0.path().to_path_buf()
-    }
-
-    /// Returns an error if the file has a permanent fault.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.0.check()
-    }
-
-    /// Reads all rows as of one moment.
-    pub(crate) fn read_snapshot(
-        &self,
-        into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
-    ) -> Result<Header, StoreError> {
-        self.0.read_snapshot(into)
-    }
-
-    /// Creates another data file with these rows in the same folder, and returns it open. The new file's name is
-    /// already removed from the folder.
-    pub(crate) fn copy_of(
-        &self,
-        header: &Header,
-        rows: impl Iterator<Item = Row>,
-    ) -> Result<(File, Copied), StoreError> {
-        copy_of(self.0.path(), header, rows)
+        self.files.as_ref().map(DataFile::new)
     }
 }

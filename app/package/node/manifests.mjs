@@ -1,4 +1,6 @@
 // Writes the manifests of the two packages: node manifests.mjs STAGE VERSION PLATFORM LIBC
+// PETSTORE_NPM_PLATFORMS names all platforms of a release, such as `linux-x64 linux-arm64`, on which `petstore-server` then
+// depends; without it, the one of this build.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const [stage, version, platform, libc] = process.argv.slice(2);
@@ -10,7 +12,9 @@ const write = (folder, manifest) =>
   writeFileSync(`${stage}/${folder}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 
 delete main.devDependencies;
-write('main', { ...main, version, optionalDependencies: { [platform]: version } });
+const platforms = (process.env.PETSTORE_NPM_PLATFORMS ?? `${os}-${cpu}`).split(' ');
+const optionalDependencies = Object.fromEntries(platforms.map((name) => [`petstore-server-${name}`, version]));
+write('main', { ...main, version, optionalDependencies });
 write('binary', {
   name: platform,
   version,
@@ -21,5 +25,5 @@ write('binary', {
   cpu: [cpu],
   // A static binary runs with any C library.
   ...(libc ? { libc: [libc] } : {}),
-  files: ['bin', 'LICENSE-MIT', 'LICENSE-APACHE'],
+  files: ['bin', 'LICENSE-MIT', 'LICENSE-APACHE', 'LICENSE-THIRD-PARTY'],
 });

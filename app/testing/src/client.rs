@@ -64,8 +64,8 @@ impl SandboxClient {
         })
     }
 
-    /// One request on a connection of its own. The connection lives in the runtime of the caller, which may be another one in
-    /// each call.
+    /// Sends one request on a new connection. The connection belongs to the runtime of the caller, which may differ from call
+    /// to call.
     async fn exchange(
         &self,
         method: &Method,

@@ -59,7 +59,7 @@ impl ShopClock<'_> {
         self.change(&json!({"freeze": true})).await
     }
 
-    /// Lets the clock run from its time on.
+    /// Lets the clock run on from its present time.
     ///
     /// # Errors
     /// The petstore did not answer.

@@ -29,7 +29,7 @@ pub enum TestingError {
         /// The reason.
         why: String,
     },
-    /// The petstore did not stop in order.
+    /// The petstore did not stop cleanly.
     #[error("the petstore did not stop in order: {0}")]
     Stop(String),
 }

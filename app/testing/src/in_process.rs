@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
+use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, InitialKey, Petstore as Api, Sandbox};
@@ -19,7 +20,6 @@ use tokio::time::MissedTickBehavior;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
-use crate::environment::{MachineClock, MachineEntropy};
 use crate::error::TestingError;
 use crate::petstore::{Petstore, RunningServer};
 
@@ -35,18 +35,18 @@ pub(crate) struct InProcess {
 
 /// Starts a server in this process.
 pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
-    let epoch = MachineEntropy::number().map_err(store_failed)?;
+    let epoch = SystemEntropy::number().map_err(store_failed)?;
     let store = Arc::new(MemoryStore::with_epoch(epoch));
     let mut shop = vec![];
     if let Some(pets) = builder.demo {
         fill_with_demo(&*store, pets).map_err(import_failed)?;
         shop = demo_rows(&MemoryStore::new(), pets).map_err(import_failed)?;
     }
-    let clock = Arc::new(SandboxClock::new(Arc::new(MachineClock)));
+    let clock = Arc::new(SandboxClock::new(Arc::new(SystemClock)));
     let ports = Ports::of_one_store(
         Arc::clone(&store),
         Arc::clone(&clock) as Arc<dyn Clock>,
-        Arc::new(MachineEntropy),
+        Arc::new(SystemEntropy),
         Arc::new(TokioTimer::new()),
     );
     let policy = Policy { plans: builder.plans()?, ..Policy::DEFAULT };
@@ -54,12 +54,12 @@ pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
     let sandbox = StoreSandbox {
         store: Arc::clone(&store) as _,
         clock: Arc::clone(&clock),
-        entropy: Arc::new(MachineEntropy),
+        entropy: Arc::new(SystemEntropy),
         shop: shop.into(),
     };
     let settings = HttpSettings {
         enforce_sunset: true,
-        request_ids: MachineEntropy::number().map_err(store_failed)?,
+        request_ids: SystemEntropy::number().map_err(store_failed)?,
         sandbox: Some(Arc::new(sandbox) as Arc<dyn Sandbox>),
         administration: Some(Arc::clone(&service) as Arc<dyn Administration>),
         ..HttpSettings::new(epoch, documents())
@@ -93,7 +93,7 @@ fn documents() -> Documents {
     }
 }
 
-/// Does the periodic work on a thread of its own, because the runtime of the first test may end before the petstore.
+/// Does the periodic work on a separate thread, because the runtime of the first test may end before the petstore.
 fn start_housekeeping(
     service: Arc<Service>,
     store: Arc<MemoryStore>,

@@ -22,18 +22,17 @@
 //! # }
 //! ```
 //!
-//! Without further settings the petstore runs in the process of the test, on threads of its own, with its data in memory. With
+//! Without further settings the petstore runs in the process of the test, on separate threads, with its data in memory. With
 //! [`Builder::binary`] it is the program `petstore`, which also sends webhooks. Both have the same contract, limits, errors
 //! and sandbox.
 //!
-//! A value may be shared by all tests of a process, also by tests that run on runtimes of their own. Tests that reset the
+//! A value may be shared by all tests of a process, also by tests with separate runtimes. Tests that reset the
 //! petstore or set its clock must then run one after the other; it is simpler to start a petstore for each test, which takes a
 //! few milliseconds.
 
 mod builder;
 mod client;
 mod clock;
-mod environment;
 mod error;
 mod faults;
 mod in_process;

@@ -10,18 +10,18 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use petstore_environment::SystemEntropy;
 use serde::Deserialize;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
-use crate::environment::MachineEntropy;
 use crate::error::TestingError;
 use crate::petstore::{Petstore, RunningServer};
 
 /// The number of log lines that are kept for messages.
 const LOG_LINES: usize = 40;
 
-/// The program, which runs.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Program {
     child: Child,
@@ -194,7 +194,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn create() -> Result<Self, TestingError> {
-        let number = MachineEntropy::number().map_err(|error| start_failed(&error))?;
+        let number = SystemEntropy::number().map_err(|error| start_failed(&error))?;
         let path = std::env::temp_dir().join(format!("petstore-{number:016x}"));
         let created = create_private(&path);
         created.map_err(|error| TestingError::Start(format!("cannot create {}: {error}", path.display())))?;

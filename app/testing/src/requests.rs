@@ -13,8 +13,8 @@ use crate::error::TestingError;
 
 const PATH: &str = "/sandbox/requests";
 
-/// A question for the requests that the petstore has recorded since its start or its last reset, oldest first. Awaiting it
-/// answers with those that match all of its conditions, and that have been answered or are in progress.
+/// A query of the requests that the petstore has recorded since its start or its last reset. Awaiting it returns the requests
+/// that match all of its conditions, answered or in progress, oldest first.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -114,47 +114,47 @@ impl<'a> RequestQuery<'a> {
         Self { client, query: String::new() }
     }
 
-    /// Requests with this method. Called several times: with one of these methods.
+    /// Selects requests with this method. Several calls select requests with one of these methods.
     pub fn method(self, method: &str) -> Self {
         self.parameter("method", method)
     }
 
-    /// Requests to this path, as the contract writes it: `/pets/{petId}`.
+    /// Selects requests to this path, as the contract writes it: `/pets/{petId}`.
     pub fn route(self, route: &str) -> Self {
         self.parameter("route", route)
     }
 
-    /// Requests that were answered with this status, or with one of a class: `404`, `4xx`. Called several times: with one of
-    /// these.
+    /// Selects requests that were answered with this status, or with one of a class: `404`, `4xx`. Several calls select
+    /// requests with one of these.
     pub fn status(self, status: &str) -> Self {
         self.parameter("status", status)
     }
 
-    /// Requests with this key. The petstore knows only its first characters.
+    /// Selects requests with this key. The petstore knows only its first characters.
     pub fn key(self, key: &str) -> Self {
         let prefix: String = key.chars().take(KEY_PREFIX_LENGTH).collect();
         self.parameter("key", &prefix)
     }
 
-    /// Requests whose target contains this text.
+    /// Selects requests whose target contains this text.
     pub fn target(self, part: &str) -> Self {
         self.parameter("target", part)
     }
 
-    /// Requests after this sequence number.
+    /// Selects requests after this sequence number.
     pub fn after(self, sequence: u64) -> Self {
         self.parameter("after", &sequence.to_string())
     }
 
-    /// Waits until this many answered requests match, for the time of [`RequestQuery::wait`]. When it has passed, the answer
-    /// has fewer of them.
+    /// Waits until this many answered requests match, at most for the time of [`RequestQuery::wait`]. After that time the
+    /// result has fewer of them.
     pub fn count(self, requests: u32) -> Self {
         self.parameter("count", &requests.to_string())
     }
 
     /// The longest wait for the requests of [`RequestQuery::count`]: whole seconds, up to 30.
     pub fn wait(self, time: Duration) -> Self {
-        // A part of a second is a whole one, so that no wait is shorter than the test wants.
+        // Parts of a second are rounded up, so that no wait is shorter than the test wants.
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
         self.parameter("wait", &seconds.to_string())
     }

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_domain::{
-    AccountId, Attempt, CreateWebhookRejection, DeleteWebhookRejection, Delivery, DeliveryStatusSet,
-    DisabledReason, Event, EventId, EventKind, EventKinds, NewWebhook, Precondition,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetRefusal, Timestamp,
-    UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    AccountId, Attempt, CreateWebhookRejection, DeleteWebhookRejection, Delivery, DisabledReason, Event,
+    EventId, EventKind, NewWebhook, Precondition, RotateWebhookSecretRejection, StartDeliveriesRejection,
+    Target, TargetRefusal, Timestamp, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 
 use super::{Failure, IdempotentRequest, Repeated};
-use crate::{PageOrder, StoreError};
+use crate::{DeliveryQuery, StoreError};
 
 /// A webhook as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,21 +70,6 @@ pub enum LogPlace {
     Oldest,
     /// The event after this one.
     After(EventId),
-}
-
-/// A page of deliveries as a client asks for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeliveryListing {
-    /// The states that pass.
-    pub statuses: DeliveryStatusSet,
-    /// The kinds of events that pass.
-    pub kinds: EventKinds,
-    /// The direction of the page.
-    pub order: PageOrder,
-    /// The event after which the page begins.
-    pub after: Option<EventId>,
-    /// The maximum number of deliveries, at least 1.
-    pub limit: usize,
 }
 
 /// A delivery and its event, while the event is kept.
@@ -182,8 +166,7 @@ pub trait Webhooks: Send + Sync {
     async fn list_deliveries(
         &self,
         account: AccountId,
-        id: WebhookId,
-        listing: DeliveryListing,
+        query: DeliveryQuery,
     ) -> Result<Option<Vec<Delivery>>, StoreError>;
 
     /// One delivery; none if the account has no such webhook, or the webhook has no such delivery.

@@ -138,6 +138,14 @@ impl Postgres {
         run(&mut command).map(|rows| rows.trim_end_matches('\n').to_owned())
     }
 
+    /// The lines that the server has logged since its last start.
+    ///
+    /// # Panics
+    /// The log cannot be read.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).expect("the log can be read")
+    }
+
     /// The id of the server's first process, for signals.
     ///
     /// # Panics

@@ -39,6 +39,14 @@ pub struct RedisBuilder {
     has_tls: bool,
 }
 
+/// The variable with the program of the servers, for example `valkey-server`.
+const PROGRAM_VARIABLE: &str = "PETSTORE_REDIS_SERVER";
+
+/// The program of the servers.
+fn program() -> String {
+    std::env::var(PROGRAM_VARIABLE).unwrap_or_else(|_| "redis-server".to_owned())
+}
+
 /// The server that the tests of this process share.
 static SHARED: LazyLock<Option<Redis>> = LazyLock::new(|| RedisBuilder::default().start_if_installed());
 
@@ -135,10 +143,16 @@ impl Redis {
 
     /// Makes a server a replica of another one, and waits until it has the data of that server.
     pub fn follow(&self, primary: &Self) {
+        self.follow_at(primary.port, primary);
+    }
+
+    /// Makes a server a replica of another one, which it reaches at this port, for example that of a proxy. Waits until it
+    /// has the data of that server.
+    pub fn follow_at(&self, port: u16, primary: &Self) {
         if let Some(password) = primary.password() {
             self.set("masterauth", &password);
         }
-        assert_eq!(self.command(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]), "OK");
+        assert_eq!(self.command(&["REPLICAOF", "127.0.0.1", &port.to_string()]), "OK");
         for _ in 0..WAITS {
             if self.info("master_link_status").as_deref() == Some("up") {
                 return;
@@ -288,7 +302,7 @@ impl RedisBuilder {
     }
 
     fn start_if_installed(self) -> Option<Redis> {
-        if !["redis-server", "redis-cli"].into_iter().all(is_installed) {
+        if ![&program(), "redis-cli"].into_iter().all(is_installed) {
             return None;
         }
         let folder = new_folder("redis");
@@ -332,20 +346,20 @@ fn launch(folder: &Path, port: u16, builder: &RedisBuilder) -> Child {
         ("maxmemory-policy", "noeviction"),
     ];
     let own = builder.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let mut command = Command::new("redis-server");
+    let mut command = Command::new(program());
     command.current_dir(folder);
     for (name, value) in fixed.into_iter().chain(own) {
         command.arg(format!("--{name}")).arg(value);
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().expect("redis-server starts")
+    command.spawn().expect("the server starts")
 }
 
 /// Reports the calling test as skipped if there is no server.
 #[track_caller]
 fn reported<T>(server: Option<T>) -> Option<T> {
     if server.is_none() {
-        skips::skip("Redis is not installed (redis-server, redis-cli)");
+        skips::skip(&format!("Redis is not installed ({}, redis-cli)", program()));
     }
     server
 }

@@ -123,7 +123,7 @@ impl Default for ShopOptions {
 
 /// The reference page, as the binary serves it.
 fn page() -> Arc<[PageFile]> {
-    let files = petstore_reference::FILES.iter();
+    let files = petstore_pages::reference::FILES.iter();
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use petstore_http::Cors;
-use petstore_reference::FILES;
+use petstore_pages::reference::FILES;
 
 use crate::harness::{Answer, Connection, Shop, ShopOptions};
 use crate::stall::request;

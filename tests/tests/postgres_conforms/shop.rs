@@ -8,7 +8,7 @@ use petstore_memory::MemoryStore;
 use petstore_ports::{Resettable, Row, StoreError};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::{PgBouncer, Postgres};
-use petstore_tests::{AnotherHandle, ResetSubject, Subject, WebhookSubject};
+use petstore_tests::{AnotherHandle, PortsOf, ResetSubject, Subject, WebhookSubject};
 
 /// The shop of one case.
 pub(crate) struct Shop {
@@ -68,7 +68,7 @@ impl Shop {
     pub(crate) async fn open_with_reset(self: &Arc<Self>) -> ResetSubject {
         let (store, meters) = (self.open_store().await, Arc::default());
         let subject = subject(&store, &meters, self);
-        ResetSubject { subject, store: Arc::new(StoreAndMeters { store, meters }) }
+        ResetSubject { subject, ports: Arc::new(StoreAndMeters { store, meters }) }
     }
 }
 
@@ -77,7 +77,7 @@ impl Shop {
     pub(crate) async fn open_with_webhooks(self: &Arc<Self>) -> WebhookSubject {
         let store = self.open_store().await;
         let subject = subject(&store, &Arc::default(), self);
-        WebhookSubject { subject, webhooks: Arc::clone(&store) as _, deliveries: store }
+        WebhookSubject { subject, ports: PortsOf::of(&store) }
     }
 }
 

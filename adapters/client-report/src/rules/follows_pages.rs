@@ -5,7 +5,8 @@ use crate::judgement::{Finding, Judgement, Severity};
 
 /// Finds pages that were asked for by a cursor that the server did not give.
 ///
-/// A cursor that the server accepted is its own, also if the answer that had it is no longer in the journal.
+/// A cursor that the server accepted was given by the server, even if the answer that contained it is no longer in the
+/// journal.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     for request in evidence.requests.iter().copied() {

@@ -33,7 +33,7 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             judgement.cases += 1;
             Row { first: request, last: request, attempts: 0 }
         });
-        // A concurrent request is no attempt after the last one.
+        // A request that overlaps the last attempt is not a further attempt.
         if row.attempts > 0 && !row.last.ended_before(request) {
             continue;
         }

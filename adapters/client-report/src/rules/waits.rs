@@ -14,7 +14,7 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     // Answers that ask the client to wait, and that were not sent in full before the last request arrived.
     let mut unfinished: Vec<&ClientRequest<'a>> = Vec::new();
-    // The answer that binds for the longest time.
+    // The answer whose wait ends last.
     let mut binding: Option<(Timestamp, &ClientRequest<'a>)> = None;
     for request in evidence.requests.iter().copied() {
         unfinished.retain(|answer| {

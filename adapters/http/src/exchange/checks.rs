@@ -100,10 +100,9 @@ pub(super) async fn run_checks<const SECURE: bool>(
 ) -> Answer {
     let app = &*thread.app;
     let (is_under, resource) = locate(thread, parts.uri.path());
-    notes.under_base = is_under;
-    // This is set before the first check, because every response of a deprecated operation has the deprecation
+    // These are set before the first check, because every response of a deprecated operation has the deprecation
     // headers.
-    notes.resource = resource;
+    (notes.under_base, notes.resource) = (is_under, resource);
     if let Some(sandbox) = &app.sandbox {
         let arrival = Arrival { thread, activity, client, parts, head, is_secure: SECURE };
         notes.begin(sandbox, &arrival, body);
@@ -139,7 +138,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let caller = Caller { thread, client, parts, head };
+            let caller = Caller { thread, activity, client, parts, head };
             match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
                 Ok(permit) => Some(permit),
                 Err(answer) => return answer,

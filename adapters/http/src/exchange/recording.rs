@@ -22,7 +22,7 @@ use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::presented;
 use crate::exchange::request_id::RequestId;
 use crate::exchange::sandbox;
-use crate::io::activity::Activity;
+use crate::io::activity::{Activity, DeliveryNotice};
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::fault_plan::InjectedFault;
@@ -170,6 +170,13 @@ impl Recording {
         self.store(outcome);
     }
 
+    /// Records the end of the answer once the connection has ended, because the client has closed its side and may have
+    /// left.
+    pub(crate) fn end_with_connection(self: Box<Self>, activity: &Activity) {
+        let end = |is_taken| self.end(if is_taken { AnswerOutcome::Sent } else { AnswerOutcome::Gone });
+        activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
+    }
+
     #[cold]
     fn store(&mut self, outcome: AnswerOutcome) {
         let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
@@ -223,6 +230,7 @@ impl SandboxNotes {
     pub(super) async fn act_after(
         self: Box<Self>,
         thread: &ThreadState,
+        activity: &Activity,
         account: Option<AccountId>,
         quota: Option<QuotaNote>,
         answer: &mut Answer,
@@ -238,7 +246,7 @@ impl SandboxNotes {
             return Err(Dropped);
         }
         if let Some(fault) = fault
-            && !sandbox::act_after(thread, &fault, account.is_some(), answer).await
+            && !sandbox::act_after(thread, activity, &fault, account.is_some(), answer).await
         {
             if let Some(recording) = recording {
                 recording.lost(answer);

@@ -66,11 +66,19 @@ impl ResponseBody {
     pub(crate) fn recorded(body: Body, activity: &Rc<Activity>, mut recording: Box<Recording>) -> Self {
         match body {
             Body::Whole(bytes) if bytes.is_empty() || recording.is_head() => {
-                recording.end(AnswerOutcome::Sent);
+                if activity.has_client_closed() {
+                    recording.end_with_connection(activity);
+                } else {
+                    recording.end(AnswerOutcome::Sent);
+                }
                 Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
             }
             Body::Whole(bytes) => {
                 recording.body(&bytes);
+                if activity.has_client_closed() {
+                    recording.end_with_connection(activity);
+                    return Self::Whole(Some(bytes));
+                }
                 Self::Recorded(Some(Box::new(UnsentAnswer { bytes, recording })))
             }
             Body::Stream(body) => {
@@ -95,8 +103,8 @@ impl ResponseBody {
 impl UnsentAnswer {
     /// Returns the bytes, which hyper is about to send.
     #[cold]
-    fn taken(self: Box<Self>) -> Bytes {
-        let Self { bytes, recording } = *self;
+    fn taken(self) -> Bytes {
+        let Self { bytes, recording } = self;
         recording.end(AnswerOutcome::Sent);
         bytes
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use petstore_bulk_checks::ImportChecks;
 use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
 use petstore_ports::{BulkImport, ImportError, LastIds, StoreError, StoreErrorKind};
+use tokio_postgres::Row;
 
 use super::log_restart::{self, NewEpoch, Restarted};
 use super::staged::{HighestIds, Staged};
@@ -28,16 +29,21 @@ impl<'s> Import<'s> {
     pub(super) fn begin(store: &'s PostgresStore) -> Result<Self, ImportError> {
         let connector = Arc::clone(&store.connector);
         let begun = store.background.run(async move {
-            let session = connector.connect(Role::Writer).await?;
+            let session = connector.connect_at_start(Role::Writer).await?;
+            // Writers are not kept out of a shop that is in use.
+            if !is_empty(session.rows_alone(IS_EMPTY, &[]).await)? {
+                return Ok(None);
+            }
             gate::close_in(&session).await?;
-            let is_empty = is_empty(&session).await?;
+            if !is_empty(session.rows(IS_EMPTY, &[]).await)? {
+                return Ok(None);
+            }
             let before = sequences::last_ids(&session).await?;
-            Ok::<_, StoreError>((Arc::new(session), is_empty, before))
+            Ok::<_, StoreError>(Some((Arc::new(session), before)))
         });
-        let (session, is_empty, before) = begun.and_then(|begun| begun)?;
-        if !is_empty {
+        let Some((session, before)) = begun.and_then(|begun| begun)? else {
             return Err(ImportError::NotEmpty);
-        }
+        };
         Ok(Self { store, session, checks: ImportChecks::new(Staged::default()), before })
     }
 
@@ -49,10 +55,10 @@ impl<'s> Import<'s> {
     }
 }
 
-async fn is_empty(session: &Session) -> Result<bool, StoreError> {
-    let sql = "select not (exists (select from categories) or exists (select from pets) or exists (select from orders))";
-    let rows = session.rows(sql, &[]).await;
-    let is_empty = rows.and_then(|rows| rows.first().map_or(Ok(false), |row| row.try_get(0)));
+const IS_EMPTY: &str = "select not (exists (select from categories) or exists (select from pets) or exists (select from orders))";
+
+fn is_empty(answer: Result<Vec<Row>, tokio_postgres::Error>) -> Result<bool, StoreError> {
+    let is_empty = answer.and_then(|rows| rows.first().map_or(Ok(false), |row| row.try_get(0)));
     is_empty.map_err(|error| failed("look for rows of the shop", error))
 }
 

@@ -9,6 +9,7 @@ use petstore_domain::{
 use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, run};
 use petstore_test_servers::Postgres;
 
+use crate::connection::{Connector, Role};
 use crate::{Options, PostgresStore, Target};
 
 /// A store in a new schema, and the schema. None after the test was reported as skipped.
@@ -162,4 +163,16 @@ fn a_sandbox_is_not_reset_once_another_server_has_removed_its_mark() {
     let error = sandbox.reset(Vec::new().into(), 8).expect_err("the shop may have data");
     assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", error.report());
     assert_eq!(rows(&other), before);
+}
+
+#[test]
+fn an_import_into_a_shop_in_use_is_refused_without_waiting_for_its_writers() {
+    let Some((store, target, schema)) = open() else { return };
+    fill(&store).expect("it is imported");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let connector = Connector::new(target.with_schema(&schema), 5);
+    let writer = runtime.block_on(connector.connect(Role::Writer)).expect("the server runs");
+    let begin = format!("{}; lock table shop_lock in row share mode", writer.begin());
+    runtime.block_on(writer.batch(&begin)).expect("a change has begun");
+    assert_eq!(store.import().err(), Some(ImportError::NotEmpty));
 }

@@ -14,6 +14,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use super::backoff::Backoff;
 use super::counts::ConnectionCounts;
 use super::hosts::Hosts;
+use super::names::{Names, SystemNames};
 use super::pace::Pace;
 use super::server_check::Server;
 use super::session::{Session, Settings, assignments};
@@ -31,6 +32,10 @@ const START_TIME: Duration = Duration::from_secs(15);
 
 /// The failure of an attempt that a server did not answer.
 const LATE: &str = "PostgreSQL does not answer in time";
+
+/// The failures of an attempt whose host is a name without an address.
+const NO_ADDRESS: &str = "the name of the host of PostgreSQL cannot be resolved (check the name and DNS)";
+const NAME_LATE: &str = "the name of the host of PostgreSQL is not resolved in time (check DNS)";
 
 /// The time limit for looking for what was seen before, and for the transaction that begins a new epoch.
 const CHECK_TIME: Duration = Duration::from_millis(1_500);
@@ -66,8 +71,12 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) fn new(target: Target, seed: u64) -> Self {
+        Self::with_names(target, seed, Box::new(SystemNames))
+    }
+
+    fn with_names(target: Target, seed: u64, names: Box<dyn Names>) -> Self {
         Self {
-            hosts: Hosts::of(&target.config),
+            hosts: Hosts::of(&target.config, names),
             target,
             turns: Semaphore::new(1),
             backoff: Backoff::new(Random::of_handle(seed)),
@@ -184,8 +193,26 @@ impl Connector {
 
     async fn open(&self, role: Role) -> Result<(Session, Server), StoreError> {
         let mut failure = StoreError::unavailable("the URL names no host");
-        for (place, host) in self.hosts.in_turn() {
-            match timeout(ATTEMPT_TIME / self.hosts.count(), self.open_at(host, role)).await {
+        for host in self.hosts.in_turn() {
+            match self.open_on(host, role).await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// Connects to a host within its part of the time, of which each of its addresses has an equal part.
+    async fn open_on(&self, host: usize, role: Role) -> Result<(Session, Server), StoreError> {
+        let until = Instant::now() + ATTEMPT_TIME / self.hosts.count();
+        let found = timeout_at(until, self.hosts.addresses(host)).await;
+        let found = found.map_err(|_| StoreError::unavailable(NAME_LATE))?;
+        let addresses = found.map_err(|error| StoreError::unavailable(NO_ADDRESS).with_source(error))?;
+        let mut failure = StoreError::unavailable(NO_ADDRESS);
+        for (left, (place, config)) in (1..=addresses.len()).rev().zip(addresses) {
+            let time = until.saturating_duration_since(Instant::now());
+            let time = time / u32::try_from(left).unwrap_or(u32::MAX);
+            match timeout(time, self.open_at(&config, role)).await {
                 Ok(Ok((client, server))) => {
                     if self.hosts.connected(place) {
                         // The other connections lead to a host that accepts no writes any more, or does not answer.
@@ -292,7 +319,7 @@ fn may_pass(error: &StoreError) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Driver>());
     match source.and_then(|Driver(error)| error.code()) {
         Some(code) => PASSING.contains(&code.code()),
-        None => [LATE, BUSY].contains(&error.message()),
+        None => [LATE, NAME_LATE, BUSY].contains(&error.message()),
     }
 }
 
@@ -300,3 +327,6 @@ fn may_pass(error: &StoreError) -> bool {
 fn unavailable(what: &'static str, error: tokio_postgres::Error) -> StoreError {
     StoreError::unavailable(what).with_source(Driver(error))
 }
+
+#[cfg(test)]
+mod tests;

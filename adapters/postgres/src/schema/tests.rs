@@ -178,12 +178,19 @@ fn a_node_waits_for_a_server_that_is_full_for_a_moment() {
     let runtime = runtime();
     let held = runtime.block_on(holder.connect(Role::Reader)).unwrap();
     let node = std::thread::spawn(move || start(&target, STEPS, 2));
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let refusal = format!("too many connections for role \"{role}\"");
+    while !server.log().contains(&refusal) {
+        assert!(!node.is_finished(), "the node needs a connection");
+        std::thread::yield_now();
+    }
     assert!(!node.is_finished(), "the node waits");
-    // Its connection ends when its task runs.
+    // The connection ends when its task runs, and the server notices that.
     runtime.block_on(async {
         drop(held);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let count = format!("select count(*) from pg_stat_activity where usename = '{role}'");
+        while server.sql(&count) != "0" && !node.is_finished() {
+            tokio::task::yield_now().await;
+        }
     });
     node.join().unwrap().unwrap();
 }

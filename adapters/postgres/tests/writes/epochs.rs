@@ -16,9 +16,12 @@ use crate::shop::{Shop, block_on, create_category, open, order};
 /// The time within which a handle must notice.
 const NOTICED: Duration = Duration::from_secs(10);
 
+/// The time of two regular looks at the database, in which a change would be noticed that must not be.
+const TWO_LOOKS: Duration = Duration::from_millis(600);
+
 /// Waits until a condition holds.
 #[track_caller]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..NOTICED.as_millis() / 20 {
         if holds() {
             return;
@@ -118,7 +121,7 @@ fn the_loss_of_the_last_commit_alone_is_noticed() {
     let Some(shop) = Shop::new() else { return };
     block_on(shop.run(create_category("Dogs"))).unwrap().unwrap();
     let before = shop.store.epoch();
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(TWO_LOOKS);
     assert_eq!(shop.store.epoch(), before, "nothing is lost");
     shop.sql("delete from commits");
     wait_until("a new epoch", || shop.store.epoch() != before);
@@ -128,7 +131,7 @@ fn the_loss_of_the_last_commit_alone_is_noticed() {
         "{notices:?}"
     );
     let renewed = shop.store.epoch();
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(TWO_LOOKS);
     assert_eq!(shop.store.epoch(), renewed, "the loss is met once");
 }
 

@@ -7,6 +7,7 @@ use petstore_ports::{StoreErrorKind, StoreHealth};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::Postgres;
 
+use crate::epochs::wait_until;
 use crate::shop::{Shop, block_on, create_category};
 
 /// Connects that a handle has made or tried.
@@ -54,12 +55,14 @@ fn a_database_that_is_read_only_is_unavailable_without_a_storm_and_is_used_again
     let made = connects(&shop.store) - before;
     assert!(made < 100, "{made}");
     // The regular look at the database has noticed it, too.
-    std::thread::sleep(Duration::from_millis(2_500));
-    let report = block_on(shop.store.check(Timestamp::EPOCH)).unwrap_err().report();
-    assert!(report.contains("has not answered"), "{report}");
+    wait_until("the check fails", || {
+        let checked = block_on(shop.store.check(Timestamp::EPOCH)).map_err(|error| error.report());
+        checked.is_err_and(|report| report.contains("has not answered"))
+    });
     set("off");
-    std::thread::sleep(Duration::from_secs(5));
-    block_on(shop.run(create_category("Dogs"))).unwrap().unwrap();
+    wait_until("the database is used again", || {
+        block_on(shop.run(create_category("Dogs"))).is_ok_and(|made| made.is_ok())
+    });
 }
 
 #[test]

@@ -19,5 +19,8 @@ pub async fn examine_redis(target: &RedisTarget) -> Result<RedisServer, StoreErr
         let session = Session::open(target).await?;
         read_server(&session).await.map_err(|visit| visit.error)
     });
-    examined.await.unwrap_or_else(|_| Err(StoreError::unavailable("Redis does not answer in time")))
+    examined.await.unwrap_or_else(|_| {
+        let hint = if target.tls.is_some() { ": rediss:// needs a port with TLS" } else { "" };
+        Err(StoreError::unavailable(format!("Redis does not answer in time{hint}")))
+    })
 }

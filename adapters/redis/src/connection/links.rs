@@ -120,13 +120,13 @@ impl RedisConnections {
         }
     }
 
-    /// The number of outages, to which a connection belongs that is opened now.
+    /// The number of outages so far. A new connection notes it, for [`Self::report_failure`].
     pub(super) fn outages(&self) -> u64 {
         self.outages.load(Ordering::Acquire)
     }
 
-    /// Reports a failure of a server to which a connection was opened at this number of outages. Commands are not sent until
-    /// the server was examined. A report about an earlier connection says nothing about the present server.
+    /// Reports a failure over a connection that was opened at this number of outages. No command is sent until the server was
+    /// examined. A report about a connection from before the last outage is ignored.
     pub(super) fn report_failure(&self, at_outages: u64, error: &StoreError) {
         if at_outages == self.outages() && self.fail(error) {
             self.examine.notify_one();
@@ -137,7 +137,7 @@ impl RedisConnections {
     pub(super) fn fail(&self, error: &StoreError) -> bool {
         let mut state = self.state.lock();
         let was_up = state.fault.is_none();
-        // Nothing is done for a command that is not sent.
+        // A command that is not sent changes nothing, so the error is not `Indeterminate`.
         state.fault = Some(error.clone().with_kind(StoreErrorKind::Unavailable));
         if was_up {
             self.is_up.store(false, Ordering::Release);

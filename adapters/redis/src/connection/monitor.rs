@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, StoreErrorKind};
 use redis::cmd;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -161,7 +161,17 @@ impl RedisConnections {
 
 /// Reads the properties of a server.
 pub(super) async fn read_server(session: &Session) -> Result<RedisServer, Visit> {
-    let info = session.send(&cmd("INFO")).await.map_err(refused)?;
+    let info = session.send(&cmd("INFO")).await.map_err(|error| {
+        let visit = refused(error);
+        // A port with TLS ends a connection without it at the first command.
+        match visit.error.kind() {
+            StoreErrorKind::Indeterminate if !session.is_encrypted() => StoreError::unavailable(
+                "Redis ended the connection at the first command: if its port has TLS, write rediss:// in redis-url",
+            )
+            .into(),
+            _ => visit,
+        }
+    })?;
     match redis::from_redis_value::<String>(info) {
         Ok(info) => Ok(RedisServer::read(&info)),
         Err(_) => Err(StoreError::unavailable("Redis does not tell its properties").into()),

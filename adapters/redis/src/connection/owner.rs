@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use redis::{Cmd, Value, cmd};
 
-/// The time after which a prefix that no node uses belongs to no one. Longer than every window and every ban of a plan.
+/// The time after which a prefix that no node uses is free again. Longer than every window and every ban of a plan.
 const OWNED: Duration = Duration::from_hours(31 * 24);
 
 /// The kind of servers that use a prefix. A sandbox's clock can be turned far ahead, and a window is never replaced by an

@@ -27,6 +27,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Session {
     connection: MultiplexedConnection,
     task: AbortHandle,
+    is_encrypted: bool,
 }
 
 impl Session {
@@ -62,7 +63,7 @@ impl Session {
         let greeted = MultiplexedConnection::new_with_config(&greeting, stream, config).await;
         let (connection, driver) = greeted.map_err(|error| failure::greeting_refused(&error))?;
         let task = tokio::spawn(driver).abort_handle();
-        Ok(Self { connection, task })
+        Ok(Self { connection, task, is_encrypted: target.tls.is_some() })
     }
 
     /// Sends a command and returns its reply.
@@ -70,6 +71,11 @@ impl Session {
         // A clone is a handle to the same connection.
         let mut connection = self.connection.clone();
         connection.send_packed_command(command).await?.extract_error()
+    }
+
+    /// Returns whether the connection has TLS.
+    pub(super) const fn is_encrypted(&self) -> bool {
+        self.is_encrypted
     }
 
     /// Returns whether the connection has ended.

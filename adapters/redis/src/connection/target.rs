@@ -1,4 +1,4 @@
-//! A Redis server, and how it is reached.
+//! A Redis server, and the way to reach it.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -163,3 +163,22 @@ fn a_ban_in_the_record_needs_no_call() {
         assert!(matches!(verdict, Verdict::Admitted(_)), "the ban has ended: {verdict:?}");
     });
 }
+
+#[test]
+fn a_ban_is_counted_by_the_node_that_began_it_and_known_to_all_that_met_it() {
+    let Some(server) = Redis::shared() else { return };
+    block_on(async {
+        let (links, prefix) = (TestLinks::to(&server.url()), format!("{}:", server.new_prefix()));
+        let node = || RedisQuotas::new(Arc::clone(&links) as _, &prefix, tokio::runtime::Handle::current());
+        let nodes = [node(), node()];
+        let harsh = Ask { bans: BanPolicy { strikes: Some(0), ..BanPolicy::DEFAULT }, ..ask(1, 1) };
+        nodes[0].take(&harsh).await.unwrap();
+        for asked in [0, 1, 0, 1] {
+            let verdict = nodes[asked].take(&harsh).await.unwrap();
+            assert!(matches!(verdict, Verdict::Banned { unrecorded: Some(_), .. }), "{verdict:?}");
+        }
+        assert_eq!(nodes.each_ref().map(RedisQuotas::bans), [1, 0]);
+        let begun = [(harsh.key, harsh.now)];
+        assert_eq!(nodes.each_ref().map(RedisQuotas::begun_bans), [begun, begun].map(Vec::from));
+    });
+}

@@ -14,8 +14,8 @@ use super::connection::Connection;
 const ADDRESSES_TRIED_MAX: usize = 4;
 
 impl Shared {
-    /// Returns the addresses of a target, all of which the policy accepts. One that it refuses refuses the attempt: a name
-    /// that has public and private addresses is meant to mislead, or is misconfigured.
+    /// Returns the addresses of a target. If the policy refuses one of them, the attempt is refused: a name that has public
+    /// and private addresses is meant to mislead, or is misconfigured.
     pub(super) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, AttemptError> {
         let addresses = match target.host() {
             TargetHost::Address(address) => vec![*address],
@@ -60,7 +60,7 @@ impl Shared {
 
     async fn connect_tcp(&self, target: &Target, addresses: &[IpAddr]) -> Result<TcpStream, AttemptError> {
         let tried = &addresses[..addresses.len().min(ADDRESSES_TRIED_MAX)];
-        // An address that drops packets leaves time for the others.
+        // Each address gets a share of the time, so that one that drops packets leaves time for the others.
         let share = self.limits.connect / u32::try_from(tried.len()).unwrap_or(1).max(1);
         for address in tried {
             let connecting = TcpStream::connect(SocketAddr::new(*address, target.port()));

@@ -18,7 +18,7 @@ const HEAD_MAX: usize = 64 * 1024;
 /// The reason why a request was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExchangeError {
-    /// The connection ended, or the answer was not one of HTTP.
+    /// The connection ended, or the answer was not HTTP.
     Closed,
     /// The head of the answer was too large.
     TooLarge,
@@ -39,7 +39,7 @@ impl Connection {
     ) -> Result<Self, AttemptError> {
         let started = Builder::new().max_buf_size(HEAD_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = started.map_err(|_| AttemptError::Closed)?;
-        // An error of the connection is also that of the request in progress, which reports it.
+        // The request in progress reports an error of the connection, too.
         let task = tokio::spawn(async {
             let _ = connection.await;
         });
@@ -71,7 +71,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The task ends at the end of an answer otherwise, which a hostile receiver never sends.
+        // Otherwise the task would run until the end of an answer, which a hostile receiver never sends.
         self.task.abort();
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct IdleConnections {
 
 #[derive(Default)]
 struct Kept {
-    /// The longest idle first.
+    /// The connections, in the order in which they became idle.
     connections: VecDeque<Idle>,
     /// Set while a task closes connections whose time has ended.
     is_swept: bool,
@@ -55,8 +55,8 @@ impl IdleConnections {
         Arc::new(Self { kept: Mutex::default(), time, max })
     }
 
-    /// Takes the latest connection to a target, if it leads to one of these addresses. The name may have moved since the
-    /// connection was made.
+    /// Takes the last used connection to a target that leads to one of these addresses. The name may have got other addresses
+    /// since the connection was made.
     pub(super) fn take(&self, target: &Target, addresses: &[IpAddr]) -> Option<Connection> {
         let mut kept = self.kept.lock();
         kept.connections.retain(|idle| idle.connection.is_open());

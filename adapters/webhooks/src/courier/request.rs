@@ -19,7 +19,7 @@ impl Outgoing {
         let seconds = request.sent_at.as_millis().div_euclid(1_000);
         let mut headers = HeaderMap::new();
         let mut add = |name: HeaderName, value: &str| {
-            // Each value is visible ASCII. One from an embedder that is not is left out, and the receiver misses it.
+            // The values of the petstore are visible ASCII. A value of an embedder that is not is left out.
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.insert(name, value);
             }

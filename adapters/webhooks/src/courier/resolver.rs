@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 /// The number of threads, each of which waits for one answer of the system's resolver.
 const THREADS: usize = 4;
 
-/// The number of threads that names may hold whose last answer came too late. Other names always find a thread.
+/// The maximum number of threads that resolve slow names, so that other names always find a thread. A name is slow if its
+/// last answer came too late.
 const SLOW_THREADS: usize = 2;
 
 /// The maximum number of names that wait for a thread.
@@ -30,7 +31,7 @@ pub trait Resolver: Send + Sync {
 /// A function that waits for the answer of a resolver.
 type Lookup = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// The system's resolver, `getaddrinfo`, on threads of its own. It reads the same configuration as other programs of the
+/// The system's resolver, `getaddrinfo`, on separate threads. It reads the same configuration as other programs of the
 /// machine: `/etc/hosts`, `resolv.conf` and `nsswitch.conf`.
 pub struct SystemResolver {
     shared: Arc<Shared>,
@@ -42,16 +43,16 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The place for an answer.
+/// The sender of an answer to a caller that waits for it.
 type Waiting = oneshot::Sender<io::Result<Vec<IpAddr>>>;
 
 #[derive(Default)]
 struct State {
-    /// The names to resolve, with those that wait for the answer.
+    /// The names to resolve, each with its waiting callers.
     asked: HashMap<Arc<str>, Vec<Waiting>>,
     quick: VecDeque<Arc<str>>,
     slow: VecDeque<Arc<str>>,
-    /// The names whose last answer came after all that waited for it had given up.
+    /// The slow names: when the last answer came, all callers had given up.
     slow_names: HashSet<Arc<str>>,
     /// The number of threads that resolve a slow name.
     slow_running: usize,
@@ -151,7 +152,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes the next name that is still wanted, and whether it is a slow one.
+    /// Takes the next name that a caller still waits for. The flag is true if the name is slow.
     fn next(&mut self) -> Option<(Arc<str>, bool)> {
         loop {
             let (name, is_slow) = match self.quick.pop_front() {

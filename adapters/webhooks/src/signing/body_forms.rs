@@ -2,7 +2,7 @@
 
 use petstore_ports::BodyChange;
 
-/// Returns the forms of a body before the changes that frameworks, editors and shells make.
+/// Returns the forms that a body may have had before a framework, an editor or a shell changed it.
 pub(super) fn forms(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
     let mut forms = vec![
         (BodyChange::SpaceAdded, body.trim_ascii_end().to_owned()),
@@ -20,7 +20,7 @@ pub(super) fn forms(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Escapes {
     Kept,
-    /// Those of characters outside of ASCII become the characters.
+    /// Escapes of characters outside of ASCII are replaced by these characters.
     Resolved,
 }
 
@@ -51,8 +51,8 @@ fn compact(text: &str, escapes: Escapes) -> Vec<u8> {
     written.into_bytes()
 }
 
-/// Returns the character outside of ASCII whose escape stands behind a backslash, and the length of the escape. It has two
-/// parts if the character is outside of the basic plane.
+/// Reads an escape, such as `u00eb` after the backslash. Returns its character, which is outside of ASCII, and its length.
+/// The escape of a character outside of the basic plane has two parts.
 fn character(escape: &str) -> Option<(char, usize)> {
     const PART: usize = "u0000".len();
     let unit = |text: &str| {

@@ -1,4 +1,4 @@
-//! The signer.
+//! The signer: derives the secrets of webhooks, and signs requests with them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

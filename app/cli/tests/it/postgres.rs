@@ -70,6 +70,30 @@ fn of_five_nodes_that_start_at_once_one_makes_the_first_key_and_all_serve() {
 }
 
 #[test]
+fn a_node_with_the_demo_waits_for_the_import_of_another_one() {
+    let Some(server) = Postgres::shared() else { return };
+    let schema = server.new_schema();
+    let url = server.url_of(&schema);
+    // Creates the tables.
+    drop(Site::served("demo-tables", &["--db", &url]));
+    // An import that takes longer than a request may wait.
+    let import =
+        format!("begin; lock table {schema}.shop_lock in exclusive mode; select pg_sleep(4); commit");
+    let node = std::thread::scope(|scope| {
+        scope.spawn(|| server.sql(&import));
+        let locked = format!(
+            "select count(*) from pg_locks where relation = '{schema}.shop_lock'::regclass and granted"
+        );
+        while server.sql(&locked) == "0" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Site::served("demo-waits", &["--db", &url, "--demo", "25"])
+    });
+    let exported = told(&node.run(&["export", "--db", &url, "-"]));
+    assert_eq!(exported.lines().filter(|line| line.starts_with("{\"pet\"")).count(), 25, "{exported}");
+}
+
+#[test]
 fn a_change_on_one_node_is_seen_by_the_next_request_on_another_and_a_revoked_key_dies_on_both_within_a_second()
  {
     let Some(server) = Postgres::shared() else { return };

@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 mod lost_bans;
 mod secrecy;
+mod shared_counts;
 
 use std::process::Output;
 

@@ -1,15 +1,17 @@
 //! The parts of a start: reading files, opening the store and the admin socket, the demonstration, the first key.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use petstore_domain::ApiKey;
 use petstore_http::{IdleTime, Server};
-use petstore_ports::Clock;
+use petstore_ports::{Clock, ImportError, StoreErrorKind};
 use petstore_redis::RedisTarget;
 use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
 use petstore_sqlite::LogPosition;
 use rustls::RootCertStore;
+use tokio::time::Instant;
 
 use super::webhooks;
 use crate::admin::AdminSocket;
@@ -23,6 +25,12 @@ use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
 use crate::{migration_report, nodes, sandbox};
 
+/// The time for which a start with the demonstration waits for another import of the same shop, such as that of another node.
+const DEMO_WAIT: Duration = Duration::from_mins(10);
+
+/// The pause between two attempts to begin. The store may itself wait for some time in each.
+const DEMO_PAUSE: Duration = Duration::from_millis(100);
+
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
     /// The location of the data, with the password of a database.
@@ -32,8 +40,8 @@ pub(crate) struct Inputs<'a> {
     pub(super) certificate: Option<Arc<Certificate>>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
-    /// The certificates by which the receivers of webhooks are trusted.
-    pub(super) receivers: RootCertStore,
+    /// The certificates by which the receivers of webhooks are trusted; none for those that the system trusts.
+    pub(super) receivers: Option<RootCertStore>,
     pub(crate) first_key: FirstKey<'a>,
 }
 
@@ -100,7 +108,19 @@ pub(super) async fn count_in_redis(
     if let Some(warning) = target.encryption_words().1 {
         log.warn(warning);
     }
-    let (redis, server) = RedisStore::open(args, target, backend.epoch.get(), Arc::clone(clock)).await?;
+    let prefix = match backend.shop_number() {
+        Some(number) => format!("petstore:{number}"),
+        None => {
+            if args.redis_prefix.is_none() {
+                log.warn(
+                    "the role cannot read the identity of the database: set the same redis-prefix on all nodes, otherwise \
+                     nodes that start after a new epoch count apart",
+                );
+            }
+            format!("petstore:{:016x}", backend.epoch.get())
+        }
+    };
+    let (redis, server) = RedisStore::open(args, target, prefix, Arc::clone(clock)).await?;
     match server {
         Some(server) => {
             log.info(&format!("quotas are counted in {target}, {} {}", server.program, server.version));
@@ -194,18 +214,37 @@ pub(super) fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSoc
     }
 }
 
-/// Fills an empty store with the demonstration. Returns none if the server is stopped meanwhile.
+/// Fills an empty store with the demonstration. While another node fills the same store, waits for it. Returns none if the
+/// server is stopped meanwhile.
 pub(super) async fn fill(
     backend: &Arc<Backend>,
     pets: u32,
     signals: &mut Signals,
     log: &Log,
 ) -> Result<Option<()>, Failure> {
-    let backend = Arc::clone(backend);
-    let fill = move || fill_with_demo(backend.bulk(), pets).map_err(sandbox::demo_failed);
-    let filled = signals.unless_stopped(log, fill).await?;
-    if filled == Some(false) {
-        log.info("demo: the store is not empty and was left unchanged");
+    let until = Instant::now() + DEMO_WAIT;
+    for attempt in 0_u64.. {
+        let backend = Arc::clone(backend);
+        let fill = move || match fill_with_demo(backend.bulk(), pets) {
+            Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Busy => {
+                std::thread::sleep(DEMO_PAUSE);
+                Ok(Err(error))
+            }
+            filled => filled.map(Ok).map_err(sandbox::demo_failed),
+        };
+        match signals.unless_stopped(log, fill).await? {
+            Some(Err(busy)) if Instant::now() >= until => return Err(sandbox::demo_failed(busy.into())),
+            Some(Err(_)) if attempt == 0 => {
+                log.info("demo: the store is in use by another import; waiting for its end");
+            }
+            Some(Err(_)) => {}
+            Some(Ok(false)) => {
+                log.info("demo: the store is not empty and was left unchanged");
+                break;
+            }
+            Some(Ok(true)) => break,
+            None => return Ok(None),
+        }
     }
-    Ok(filled.map(|_| ()))
+    Ok(Some(()))
 }

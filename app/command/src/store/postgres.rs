@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_domain::{KeyId, Timestamp};
 use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
 use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
@@ -10,6 +11,7 @@ use petstore_postgres::{
     CommitObserver, EventRetention, Examined, NewNode, Node, OpenError, Options, PostgresStore, Roots,
     SchemaState, Target,
 };
+use petstore_redis::RedisQuotas;
 use petstore_service::{OnQuotaOutage, Ports};
 use rustls::RootCertStore;
 
@@ -158,25 +160,40 @@ pub(super) fn ports(
     }
 }
 
-/// The port for resets. It resets the schema and the counts of this node.
-pub(super) fn resettable(store: &Arc<PostgresStore>, meters: &Arc<MemoryStore>) -> Arc<dyn Resettable> {
-    Arc::new(Reset { store: Arc::clone(store), meters: Arc::clone(meters) })
+/// The port for resets. It resets the schema and the counts of this node, and voids the bans that this node or `redis` has
+/// begun.
+pub(super) fn resettable(
+    store: &Arc<PostgresStore>,
+    meters: &Arc<MemoryStore>,
+    redis: Option<&Arc<RedisQuotas>>,
+) -> Arc<dyn Resettable> {
+    Arc::new(Reset { store: Arc::clone(store), meters: Arc::clone(meters), redis: redis.cloned() })
 }
 
 struct Reset {
     store: Arc<PostgresStore>,
     meters: Arc<MemoryStore>,
+    redis: Option<Arc<RedisQuotas>>,
+}
+
+impl Reset {
+    /// The bans that have begun and may not be recorded, each with its key and its start.
+    fn begun_bans(&self) -> Vec<(KeyId, Timestamp)> {
+        let mut begun = self.meters.begun_bans();
+        begun.extend(self.redis.iter().flat_map(|redis| redis.begun_bans()));
+        begun
+    }
 }
 
 impl Resettable for Reset {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
-        self.store.reset_with_bans(&shop, epoch, self.meters.begun_bans())?;
+        self.store.reset_with_bans(&shop, epoch, self.begun_bans())?;
         self.meters.forget_meters();
         Ok(())
     }
 
     fn forget_usage(&self) -> Result<(), StoreError> {
-        self.store.forget_usage_with_bans(self.meters.begun_bans())?;
+        self.store.forget_usage_with_bans(self.begun_bans())?;
         self.meters.forget_meters();
         Ok(())
     }

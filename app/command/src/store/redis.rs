@@ -28,16 +28,16 @@ pub(crate) struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server of the settings, for a shop with this epoch. A server that is not suitable ends the start; one
+    /// Connects to the server of the settings. Keys begin with `default_prefix` if the settings have no prefix. A server that is not suitable ends the start; one
     /// that cannot be reached does not. Returns the properties of the server, if it was reached.
     pub(crate) async fn open(
         args: &ServeArgs,
         target: &RedisTarget,
-        epoch: u64,
+        default_prefix: String,
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, Option<RedisServer>), Failure> {
         let target = with_roots(target)?;
-        let prefix = args.redis_prefix.clone().unwrap_or_else(|| format!("petstore:{epoch:016x}"));
+        let prefix = args.redis_prefix.clone().unwrap_or(default_prefix);
         let options = RedisOptions {
             prefix: prefix.clone(),
             owner: if args.sandbox { PrefixOwner::Sandbox } else { PrefixOwner::Shop },
@@ -67,6 +67,11 @@ impl RedisStore {
         let health = Health { connections: Arc::clone(&self.connections), refuses };
         let quota_health = Some(Arc::new(health) as _);
         Ports { quotas: Arc::clone(&self.quotas) as _, on_quota_outage, quota_health, ..ports }
+    }
+
+    /// The quotas, with the bans that they have begun.
+    pub(super) const fn quotas(&self) -> &Arc<RedisQuotas> {
+        &self.quotas
     }
 
     /// A reset that also forgets the counts in Redis.

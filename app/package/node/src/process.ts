@@ -17,6 +17,9 @@ const STOP_MS = 15_000;
 /** The time in which a server that closed its connections is seen to end. */
 const ENDING_MS = 500;
 
+/** The pause between two looks at the connection to the test runner. */
+const RUNNER_MS = 500;
+
 /** The time limit of a command. */
 const COMMAND_MS = 30_000;
 
@@ -30,7 +33,7 @@ export interface Ready {
 }
 
 // Kept, because tests may replace the global functions by a fake clock.
-const { setTimeout, clearTimeout } = globalThis;
+const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
 
 /** The environment without settings of a petstore, which would change the server of the tests. */
 function environment(): NodeJS.ProcessEnv {
@@ -43,6 +46,8 @@ export class ServerProcess {
   readonly #folder: string;
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
+  readonly #watch: NodeJS.Timeout | undefined;
+  #wasStopped = false;
   readonly #cleanUp = (): void => rmSync(this.#folder, { recursive: true, force: true });
 
   private constructor(binary: string, folder: string, child: ChildProcess) {
@@ -51,6 +56,15 @@ export class ServerProcess {
     this.#child = child;
     this.#ended = new Promise((resolve) => child.once('close', () => resolve()));
     process.once('exit', this.#cleanUp);
+    // A runner that is killed may leave its workers, as vitest does. A worker notices it by its lost connection. A timer,
+    // because a listener for the event would keep this process from ending.
+    if (process.connected) this.#watch = setInterval(() => process.connected || this.#end(), RUNNER_MS).unref();
+  }
+
+  /** Asks the server to stop. */
+  #end(): void {
+    clearInterval(this.#watch);
+    this.#child.stdin?.destroy();
   }
 
   /** Starts a server, and waits for its first line. */
@@ -125,6 +139,7 @@ export class ServerProcess {
 
   /** The error of a failed command: that of the server, or its end. */
   errorOf(call: string, message: string): PetstoreError {
+    if (this.#wasStopped) return new PetstoreStopped(`${call}: the petstore was stopped by this program`);
     return this.#hasEnded() ? this.#stopped(`${call}: the petstore has ended`) : new SandboxError(call, null, message);
   }
 
@@ -147,8 +162,9 @@ export class ServerProcess {
 
   /** Closes the standard input of the server, and waits until it has ended. */
   async stop(): Promise<void> {
+    this.#wasStopped = true;
     this.#child.ref();
-    this.#child.stdin?.destroy();
+    this.#end();
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS);
     // A child that could not be started has no process, and no end.
     if (this.#child.pid !== undefined) await this.#ended;

@@ -1,7 +1,8 @@
 // The package as installed, with node's test runner: node --test petstore.test.mjs
 import assert from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -138,6 +139,35 @@ test('a server that was killed is named with its exit code', async () => {
   await killed.stop();
 });
 
+test('a call after the stop says so', async () => {
+  const stopped = await Petstore.start();
+  await stopped.stop();
+  for (const call of [() => stopped.reset(), () => stopped.newKey()]) {
+    await assert.rejects(call, { name: 'PetstoreStopped', message: /: the petstore was stopped by this program$/ });
+  }
+});
+
+test('a worker that outlives its runner leaves no server', async () => {
+  // The worker never ends by itself, like one of a vitest that was killed.
+  const worker = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); process.send(shop.pid); setInterval(() => {}, 1000)";
+  const child = spawn(process.execPath, ['--input-type=module', '-e', worker], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  try {
+    const [pid] = await once(child, 'message');
+    assert(isRunning(pid));
+    child.disconnect();
+    assert(await hasEnded(pid), `${pid} still runs`);
+    assert(isRunning(child.pid));
+  } finally {
+    child.kill('SIGKILL');
+  }
+});
+
+test('a forked program ends although a server runs', async () => {
+  const program = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); process.send(shop.pid)";
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('a killed or finished test run leaves no server', async () => {
   const begin = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); console.log(shop.pid);";
   for (const [end, signal] of [['setInterval(() => {}, 1000)', 'SIGKILL'], ['', null]]) {
@@ -170,6 +200,14 @@ test('an unknown platform gets the other ways', async () => {
     'await Petstore.start().catch((error) => console.log(error.name, error.message))';
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
   assert.match(said, /PetstoreNotAvailable petstore-server .* has no server for linux-sparc .*linux-x64.*Other ways.*Dockerfile.*cargo install/s);
+});
+
+test('a missing binary is named with the command that installs it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-alone-'));
+  cpSync('node_modules/petstore-server', join(folder, 'node_modules/petstore-server'), { recursive: true, dereference: true });
+  const code = "const { Petstore } = await import('petstore-server'); await Petstore.start().catch((error) => console.log(error.message))";
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: folder, encoding: 'utf8' });
+  assert.match(said, /needs the package petstore-server-linux-\w+, which is not installed.* npm install .*linux-\w+-[\d.]+\.tgz/s);
 });
 
 test('npx runs the binary, passes its exit code and stops it in order', async () => {

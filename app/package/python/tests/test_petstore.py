@@ -153,6 +153,14 @@ def is_running(process: int) -> bool:
     return state != "Z"
 
 
+def test_a_call_after_the_stop_says_so() -> None:
+    with Petstore() as stopped:
+        pass
+    for call in (stopped.reset, stopped.new_key):
+        with pytest.raises(PetstoreStopped, match=r": the petstore was stopped by this program$"):
+            call()
+
+
 def test_a_killed_test_run_leaves_no_server() -> None:
     code = "from petstore_server import Petstore; shop = Petstore(); print(shop._process.ready['pid'], flush=True); input()"
     run = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,246 +1,15 @@
-//! Deliveries over the memory store, in simulated time: receivers that answer, fail, hang and are gone.
+//! Deliveries over the memory store, in simulated time.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+mod world;
+
 use std::time::Duration;
 
 use petstore_domain::*;
-use petstore_memory::MemoryStore;
 use petstore_ports::api::*;
 use petstore_ports::*;
-use petstore_service::{
-    DispatchNotice, DispatchStats, Dispatcher, DispatcherPorts, Policy, Ports, Service, WebhookCounts,
-    WebhookService,
-};
-use tokio::sync::oneshot;
-use tokio::time::Instant;
+use petstore_service::{DispatchNotice, WebhookCounts};
 
-const ACCOUNT: AccountId = AccountId::FIRST;
-
-/// The time of day follows tokio's time, which is simulated.
-struct Time(Instant);
-
-impl Clock for Time {
-    fn now(&self) -> Timestamp {
-        Timestamp::parse("2030-01-01T12:00:00Z").unwrap().plus(self.0.elapsed())
-    }
-}
-
-impl Timer for Time {
-    fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> Reply<()> {
-        Reply::later(async move { tokio::time::sleep(duration).await })
-    }
-}
-
-struct Counted(Mutex<u8>);
-
-impl Entropy for Counted {
-    fn bits(&self) -> Result<[u8; 32], StoreError> {
-        let mut last = self.0.lock().unwrap();
-        *last += 1;
-        Ok([*last; 32])
-    }
-}
-
-/// Secrets are written out, and a signature is the list of secrets.
-struct PlainSigner;
-
-const MASTER: MasterKeyId = MasterKeyId([1; 8]);
-
-impl Signer for PlainSigner {
-    fn master(&self) -> Option<MasterKeyId> {
-        Some(MASTER)
-    }
-
-    fn prepare(&self) -> Result<MasterKeyId, StoreError> {
-        Ok(MASTER)
-    }
-
-    fn secret(&self, nonce: &[u8; 32], generation: u32) -> Option<WebhookSecret> {
-        Some(WebhookSecret::from_text(format!("{}-{generation}", nonce[0])))
-    }
-
-    fn read_secret(&self, text: &str) -> Option<WebhookSecret> {
-        Some(WebhookSecret::from_text(text))
-    }
-
-    fn sign_request(&self, secrets: &[WebhookSecret], _: &str, _: Timestamp, _: &[u8]) -> String {
-        secrets.iter().map(WebhookSecret::reveal).collect::<Vec<_>>().join(" ")
-    }
-
-    fn verify(&self, _: &[WebhookSecret], _: SignedRequest<'_>, _: Timestamp) -> SignatureVerdict {
-        SignatureVerdict::OtherSecret
-    }
-}
-
-struct Ids;
-
-impl EventText for Ids {
-    fn json(&self, event: &Event, _is_test: bool) -> Vec<u8> {
-        event.id.to_string().into_bytes()
-    }
-}
-
-/// A request that was sent, with the time since the start.
-#[derive(Debug, Clone)]
-struct Got {
-    url: String,
-    event: EventId,
-    attempt: u32,
-    at: Duration,
-    signature: String,
-}
-
-/// Answers by the address: `ok` accepts, `fail` answers 500, `gone` 410, `hang` never, and `flaky` fails once an event.
-struct Receivers {
-    start: Instant,
-    got: Mutex<Vec<Got>>,
-    most: Mutex<BTreeMap<String, (usize, usize)>>,
-}
-
-impl Receivers {
-    fn got(&self, url: &str) -> Vec<Got> {
-        self.got.lock().unwrap().iter().filter(|got| got.url.contains(url)).cloned().collect()
-    }
-
-    /// The positions of the events that an address got, in their order.
-    fn positions(&self, url: &str) -> Vec<u64> {
-        self.got(url).iter().map(|got| got.event.position.get()).collect()
-    }
-}
-
-struct Post(Arc<Receivers>);
-
-impl Courier for Post {
-    fn post(&self, request: WebhookRequest) -> Reply<AttemptOutcome> {
-        let receivers = Arc::clone(&self.0);
-        Reply::later(async move {
-            let url = request.url.as_str().to_owned();
-            let event = EventId::parse(&request.event_id).unwrap();
-            let at = receivers.start.elapsed();
-            receivers.got.lock().unwrap().push(Got {
-                url: url.clone(),
-                event,
-                attempt: request.attempt,
-                at,
-                signature: request.signature,
-            });
-            count(&receivers, &url, 1);
-            // The deadline of a real courier.
-            let pause = if url.contains("hang") { 15_000 } else { 10 };
-            tokio::time::sleep(Duration::from_millis(pause)).await;
-            count(&receivers, &url, -1);
-            let status = |status| {
-                let answer = Box::new(ReceiverAnswer { status, ..ReceiverAnswer::default() });
-                (Some(AttemptError::Status), Some(answer))
-            };
-            let (error, answer) = match () {
-                () if url.contains("hang") => (Some(AttemptError::Timeout), None),
-                () if url.contains("gone") => status(410),
-                () if url.contains("fail") => status(500),
-                () if url.contains("flaky") && request.attempt == 1 => status(500),
-                () => (None, None),
-            };
-            AttemptOutcome { duration: Duration::from_millis(pause), error, answer }
-        })
-    }
-}
-
-fn count(receivers: &Receivers, url: &str, change: isize) {
-    let mut most = receivers.most.lock().unwrap();
-    let (now, peak) = most.entry(url.to_owned()).or_default();
-    *now = now.saturating_add_signed(change);
-    *peak = (*peak).max(*now);
-}
-
-struct World {
-    store: Arc<MemoryStore>,
-    service: Arc<Service>,
-    webhooks: WebhookService,
-    ports: DispatcherPorts,
-    receivers: Arc<Receivers>,
-    stop: Option<oneshot::Sender<()>>,
-    running: Option<tokio::task::JoinHandle<()>>,
-    stats: Arc<DispatchStats>,
-}
-
-impl World {
-    fn new() -> Self {
-        let start = Instant::now();
-        let (store, time) = (Arc::new(MemoryStore::with_epoch(7)), Arc::new(Time(start)));
-        let ports = Ports::of_one_store(
-            Arc::clone(&store),
-            Arc::clone(&time) as _,
-            Arc::new(Counted(Mutex::new(0))),
-            Arc::clone(&time) as _,
-        );
-        let service = Arc::new(Service::new(ports, Policy::DEFAULT));
-        let receivers = Arc::new(Receivers { start, got: Mutex::default(), most: Mutex::default() });
-        let ports = DispatcherPorts {
-            webhooks: Arc::clone(&store) as _,
-            deliveries: Arc::clone(&store) as _,
-            events: Arc::clone(&store) as _,
-            feed: Arc::clone(&store) as _,
-            transactor: Arc::clone(&store) as _,
-            courier: Arc::new(Post(Arc::clone(&receivers))),
-            signer: Arc::new(PlainSigner),
-            text: Arc::new(Ids),
-            clock: Arc::clone(&time) as _,
-            timer: time,
-        };
-        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
-        Self { store, service, webhooks, ports, receivers, stop: None, running: None, stats: Arc::default() }
-    }
-
-    /// Starts a dispatcher.
-    fn start(&mut self) {
-        let (stop, stopped) = oneshot::channel();
-        self.stats = Arc::default();
-        let dispatcher =
-            Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false, Arc::clone(&self.stats));
-        self.running = Some(tokio::spawn(async move {
-            dispatcher.run(async { drop(stopped.await) }).await;
-        }));
-        self.stop = Some(stop);
-    }
-
-    /// Stops the dispatcher, as the end of a server does.
-    async fn stop(&mut self) {
-        drop(self.stop.take());
-        self.running.take().unwrap().await.unwrap();
-    }
-
-    async fn webhook(&self, url: &str, ordering: DeliveryOrder) -> WebhookId {
-        let new = NewWebhook {
-            url: WebhookUrl::parse(url).unwrap(),
-            types: EventPatterns::parse(["category.*"]).unwrap(),
-            description: None,
-            ordering,
-            is_enabled: true,
-        };
-        let made = self.webhooks.create_webhook(ACCOUNT, new, LogPlace::Now, None).await.unwrap();
-        made.result.unwrap().listing.webhook.id
-    }
-
-    /// Causes an event.
-    async fn event(&self, number: u64) {
-        let name = CategoryName::parse(&format!("Category {number}")).unwrap();
-        let made = self.service.create_category(NewCategory { name, description: None }, None).await;
-        made.unwrap().result.unwrap();
-    }
-
-    async fn listing(&self, id: WebhookId) -> WebhookListing {
-        self.webhooks.webhook(ACCOUNT, id).await.unwrap().unwrap()
-    }
-}
-
-async fn pass(seconds: u64) {
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-}
+use self::world::{ACCOUNT, World, pass};
 
 #[tokio::test(start_paused = true)]
 async fn each_event_is_delivered_once_and_the_cursor_follows() {
@@ -256,14 +25,15 @@ async fn each_event_is_delivered_once_and_the_cursor_follows() {
     assert_eq!(positions, (1..=300).collect::<Vec<_>>());
     let listing = world.listing(id).await;
     assert_eq!((listing.status, listing.lag, listing.cursor.position.get()), (WebhookStatus::Active, 0, 300));
-    let page = DeliveryListing {
+    let page = DeliveryQuery {
+        webhook: id,
         statuses: DeliveryStatusSet::ANY,
         kinds: EventKinds::ANY,
         order: PageOrder::Descending,
         after: None,
         limit: 2,
     };
-    let deliveries = world.webhooks.list_deliveries(ACCOUNT, id, page).await.unwrap().unwrap();
+    let deliveries = world.webhooks.list_deliveries(ACCOUNT, page).await.unwrap().unwrap();
     let found: Vec<_> =
         deliveries.iter().map(|one| (one.event.position.get(), one.status, one.attempts)).collect();
     assert_eq!(found, [(300, DeliveryStatus::Delivered, 1), (299, DeliveryStatus::Delivered, 1)]);

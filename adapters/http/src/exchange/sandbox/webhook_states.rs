@@ -2,8 +2,7 @@
 
 use hyper::StatusCode;
 use petstore_domain::{DeliveryStatusSet, EventKinds};
-use petstore_ports::PageOrder;
-use petstore_ports::api::DeliveryListing;
+use petstore_ports::{DeliveryQuery, PageOrder};
 
 use super::keys::administration;
 use crate::response::answer::Answer;
@@ -22,7 +21,8 @@ pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
         // Without webhooks this route is not found; see `SandboxRoute::find`.
         return Err(Answer::empty(StatusCode::NOT_FOUND));
     };
-    let last = DeliveryListing {
+    let last = |webhook| DeliveryQuery {
+        webhook,
         statuses: DeliveryStatusSet::ANY,
         kinds: EventKinds::ANY,
         order: PageOrder::Descending,
@@ -33,7 +33,7 @@ pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
     let mut body = vec![b'['];
     for account in administration(&thread.app)?.accounts(None, ACCOUNTS_MAX).await? {
         for listing in webhooks.list_webhooks(account.id).await? {
-            let deliveries = webhooks.list_deliveries(account.id, listing.webhook.id, last).await?;
+            let deliveries = webhooks.list_deliveries(account.id, last(listing.webhook.id)).await?;
             body.extend_from_slice(if body.len() > 1 { b",{\"account\":" } else { b"{\"account\":" });
             wire::push_string(&mut body, account.name.as_bytes());
             body.extend_from_slice(b",\"webhook\":");

@@ -15,6 +15,19 @@ pub(crate) const SINCE: usize = 2;
 const IDENTITY: &str = "select format('%s/%s', system_identifier, (select oid from pg_database where datname = current_database()))
     from pg_control_system()";
 
+/// A number for the shop: 16 hexadecimal digits from the identity of the database and the schema.
+const SHOP: &str =
+    "select left(encode(sha256(convert_to(database_identity || '/' || current_schema(), 'UTF8')), 'hex'), 16)
+    from shop where one";
+
+/// Reads the number of the shop, which stays the same through resets, new epochs and failovers. Tables that were copied have
+/// another one. None if the identity of the database is not known.
+pub(crate) async fn shop(session: &Session) -> Result<Option<String>, StoreError> {
+    let error = |error| failed("read the identity of the shop", error);
+    let rows = session.rows_alone(SHOP, &[]).await.map_err(error)?;
+    rows.first().map_or(Ok(None), |row| row.try_get(0)).map_err(error)
+}
+
 /// Begins a new epoch if the tables were copied from another database. Several nodes that start at once begin one epoch.
 pub(crate) async fn settle(continuity: &Continuity, session: &Session) -> Result<(), StoreError> {
     let error = |error| failed("compare the identity of the database", error);

@@ -67,9 +67,10 @@ fn check_config_proves_the_server_and_changes_nothing() {
     let site = Site::new("redis-proof");
     let output = site.run(&["check-config", "--db", &database, "--redis-url", &redis.url()]);
     assert!(output.status.success(), "{}", printed(&output));
-    let version = redis.info("redis_version").unwrap();
+    let valkey = redis.info("valkey_version").map(|version| format!("Valkey {version}"));
+    let server = valkey.unwrap_or_else(|| format!("Redis {}", redis.info("redis_version").unwrap()));
     for row in [
-        &format!("server            Redis {version}"),
+        &format!("server            {server}"),
         "encryption        none, to this machine",
         "maxmemory-policy  noeviction",
         "appendonly        no: a restart forgets all counts and strikes",

@@ -131,6 +131,7 @@ fn the_certificate_must_be_valid_for_the_host() {
     }
     let read = |name: &str| fs::read(site.folder.join(name)).unwrap();
     let Some(redis) = Redis::builder().tls(&read("server.pem"), &read("server.key")).start() else { return };
+    let Some(plain) = Redis::start() else { return };
     let check = |url: String| site.run(&["check-config", "--db", &database, "--redis-url", &url]);
     let port = redis.port();
     let accepted = check(format!("rediss://localhost:{port}?cacert=server.pem"));
@@ -144,7 +145,8 @@ fn the_certificate_must_be_valid_for_the_host() {
         (format!("rediss://127.0.0.1:{port}?cacert=server.pem"), "not valid for name"),
         (format!("rediss://localhost:{port}?cacert=other.pem"), "UnknownIssuer"),
         (format!("rediss://localhost:{port}?cacert=nowhere.pem"), "nowhere.pem"),
-        (format!("redis://localhost:{port}"), "Redis"),
+        (format!("redis://localhost:{port}"), "if its port has TLS, write rediss://"),
+        (format!("rediss://127.0.0.1:{}", plain.port()), "rediss:// needs a port with TLS"),
     ] {
         let refused = check(url);
         assert!(

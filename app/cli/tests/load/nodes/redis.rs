@@ -1,5 +1,7 @@
 //! Redis fails in each way while two nodes are under load.
 
+mod lost_second;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -109,6 +109,8 @@ fn stop_for(nodes: &Nodes, stopped: usize, time: Duration, receiver: &Receiver) 
     phase(receiver, &mut client, "stopped");
     std::thread::sleep(time);
     nodes.sites[stopped].signal("-CONT");
+    // The server has closed the connection that was idle meanwhile.
+    let mut client = Client::connect(nodes.sites[1 - stopped].port, &nodes.key).unwrap();
     phase(receiver, &mut client, "awake");
     std::thread::sleep(Duration::from_secs(5));
     let list = client.ask("GET", "/v1/webhooks", "", "").unwrap().body;

@@ -30,6 +30,7 @@ class ServerProcess:
 
     def __init__(self, binary: Path, arguments: Sequence[str], start_seconds: float) -> None:
         self._binary = binary
+        self._was_stopped = False
         self._folder = tempfile.TemporaryDirectory(prefix="petstore-")
         self._log = Path(self._folder.name, "log")
         try:
@@ -65,16 +66,21 @@ class ServerProcess:
 
     def command(self, *arguments: str) -> str:
         """Runs a command of the binary in the server's folder. Returns what it printed."""
+        call = " ".join(["petstore", *arguments[:2]])
+        if self._was_stopped:
+            raise self.error_of(call, "")
         command = [str(self._binary), *arguments]
         done = subprocess.run(
             command, cwd=self._folder.name, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
         )
         if done.returncode != 0:
-            raise self.error_of(" ".join(["petstore", *arguments[:2]]), done.stderr.strip())
+            raise self.error_of(call, done.stderr.strip())
         return done.stdout.strip()
 
     def error_of(self, call: str, message: str, seconds: float = 0.0) -> SandboxError | PetstoreStopped:
         """The error of a failed call: that of the server, or its end, which may come within some seconds."""
+        if self._was_stopped:
+            return PetstoreStopped(f"{call}: the petstore was stopped by this program")
         try:
             self._child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -91,6 +97,7 @@ class ServerProcess:
 
     def stop(self) -> None:
         """Closes the standard input of the server, and waits until it has ended."""
+        self._was_stopped = True
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe is not None:
                 pipe.close()

@@ -1,7 +1,7 @@
 //! The deliveries of a webhook.
 
 use hyper::StatusCode;
-use petstore_ports::api::DeliveryListing;
+use petstore_ports::DeliveryQuery;
 
 use super::super::rejections::Refuse;
 use super::super::{Handled, not_found};
@@ -14,7 +14,8 @@ impl WebhookRequest<'_> {
         let call = self.call;
         let id = self.webhook_id()?;
         let query = wire::list_deliveries(call.query(), id)?;
-        let listing = DeliveryListing {
+        let page = DeliveryQuery {
+            webhook: id,
             statuses: query.statuses,
             kinds: query.kinds,
             order: query.order,
@@ -22,7 +23,7 @@ impl WebhookRequest<'_> {
             // One more than the page has, which tells whether another page follows.
             limit: query.limit + 1,
         };
-        let found = self.api.list_deliveries(call.admission.account, id, listing).await?;
+        let found = self.api.list_deliveries(call.admission.account, page).await?;
         let mut deliveries = found.ok_or_else(not_found)?;
         let has_more = deliveries.len() > query.limit;
         deliveries.truncate(query.limit);
