@@ -31,7 +31,7 @@ function route() {
 }
 
 /** The text of the mark in the bar, by the state of the stream. */
-const STATES = { wait: 'Connecting', live: 'Live', lost: 'No connection', off: 'No journal' };
+const STATES = { wait: 'Connecting', live: 'Live', lost: 'No connection', off: 'No journal', refused: 'Refused' };
 
 const feed = new Feed();
 const requests = new Requests(feed);

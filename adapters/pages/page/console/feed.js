@@ -1,6 +1,6 @@
 // The summaries of the recorded requests, kept in step with the sandbox by its stream, within a bound.
 
-import { about, at } from './api.js';
+import { about, at, read } from './api.js';
 
 /** The maximum number of requests that the page keeps. The journal of the sandbox has its own bounds. */
 const RECORDS_MAX = 5000;
@@ -46,7 +46,8 @@ export class Feed {
       }, BEGUN_MS);
     });
     this.source.addEventListener('error', () => {
-      this.setState(this.source.readyState === EventSource.CLOSED ? 'off' : 'lost');
+      if (this.source.readyState === EventSource.CLOSED) this.explain();
+      else this.setState('lost');
     });
     this.source.addEventListener('request', (event) => this.take(JSON.parse(event.data)));
     this.source.addEventListener('cleared', () => this.take(null));
@@ -54,6 +55,17 @@ export class Feed {
       this.skipped += JSON.parse(event.data).dropped;
       this.due();
     });
+  }
+
+  /** Finds out why the sandbox does not give the stream: a browser does not tell it. */
+  async explain() {
+    try {
+      await read('requests?limit=1');
+      this.refusal = 'Too many consoles are open. Close one of them, and load this page again.';
+    } catch (error) {
+      this.refusal = error.message;
+    }
+    this.setState('refused');
   }
 
   take(record) {

@@ -113,7 +113,12 @@ export class Requests {
     if (records.length === 0 && this.held) this.release();
     if (this.held) this.heldBack = shown.filter((record) => record.sequence > this.heldLast).length;
     const entries = this.held ?? shown;
-    const isOff = this.feed.state === 'off';
+    const isRefused = this.feed.state === 'refused';
+    const isOff = this.feed.state === 'off' || isRefused;
+    if (isRefused) {
+      setText(byId('no-journal-title'), 'The requests cannot be shown');
+      setText(byId('no-journal-why'), this.feed.refusal);
+    }
     byId('no-journal').hidden = !isOff;
     byId('first-steps').hidden = records.length > 0 || !this.feed.hasBegun || isOff;
     byId('tools').hidden = records.length === 0;

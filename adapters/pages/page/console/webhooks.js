@@ -114,7 +114,7 @@ export class Webhooks {
 function webhook({ account, webhook: hook, deliveries }) {
   const facts = [
     `account ${account}`, hook.ordering && `ordering ${hook.ordering}`, hook.lag ? `${plural(hook.lag, 'event')} behind` : 'up to date',
-    hook.disabledReason, hook.types?.length ? hook.types.join(', ') : 'all events',
+    hook.disabledReason, hook.types?.length && !hook.types.includes('*') ? hook.types.join(', ') : 'all events',
   ].filter(Boolean).join(', ');
   return el('article', { class: 'card', 'aria-label': `Webhook ${hook.id}` },
     el('h4', {}, el('code', {}, visible(hook.url)), ' ', tag(hook.status, kindOf(hook.status))),

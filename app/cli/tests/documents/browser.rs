@@ -97,9 +97,13 @@ fn the_console_of_a_sandbox_shows_and_controls_it() {
     let ops = format!("127.0.0.1:{}", free_port());
     let (site, key) = shop("browser-console", &["--sandbox", "--db", "memory"]);
     let (apart, _) = shop("browser-console-apart", &["--sandbox", "--db", "memory", "--ops-listen", &ops]);
+    let mut anywhere = Site::new("browser-console-anywhere");
+    let everywhere = format!("0.0.0.0:{}", anywhere.port);
+    anywhere.serve(&["--sandbox", "--sandbox-anywhere", "--db", "memory", "--listen", &everywhere], &[]);
     let told = [
         ("origin", origin(&site)),
         ("key", key),
+        ("anywhere", format!("http://pets.test:{}", anywhere.port)),
         ("apart", origin(&apart)),
         ("ops", format!("http://{ops}")),
     ];

@@ -8,7 +8,7 @@ use petstore_domain::ApiKey;
 use petstore_http::{Endpoint, Http, Server};
 
 use super::ready_line;
-use crate::addresses::{advice, page_origin};
+use crate::addresses::{advice, page_origin, reachable};
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::settings::{Loaded, ServeArgs};
@@ -62,7 +62,7 @@ pub(super) fn announce(
             "SANDBOX: every client of {scheme}://{address} can empty this store (POST /sandbox/reset), set its clock \
                 and inject failures: do not use it for real data"
         ));
-        log.info(&format!("console of the sandbox: {scheme}://{address}/sandbox"));
+        log.info(&format!("console of the sandbox: {scheme}://{}/sandbox", reachable(address)));
     }
     if !args.trusted_proxies.is_empty() && args.public_url.is_none() {
         log.info(

@@ -341,6 +341,15 @@ await withBrowser(async (browser) => {
     assert.deepEqual(faults, []);
     await context.close();
   });
+  await claim('under a host that may not use the sandbox the page says so, and shows nothing', async () => {
+    const { page, context } = await open(browser, DESK, told.anywhere);
+    await page.goto(`${told.anywhere}/sandbox`);
+    await page.getByRole('heading', { name: 'The requests cannot be shown' }).waitFor();
+    await page.getByText('add the host to the hosts setting').first().waitFor();
+    await page.goto(`${told.anywhere.replace('pets.test', '127.0.0.1')}/sandbox`);
+    await page.getByRole('heading', { name: 'Waiting for the first request' }).waitFor();
+    await context.close();
+  });
   await claim('the reference page links to the console', async () => {
     for (const [origin, console_] of [[told.origin, told.origin], [told.apart, told.ops]]) {
       const { page, context } = await open(browser, DESK, origin);
