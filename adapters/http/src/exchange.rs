@@ -31,11 +31,10 @@ use hyper::{HeaderMap, Method, Request, Response, Version};
 use petstore_ports::Cost;
 use tokio::time::Instant;
 
-use crate::counts::counters::RouteLabel;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
 use crate::exchange::finish_response::{CommonHeaders, finish_response};
-use crate::exchange::recording::{Arrival, Recording};
 use crate::exchange::request_id::RequestId;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
@@ -82,8 +81,7 @@ pub(crate) fn exchange<const SECURE: bool>(
     let mut body = RequestBody::new(incoming);
     async move {
         let answering = activity.answering();
-        let serving = thread;
-        let thread = &*serving;
+        let thread = &*thread;
         let begun = thread.send_batch.now();
         let _in_flight = thread.counters.request();
         let is_http2 = SECURE && parts.version == Version::HTTP_2;
@@ -98,12 +96,6 @@ pub(crate) fn exchange<const SECURE: bool>(
             (client, notes.forwarded_origin) =
                 forwarded::client_and_origin(peer, &parts.headers, &thread.app.settings);
         }
-        let mut recording = None;
-        if thread.app.sandbox.is_some() {
-            let (activity, is_secure) = (&*activity, SECURE);
-            let arrival = Arrival { activity, client, parts: &parts, head: &head, is_secure };
-            recording = Recording::begin(&serving, &arrival, &mut body);
-        }
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = {
             // The future is pinned here, because moving it into `catch_panic` would copy it twice.
@@ -112,8 +104,10 @@ pub(crate) fn exchange<const SECURE: bool>(
             catch_panic(checks).await
         };
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
-        if thread.app.sandbox.is_some() {
-            recording = Box::pin(recording::act_after(thread, &mut notes, &mut answer, recording)).await?;
+        let mut recording = None;
+        if let Some(noted) = notes.sandbox.take() {
+            let (account, quota) = (notes.account, notes.quota);
+            recording = Box::pin(noted.act_after(thread, &activity, account, quota, &mut answer)).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;

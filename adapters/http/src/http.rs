@@ -4,7 +4,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use petstore_ports::api::{Petstore, Webhooks};
+use petstore_ports::api::{Petstore, WebhookTesting, Webhooks};
 use rustls::ServerConfig;
 
 use crate::base::settings::{Cors, HttpSettings};
@@ -80,6 +80,15 @@ impl Http {
     pub fn serve_webhooks(&self, webhooks: Arc<dyn Webhooks>) {
         // An error means that they are served already.
         let _: Result<(), _> = self.app.webhooks.set(webhooks);
+    }
+
+    /// Lets the sandbox check signatures at its sinks, and wait until no delivery is due. Without this call, sinks check no
+    /// signature, and no delivery is awaited. Without a sandbox the call changes nothing. Call it once, before the first
+    /// request is answered: a further call changes nothing.
+    pub fn test_webhooks(&self, testing: Arc<dyn WebhookTesting>) {
+        if let Some(sandbox) = &self.app.sandbox {
+            sandbox.test_webhooks(testing);
+        }
     }
 
     /// Replaces the origins whose pages may read answers, from the next request on.

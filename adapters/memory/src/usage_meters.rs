@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
-use petstore_domain::{AccountId, Ban, KeyRecord, Strikes, Timestamp, Usage, Windows};
+use petstore_domain::{AccountId, Ban, KeyRecord, Strikes, Timestamp, Usage, WindowKind, Windows};
 use petstore_ports::{Ask, Cost, Verdict};
 
 use crate::directory::Directory;
@@ -57,6 +57,24 @@ struct Used {
     is_dirty: bool,
 }
 
+impl Used {
+    /// Sets the windows after a request, and makes the account dirty.
+    #[inline]
+    fn set(&mut self, windows: Windows, account: AccountId, dirty: &DirtySet<AccountId>) {
+        self.windows = windows;
+        if !std::mem::replace(&mut self.is_dirty, true) {
+            dirty.add(account);
+        }
+    }
+
+    /// Uses up the rest of a window, which only a sandbox asks for.
+    #[cold]
+    fn exhaust(&mut self, kind: WindowKind, ask: &Ask, dirty: &DirtySet<AccountId>) {
+        let windows = self.windows.exhausted(kind, ask.now, ask.limits);
+        self.set(windows, ask.account, dirty);
+    }
+}
+
 impl AccountMeter {
     /// Decides whether to admit a request. An admitted request is counted and makes the account dirty, unless it costs
     /// nothing.
@@ -66,19 +84,15 @@ impl AccountMeter {
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
-        let counted = match ask.cost {
-            Cost::One => match used.windows.take(ask.now, ask.limits) {
-                Some(windows) => Some(windows),
-                None => return Verdict::Exceeded(told(used.windows)),
-            },
-            Cost::Rest(kind) => Some(used.windows.exhausted(kind, ask.now, ask.limits)),
-            Cost::Nothing => None,
-        };
-        if let Some(windows) = counted {
-            used.windows = windows;
-            if !std::mem::replace(&mut used.is_dirty, true) {
-                dirty.add(ask.account);
+        match ask.cost {
+            Cost::One => {
+                let Some(windows) = used.windows.take(ask.now, ask.limits) else {
+                    return Verdict::Exceeded(told(used.windows));
+                };
+                used.set(windows, ask.account, dirty);
             }
+            Cost::Rest(kind) => used.exhaust(kind, ask, dirty),
+            Cost::Nothing => {}
         }
         Verdict::Admitted(told(used.windows))
     }

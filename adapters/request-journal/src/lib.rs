@@ -28,3 +28,4 @@ pub use record::{
     AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord,
 };
 pub use store::{JournalBounds, JournalPage, RecordTicket, RequestJournal};
+pub use text::plain_json;

@@ -1,5 +1,6 @@
 //! JSON in which no character acts on a terminal.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -41,6 +42,26 @@ pub(crate) const fn is_active(character: char) -> bool {
     )
 }
 
+/// Returns JSON with the active characters in its strings escaped, which changes no value; `None` if there are none. A
+/// terminal can then show the JSON of any writer.
+pub fn plain_json(json: &str) -> Option<String> {
+    // Between its strings, JSON may have white space only, which stays.
+    let must_be_escaped = |character: char| is_active(character) && !matches!(character, '\n' | '\r' | '\t');
+    if !json.contains(must_be_escaped) {
+        return None;
+    }
+    let mut plain = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        if must_be_escaped(character) {
+            // Writing to a string does not fail.
+            let _ = write!(plain, "\\u{:04x}", u32::from(character));
+        } else {
+            plain.push(character);
+        }
+    }
+    Some(plain)
+}
+
 /// Returns the text of a header value. Bytes that are not UTF-8 are read as Latin-1, as HTTP defines them.
 pub(crate) fn header_text(value: &[u8]) -> String {
     match str::from_utf8(value) {
@@ -64,5 +85,11 @@ mod tests {
         assert!(!json.chars().any(is_active), "{json:?}");
         assert!(json.contains("<b> ä 🐇"));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        let usual = format!("{{\n\t\"a\": {}}}", serde_json::to_string(text).unwrap());
+        let plain = plain_json(&usual).unwrap();
+        assert!(!plain.chars().any(|c| is_active(c) && !matches!(c, '\n' | '\t')), "{plain:?}");
+        let value: serde_json::Value = serde_json::from_str(&plain).unwrap();
+        assert_eq!(value["a"], text);
+        assert_eq!(plain_json("{\n\t\"a\": \"ä <b>\"}\r\n"), None);
     }
 }

@@ -67,7 +67,10 @@ fn webhooks(
         Arc::clone(clock),
     );
     let max = AccountWebhooks::DEFAULT_MAX;
-    Arc::new(WebhookService::new(Arc::clone(service), ports, TargetPolicy::default(), max))
+    // The servers of a database have its key. A command need not have it.
+    let has_no_key = matches!(db, Db::Postgres(_)) && ports.signer.master().is_none();
+    let webhooks = WebhookService::new(Arc::clone(service), ports, TargetPolicy::default(), max);
+    Arc::new(if has_no_key { webhooks.without_master_key() } else { webhooks })
 }
 
 /// A courier for a program that sends nothing.

@@ -1,7 +1,5 @@
 //! The sandbox of a server: its wiring, and the data that it may be used with.
 
-mod late_testing;
-
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -13,7 +11,6 @@ use petstore_ports::{Clock, ImportError, Row};
 use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows};
 use petstore_sqlite::companion;
 
-pub(crate) use self::late_testing::LateTesting;
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::files::sync_folder_of;
@@ -27,13 +24,12 @@ pub(crate) const MARK: &str = ".sandbox";
 pub(crate) struct TestControls {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) sandbox: Option<Arc<dyn Sandbox>>,
-    pub(crate) webhooks: Arc<LateTesting>,
 }
 
 impl TestControls {
     pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
-            return Self { clock: Arc::clone(machine), sandbox: None, webhooks: Arc::default() };
+            return Self { clock: Arc::clone(machine), sandbox: None };
         }
         let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
         let bed = StoreSandbox {
@@ -42,7 +38,7 @@ impl TestControls {
             entropy: Arc::new(SystemEntropy),
             shop: shop.into(),
         };
-        Self { clock, sandbox: Some(Arc::new(bed)), webhooks: Arc::default() }
+        Self { clock, sandbox: Some(Arc::new(bed)) }
     }
 }
 

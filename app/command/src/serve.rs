@@ -103,7 +103,7 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox, webhooks: testing } = TestControls::of(args, &backend, &machine, shop);
+    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 
@@ -121,7 +121,6 @@ async fn run(
         idle,
         exposition: Some(metrics(&backend, &service, &clock, &stats, log)),
         sandbox,
-        webhook_testing: Some(Arc::clone(&testing) as _),
         request_ids: SystemEntropy::number().map_err(|error| Failure::because(error.report()))?,
         ..args.http(backend.epoch.clone(), ops.is_some())
     };
@@ -143,6 +142,9 @@ async fn run(
     let connected =
         webhooks::Parts { args, loaded, backend: &backend, service: &service, clock: &clock, log };
     let webhooks = webhooks::connect(&connected, &stats, receivers, &http, &servers)?;
+    if let Some(testing) = webhooks.tester() {
+        http.test_webhooks(Arc::new(testing));
+    }
     let key = hand_out(first_key, args, &backend, &service, log).await?;
     http.open();
 
@@ -168,7 +170,6 @@ async fn run(
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);
     let deliveries = webhooks.start();
-    testing.set(deliveries.as_ref().map(|deliveries| deliveries.tester.clone()));
     announce(args, scheme, &servers, key.as_ref(), log)?;
     supervisor.ready();
 

@@ -19,6 +19,7 @@ use crate::settings::{Loaded, Reading, ServeArgs};
 use crate::text_file::bytes_without_mark;
 
 pub(crate) mod client;
+pub(crate) mod lazy_roots;
 
 /// The provider of cryptography. It is passed explicitly, because no default is installed.
 pub(crate) fn provider() -> Arc<CryptoProvider> {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use petstore_http::IdleTime;
+use petstore_ports::Row;
 use petstore_sqlite::{
     BackupError, COMPANIONS, Copied, OpenError, PartialFile, backup, companion, is_database, read_snapshot,
 };
@@ -31,8 +32,8 @@ use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_r
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
-use crate::webhook_key;
 use crate::{migration_report, ndjson, sandbox};
+use crate::{webhook_key, webhooks};
 
 /// The time limit for the server's answer about its file. It is short, because the operator may make the backup just
 /// because the server hangs.
@@ -68,6 +69,13 @@ impl ImportArgs {
     pub(crate) fn import(&self) -> Result<(), Failure> {
         self.transfer.import(self.rename_collisions)
     }
+}
+
+/// The result of an export.
+struct Exported {
+    lines: u64,
+    /// The number of webhooks in the store. An export has none of them, because their secrets cannot be exported.
+    webhooks: u64,
 }
 
 impl TransferArgs {
@@ -114,34 +122,54 @@ impl TransferArgs {
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
         let mut output = output.map_err(|error| self.fault(&error))?;
-        let count = match self.export_to(&mut output) {
+        let Exported { lines: count, webhooks } = match self.export_to(&mut output) {
             // A closed pipe is not a failure.
             Err(_) if output.is_unread() => return Ok(()),
             done => done?,
         };
-        self.done(&json!({"file": self.file, "lines": count}), &format!("{} exported", lines(count)))
+        if webhooks > 0 {
+            notify(&format!(
+                "{} left out of the export: after an import their owners create them again, and their receivers need the new \
+                 secrets",
+                counted(webhooks, "webhook")
+            ));
+        }
+        let done = json!({"file": self.file, "lines": count, "webhooksLeftOut": webhooks});
+        self.done(&done, &format!("{} exported", lines(count)))
     }
 
-    fn export_to(&self, output: &mut Output) -> Result<u64, Failure> {
+    fn export_to(&self, output: &mut Output) -> Result<Exported, Failure> {
         let mut progress = self.progress("exported");
+        let mut webhooks = 0;
         let count = if let Some(server) = self.server()? {
-            via_server::export(&server, output, progress)?
+            let count = via_server::export(&server, output, progress)?;
+            // An export is also a way out of damage, so it does not fail for lack of this number.
+            webhooks = webhooks::count(&self.target).unwrap_or_default();
+            count
         } else {
             match self.data_at_rest(true)? {
                 Db::File(file) => {
-                    let read = |sink: &mut RowSink<'_>| read_snapshot(&file, sink);
+                    let read = |sink: &mut RowSink<'_>| {
+                        read_snapshot(&file, &mut |row| {
+                            if let Row::Webhooks(record) = &row {
+                                webhooks += record.webhooks.len() as u64;
+                            }
+                            sink(row)
+                        })
+                    };
                     export_snapshot(&file, read, output, |lines| progress.show(lines))?
                 }
                 db => {
                     let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default())?;
                     let exported = ndjson::export(backend.bulk(), output).map_err(Failure::because);
                     backend.close();
+                    webhooks = webhooks::count(&self.target).unwrap_or_default();
                     exported?
                 }
             }
         };
         output.finish().map_err(|error| self.fault(&error))?;
-        Ok(count)
+        Ok(Exported { lines: count, webhooks })
     }
 
     /// Copies the data file, whether it is in use or not. Names the master key of webhooks, which is kept apart: that of the

@@ -13,6 +13,7 @@ use self::operator::{TargetArgs, WebhookArgs};
 pub(crate) use self::secret::SecretArgs;
 use self::verify::VerifyArgs;
 use crate::failure::Failure;
+use crate::keys::StoreTarget;
 
 /// `petstore webhooks …`
 #[derive(Debug, Subcommand)]
@@ -29,6 +30,11 @@ pub(crate) enum WebhooksCommand {
     Rekey(TargetArgs),
     /// Check the signature of a request that a receiver has saved
     Verify(VerifyArgs),
+}
+
+/// Returns the number of webhooks of all accounts.
+pub(crate) fn count(target: &StoreTarget) -> Result<u64, Failure> {
+    Ok(operator::all(target)?.len() as u64)
 }
 
 impl WebhooksCommand {

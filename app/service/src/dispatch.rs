@@ -13,6 +13,7 @@ mod nudge;
 mod overview;
 mod reading;
 mod run;
+mod saving;
 mod stats;
 mod tester;
 

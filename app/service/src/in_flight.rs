@@ -35,6 +35,7 @@ impl InFlightTable {
     }
 
     /// Reserves a place for one more request of this account. Returns none if the account has `max` requests in flight.
+    #[inline]
     pub(crate) fn enter(&self, account: AccountId, max: u32) -> Option<InFlight<'_>> {
         let mut held = self.shard(account);
         match held.iter_mut().find(|one| one.account == account) {

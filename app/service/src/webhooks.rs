@@ -33,6 +33,8 @@ pub struct WebhookService {
     /// The sample events that are being sent.
     tests: InFlightTable,
     webhooks_max: usize,
+    /// `true` if the master key of this service is the one that the dispatcher uses.
+    knows_key: bool,
 }
 
 /// The number of sample events of an account that may be sent at a time. A receiver may hold each for the whole time of an
@@ -49,7 +51,14 @@ impl WebhookService {
         webhooks_max: usize,
     ) -> Self {
         let webhooks_max = webhooks_max.min(petstore_domain::AccountWebhooks::MAX);
-        Self { service, ports, targets, tests: InFlightTable::new(), webhooks_max }
+        Self { service, ports, targets, tests: InFlightTable::new(), webhooks_max, knows_key: true }
+    }
+
+    /// The same webhooks for a program that does not have the master key, because the servers of the shop have it. It cannot
+    /// tell that a webhook waits for the key, so it shows such a webhook as active.
+    #[must_use]
+    pub fn without_master_key(self) -> Self {
+        Self { knows_key: false, ..self }
     }
 
     /// Makes the master key with the first webhook. A second key is not made while webhooks wait for the first one, because

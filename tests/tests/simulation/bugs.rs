@@ -9,12 +9,13 @@ mod events;
 mod journal;
 mod quotas;
 mod reads;
+mod webhooks;
 mod writes;
 
 use std::sync::Arc;
 
 use petstore_ports::Journal;
-use petstore_service::Ports;
+use petstore_service::{DispatcherPorts, Ports};
 use petstore_tests::{Disk, DiskBug};
 
 /// A fault of the petstore.
@@ -71,10 +72,18 @@ pub(crate) enum Bug {
     ShowsPrivateEvents,
     /// The event of each change has the type of a creation.
     MistakesEvents,
+    /// A restart forgets which events webhooks got.
+    ForgetsDeliveries,
+    /// Every other page of events that is read for a webhook leaves out the first event.
+    SkipsDeliveries,
+    /// Webhooks that are disabled get events.
+    DeliversToDisabled,
+    /// The secrets of webhooks are not changed by a rotation.
+    SignsWithOldSecrets,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsRecordFromEffect,
@@ -100,6 +109,10 @@ impl Bug {
         Self::SkipsEvents,
         Self::ShowsPrivateEvents,
         Self::MistakesEvents,
+        Self::ForgetsDeliveries,
+        Self::SkipsDeliveries,
+        Self::DeliversToDisabled,
+        Self::SignsWithOldSecrets,
     ];
 }
 
@@ -122,7 +135,8 @@ pub(crate) fn journal(bug: Option<Bug>, inner: Box<dyn Journal>) -> Box<dyn Jour
             | Bug::ForgetsUsage
             | Bug::ForgetsBans
             | Bug::PrunesLiveRecords
-            | Bug::LosesOlderEvents),
+            | Bug::LosesOlderEvents
+            | Bug::ForgetsDeliveries),
         ) => Box::new(journal::Wrong::new(bug, inner)),
         _ => inner,
     }
@@ -148,6 +162,20 @@ pub(crate) fn ports(bug: Option<Bug>, mut ports: Ports) -> Ports {
         }
         Bug::IgnoresBatchedPets | Bug::IgnoresBatchedNames => {
             ports.transactor = Arc::new(batches::Wrong::new(bug, &ports));
+        }
+        _ => {}
+    }
+    ports
+}
+
+/// The ports of the dispatcher, with the planted bug if that is a bug of deliveries.
+pub(crate) fn dispatcher_ports(bug: Option<Bug>, mut ports: DispatcherPorts) -> DispatcherPorts {
+    match bug {
+        Some(Bug::SkipsDeliveries) => {
+            ports.events = Arc::new(events::FaultyReader::new(Bug::SkipsEvents, ports.events));
+        }
+        Some(bug @ (Bug::DeliversToDisabled | Bug::SignsWithOldSecrets)) => {
+            ports.webhooks = Arc::new(webhooks::FaultyReader { bug, inner: ports.webhooks });
         }
         _ => {}
     }

@@ -10,12 +10,13 @@ mod answers;
 mod commits;
 mod gate;
 mod restarts;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use petstore_domain::{Change, Changes};
+use petstore_domain::{AccountWebhooks, Change, Changes};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -26,6 +27,7 @@ use crate::model::events::{Events, Tables};
 use crate::model::quotas::{QuotaHeaders, QuotaSettings, Quotas, Windows};
 use crate::model::retries::Retries;
 use crate::model::shop::{Given, Shop};
+use crate::model::webhooks::Webhooks;
 use crate::request::Request;
 use crate::trace::Trace;
 
@@ -52,6 +54,8 @@ pub(crate) enum Owner {
     Order(usize),
     /// The recording of a key's ban.
     Ban(u64, Ban),
+    /// A change of webhooks.
+    Webhooks,
     /// A transition of a process that has ended.
     Gone,
 }
@@ -118,6 +122,7 @@ struct Staged {
     owner: Owner,
     given: Given,
     keys: GivenKeys,
+    webhooks: Option<AccountWebhooks>,
 }
 
 struct State {
@@ -127,6 +132,7 @@ struct State {
     shop: Shop,
     retries: Retries,
     events: Events,
+    webhooks: Webhooks,
     accounts: Accounts,
     quotas: Quotas,
     asked: Vec<Asked>,
@@ -202,6 +208,7 @@ impl Oracle {
             shop: Shop::default(),
             retries: Retries::default(),
             events: Events::default(),
+            webhooks: Webhooks::default(),
             accounts: Accounts::default(),
             quotas: Quotas::new(settings),
             asked: Vec::new(),

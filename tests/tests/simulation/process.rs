@@ -7,13 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::{BanPolicy, Limit};
-use petstore_http::{Documents, Http, HttpSettings, LocalServer, TokioTimer};
+use petstore_domain::{AccountWebhooks, BanPolicy, Limit, TargetPolicy};
+use petstore_http::{Documents, Http, HttpSettings, JsonEvents, LocalServer, TokioTimer};
 use petstore_memory::{MemoryStore, Opened, Step, Writer};
 use petstore_ports::{Clock, Entropy, Housekeeping};
-use petstore_service::{Policy, Ports, Service};
+use petstore_service::{Dispatcher, DispatcherPorts, Policy, Ports, Service, WebhookService};
 use petstore_tests::{Disk, Random};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
@@ -23,6 +23,7 @@ use crate::link::{End, LinkConditions, ResetHandle, link};
 use crate::model::rows::Rows;
 use crate::oracle::{ACTOR, Actor, Ending, Oracle};
 use crate::profile::Profile;
+use crate::receivers::{PlainSigner, SimCourier, WatchedDeliveries};
 use crate::recorder::{Recorder, WatchedAddresses, WatchedJournal, WatchedQuotas, WatchedTransactor, submit};
 use crate::watched_shop::WatchedShop;
 
@@ -31,6 +32,9 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// The interval of the recording of bans, as in the binary.
 const RECORDING: Duration = Duration::from_millis(500);
+
+/// The interval at which the delays of deliveries are judged.
+const JUDGING: Duration = Duration::from_secs(5);
 
 /// The time limit for recording the last bans, as in the binary.
 const CLOSING: Duration = Duration::from_secs(3);
@@ -59,7 +63,10 @@ struct Served {
 /// A running petstore.
 pub(crate) struct Process {
     pub(crate) service: Arc<Service>,
-    number: u64,
+    pub(crate) webhooks: Arc<WebhookService>,
+    pub(crate) number: u64,
+    /// Deliveries; none in a run without webhooks.
+    deliveries: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
     oracle: Arc<Oracle>,
     store: Arc<MemoryStore>,
     server: LocalServer,
@@ -81,6 +88,7 @@ impl Process {
         let opened = MemoryStore::open_inline(Box::new(journal)).expect("what was kept can be opened");
         let (Opened { store, .. }, writer) = opened;
         let (store, work) = (Arc::new(store), Arc::new(Notify::new()));
+        let dispatching = dispatcher_ports(&store, recorder.clone(), clock, &work);
         let now = Arc::clone(clock) as Arc<dyn Clock>;
         let entropy = Arc::clone(entropy) as Arc<dyn Entropy>;
         let ports =
@@ -91,13 +99,24 @@ impl Process {
         let addresses = WatchedAddresses { recorder: recorder.clone(), inner: Arc::clone(&ports.addresses) };
         let quotas = WatchedQuotas { recorder: recorder.clone(), inner: Arc::clone(&ports.quotas) };
         let quotas = Arc::new(quotas);
-        let ports =
-            Ports { transactor: Arc::new(transactor), quotas, addresses: Arc::new(addresses), ..ports };
+        let transactor = Arc::new(transactor);
+        let dispatching = DispatcherPorts { transactor: Arc::clone(&transactor) as _, ..dispatching };
+        let dispatching = crate::bugs::dispatcher_ports(*bug, dispatching);
+        let ports = Ports { transactor, quotas, addresses: Arc::new(addresses), ..ports };
         let service = Arc::new(Service::new(ports, policy(profile)));
+        let webhooks = WebhookService::new(
+            Arc::clone(&service),
+            dispatching.clone(),
+            TargetPolicy::default(),
+            AccountWebhooks::DEFAULT_MAX,
+        );
+        let deliveries = profile.has_webhooks.then(|| deliver(dispatching, &policy(profile)));
         let watched = WatchedShop::new(recorder, *bug, Arc::clone(&service));
         let http = Http::new(Arc::new(watched), settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));
+        let delays = judge_delays(Arc::clone(oracle), number, profile.between_clock_steps.is_some());
         let tasks = vec![
+            spawn_local(delays),
             spawn_local(write(
                 writer,
                 Arc::clone(&work),
@@ -112,7 +131,9 @@ impl Process {
         let connections = RefCell::default();
         Self {
             service,
+            webhooks: Arc::new(webhooks),
             number,
+            deliveries,
             oracle: Arc::clone(oracle),
             store,
             server: http.serve_here(),
@@ -161,13 +182,23 @@ impl Process {
     }
 
     /// Handles a stop signal: running requests are answered, and pending writes are written.
-    pub(crate) async fn stop(self) {
+    pub(crate) async fn stop(mut self) {
         self.server.drain();
         let begun = Instant::now();
         while begun.elapsed() < DRAIN && self.connections.borrow().iter().any(|one| !one.task.is_finished()) {
             sleep(Duration::from_millis(50)).await;
         }
         let _ = timeout(CLOSING, self.service.record_all_bans()).await;
+        if let Some((stop, mut delivering)) = self.deliveries.take() {
+            drop(stop);
+            if timeout(CLOSING, &mut delivering).await.is_err() {
+                self.oracle.excuse_delay();
+                delivering.abort();
+            }
+        }
+        if *self.hang.borrow() > Instant::now() {
+            self.oracle.excuse_delay();
+        }
         self.tasks.iter().for_each(JoinHandle::abort);
         self.store.close();
         self.oracle.stepped(self.number);
@@ -181,6 +212,41 @@ impl Process {
             task.abort();
         }
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.deliveries.iter().for_each(|(_, delivering)| delivering.abort());
+    }
+}
+
+/// The dispatcher's view of a store, whose receivers report each request to the oracle.
+fn dispatcher_ports(
+    store: &Arc<MemoryStore>,
+    recorder: Recorder,
+    clock: &Arc<SimClock>,
+    work: &Arc<Notify>,
+) -> DispatcherPorts {
+    let ports = DispatcherPorts::of_one_store(
+        store,
+        Arc::new(SimCourier(recorder)),
+        Arc::new(PlainSigner),
+        Arc::new(JsonEvents),
+        Arc::clone(clock) as _,
+        Arc::new(TokioTimer::new()),
+    );
+    let deliveries = WatchedDeliveries { inner: Arc::clone(store) as _, work: Arc::clone(work) };
+    DispatcherPorts { deliveries: Arc::new(deliveries), ..ports }
+}
+
+/// Starts the deliveries. They end when the sender is dropped.
+fn deliver(ports: DispatcherPorts, policy: &Policy) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let dispatcher = Dispatcher::new(ports, policy, true, Arc::default());
+    let (stop, stopped) = oneshot::channel();
+    (stop, spawn_local(async move { dispatcher.run(async { drop(stopped.await) }).await }))
+}
+
+async fn judge_delays(oracle: Arc<Oracle>, process: u64, has_steps: bool) {
+    let mut ticks = interval(JUDGING);
+    loop {
+        ticks.tick().await;
+        oracle.judge_delays(process, has_steps);
     }
 }
 

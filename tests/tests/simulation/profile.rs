@@ -28,10 +28,15 @@ pub(crate) struct Profile {
     pub(crate) in_flight_max: u32,
     pub(crate) address_limit: u32,
     pub(crate) strikes: Option<u32>,
+    /// `true` if accounts have webhooks. Such a run is short, because its dispatcher works five times a second.
+    pub(crate) has_webhooks: bool,
 }
 
 /// 2030-06-15T00:00:00Z.
 const JUNE_15: i64 = 1_907_712_000_000;
+
+/// The maximum length of a run with webhooks.
+const WITH_WEBHOOKS: Duration = Duration::from_mins(40);
 
 const HOUR: i64 = 60 * 60 * 1_000;
 
@@ -58,7 +63,7 @@ impl Profile {
             let often = minutes(random, 2, 40);
             (!random.once_in(3)).then_some(often)
         };
-        Self {
+        let profile = Self {
             begins,
             lasts: minutes(random, 20, 150),
             clients: u64::from(2 + random.below(7)),
@@ -72,7 +77,10 @@ impl Profile {
             in_flight_max: *random.pick(&[100, 100, 1]),
             address_limit: *random.pick(&[300, 8]),
             strikes: *random.pick(&[None, None, Some(3)]),
-        }
+            has_webhooks: random.once_in(3),
+        };
+        let lasts = if profile.has_webhooks { profile.lasts.min(WITH_WEBHOOKS) } else { profile.lasts };
+        Self { lasts, ..profile }
     }
 }
 

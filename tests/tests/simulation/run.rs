@@ -19,6 +19,7 @@ use crate::operator::Operator;
 use crate::oracle::{Counts, Ending, Oracle};
 use crate::process::Environment;
 use crate::profile::Profile;
+use crate::subscriber::Subscriber;
 use crate::world::World;
 
 /// The result of a run.
@@ -66,6 +67,9 @@ async fn simulate(seed: u64, bug: Option<Bug>, verbose: bool) -> Outcome {
     operator.open().await;
     let mut tasks = vec![spawn_local(operator.run())];
     tasks.extend((0..profile.clients).map(|number| spawn_local(Client::new(&world, number).run())));
+    if profile.has_webhooks {
+        tasks.push(spawn_local(Subscriber::new(&world).run()));
+    }
     let share = || (Rc::clone(&world), world.fork());
     if let Some(between) = profile.between_ends {
         let (world, random) = share();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_service::Service;
+use petstore_service::{Service, WebhookService};
 use petstore_tests::{Disk, Fault, Random};
 
 use crate::link::{End, ResetHandle};
@@ -130,6 +130,11 @@ impl World {
     /// The service of the current process, for its operator.
     pub(crate) fn service(&self) -> Option<Arc<Service>> {
         self.process.borrow().as_ref().map(|process| Arc::clone(&process.service))
+    }
+
+    /// The webhooks of the current process, and its number.
+    pub(crate) fn webhooks(&self) -> Option<(Arc<WebhookService>, u64)> {
+        self.process.borrow().as_ref().map(|process| (Arc::clone(&process.webhooks), process.number))
     }
 
     /// Makes the disk fail after this many calls.

@@ -6,16 +6,27 @@ use super::{Evidence, seconds};
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::{ClientRequest, TIMER_TOLERANCE};
 
-/// A pause is a hint if this factor makes it still shorter than the pause before. On a busy machine equal pauses differ.
-const SHORTENING: u32 = 2;
+/// The time after the end of `Retry-After` within which a request counts as sent when the server asked for it. The header
+/// has whole seconds.
+const FOLLOWING: Duration = Duration::from_secs(1);
 
-/// Finds requests that follow a second 429 in a row after a pause that is shorter than `Retry-After`, or shorter than half
-/// of the pause before. A request that overlaps the last attempt does not count as an attempt.
+/// The pause before a request that follows a 429.
+#[derive(Clone, Copy)]
+struct Pause {
+    length: Duration,
+    /// `true` if the request came as soon as the server permitted it.
+    is_as_asked: bool,
+}
+
+/// Finds requests that follow a second 429 in a row after a pause that is shorter than `Retry-After`. A pause that is
+/// shorter than the one before is a hint, unless the client waited each time as long as the server asked: then the server
+/// has set the pauses. Random delays on top of `Retry-After` may get the hint, because a client that is refused again
+/// should reduce its rate. Requests that overlap the last attempt are no attempts of their own.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut last: Option<&ClientRequest<'a>> = None;
     // The pause before the last request, if that one and the one before it got 429.
-    let mut pause_before: Option<Duration> = None;
+    let mut pause_before: Option<Pause> = None;
     for request in evidence.requests.iter().copied() {
         let Some(previous) = last else {
             last = Some(request);
@@ -27,27 +38,45 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             }
             continue;
         }
-        let pause = previous.pause_until(request).filter(|_| previous.is_limited());
+        let pause = previous.is_limited().then(|| pause_between(previous, request)).flatten();
         if let (Some(pause), Some(before)) = (pause, pause_before) {
             judgement.cases += 1;
-            let is_early =
-                previous.binds_until().is_some_and(|until| request.at.plus(TIMER_TOLERANCE) < until);
-            if is_early {
-                let reason = format!("It came {} after a second 429, before Retry-After.", seconds(pause));
-                judgement.findings.push(Finding::new(Severity::Breach, reason, &[previous], request));
-            } else if pause < before / SHORTENING {
-                let reason = format!(
-                    "It came {} after a second 429; the pause before was {}.",
-                    seconds(pause),
-                    seconds(before)
-                );
-                judgement.findings.push(Finding::new(Severity::Hint, reason, &[previous], request));
+            if let Some((severity, reason)) = fault_of(pause, before, previous, request) {
+                judgement.findings.push(Finding::new(severity, reason, &[previous], request));
             }
         }
         pause_before = pause.filter(|_| request.is_limited());
         last = Some(request);
     }
     judgement
+}
+
+fn pause_between(refused: &ClientRequest<'_>, next: &ClientRequest<'_>) -> Option<Pause> {
+    let length = refused.pause_until(next)?;
+    let is_as_asked = refused.binds_until().is_some_and(|until| next.at < until.plus(FOLLOWING));
+    Some(Pause { length, is_as_asked })
+}
+
+/// Returns what is wrong with a pause after a second refusal.
+fn fault_of(
+    pause: Pause,
+    before: Pause,
+    refused: &ClientRequest<'_>,
+    next: &ClientRequest<'_>,
+) -> Option<(Severity, String)> {
+    let length = seconds(pause.length);
+    if refused.binds_until().is_some_and(|until| next.at.plus(TIMER_TOLERANCE) < until) {
+        return Some((Severity::Breach, format!("It came {length} after a second 429, before Retry-After.")));
+    }
+    let is_shorter = pause.length + TIMER_TOLERANCE < before.length;
+    if is_shorter && !(pause.is_as_asked && before.is_as_asked) {
+        let before = seconds(before.length);
+        return Some((
+            Severity::Hint,
+            format!("It came {length} after a second 429; the pause before was {before}."),
+        ));
+    }
+    None
 }
 
 #[cfg(test)]
@@ -62,6 +91,9 @@ mod tests {
             ("as asked", vec![get(0).limited(1), get(1_000).limited(10), get(11_000)], "kept"),
             ("shorter than before", vec![get(0).limited(1), get(9_000).limited(1), get(11_000)], "hint"),
             ("a little shorter", vec![get(0).limited(1), get(1_900).limited(1), get(2_950)], "kept"),
+            ("not half as short", vec![get(0).limited(1), get(5_000).limited(1), get(9_000)], "hint"),
+            ("as short as asked", vec![get(0).limited(9), get(9_000).limited(2), get(11_050)], "kept"),
+            ("the second as asked", vec![get(0).limited(1), get(9_000).limited(2), get(11_050)], "hint"),
             ("equal", vec![get(0).limited(2), get(2_003).limited(2), get(4_004)], "kept"),
             (
                 "a success between",

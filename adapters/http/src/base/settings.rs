@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_ports::api::{Administration, Sandbox, WebhookTesting};
+use petstore_ports::api::{Administration, Sandbox};
 use petstore_request_journal::JournalBounds;
 use tokio::time::Instant;
 
@@ -59,8 +59,6 @@ pub struct HttpSettings {
     pub sandbox: Option<Arc<dyn Sandbox>>,
     /// The accounts and keys, which a tester sees and changes at `/sandbox/keys`. Used only with a sandbox.
     pub administration: Option<Arc<dyn Administration>>,
-    /// The testing aids for webhooks of the sandbox. Without them, sinks check no signature.
-    pub webhook_testing: Option<Arc<dyn WebhookTesting>>,
     /// The bounds of the sandbox's journal of requests; `None` for no journal. Without a sandbox it has no effect.
     pub journal: Option<JournalBounds>,
 }
@@ -92,7 +90,6 @@ impl HttpSettings {
             sandbox: None,
             journal: Some(JournalBounds::DEFAULT),
             administration: None,
-            webhook_testing: None,
         }
     }
 }

@@ -18,12 +18,12 @@ use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{client_number, presented};
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::operations::OperationCall;
+use crate::exchange::recording::{Arrival, Recording, SandboxNotes};
 use crate::exchange::sandbox::{Caller, Interrupted};
 use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
@@ -43,22 +43,34 @@ pub(super) struct RequestNotes {
     pub(super) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
-    /// `true` if a planned failure closes the connection without a response.
-    pub(super) dropped: bool,
-    /// The planned fault that acted on the request, as text for the journal.
-    pub(super) planned: Option<Box<str>>,
-    /// A planned fault that acts on the answer.
-    pub(super) fault: Option<Box<InjectedFault>>,
+    /// Facts for the sandbox; none on a server without one. They are behind one pointer, because this struct is part of the
+    /// future of every request.
+    pub(super) sandbox: Option<Box<SandboxNotes>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
 
 impl RequestNotes {
+    /// Returns the facts for the sandbox.
+    fn for_sandbox(&mut self) -> &mut SandboxNotes {
+        self.sandbox.get_or_insert_default()
+    }
+
+    /// Adds a request under the base path to the journal of the sandbox.
+    #[cold]
+    fn begin(&mut self, sandbox: &SandboxState, arrival: &Arrival<'_>, body: &mut RequestBody) {
+        let (is_under, resource) = (self.under_base, self.resource);
+        self.for_sandbox().recording = sandbox
+            .recorder()
+            .filter(|_| is_under)
+            .map(|recorder| Recording::begin(recorder, arrival, resource, body));
+    }
+
     /// Records a planned failure and returns its response.
     fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
         match interrupted {
             Interrupted::Dropped => {
-                self.dropped = true;
+                self.for_sandbox().dropped = true;
                 Answer::empty(StatusCode::SERVICE_UNAVAILABLE)
             }
             Interrupted::Answered { answer, quota, account } => {
@@ -88,10 +100,13 @@ pub(super) async fn run_checks<const SECURE: bool>(
 ) -> Answer {
     let app = &*thread.app;
     let (is_under, resource) = locate(thread, parts.uri.path());
-    notes.under_base = is_under;
-    // This is set before the first check, because every response of a deprecated operation has the deprecation
+    // These are set before the first check, because every response of a deprecated operation has the deprecation
     // headers.
-    notes.resource = resource;
+    (notes.under_base, notes.resource) = (is_under, resource);
+    if let Some(sandbox) = &app.sandbox {
+        let arrival = Arrival { thread, activity, client, parts, head, is_secure: SECURE };
+        notes.begin(sandbox, &arrival, body);
+    }
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
@@ -123,7 +138,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
         None => None,
         // The future is boxed, so that a sandbox does not enlarge the future of every request.
         Some(sandbox) => {
-            let caller = Caller { thread, client, parts, head };
+            let caller = Caller { thread, activity, client, parts, head };
             match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
                 Ok(permit) => Some(permit),
                 Err(answer) => return answer,
@@ -197,16 +212,16 @@ async fn pass_sandbox(
     body: &mut RequestBody,
 ) -> Result<RequestPermit, Answer> {
     let fault = sandbox::next_fault(sandbox, caller.parts, resource);
-    notes.planned = fault.as_ref().map(|fault| fault.to_string().into());
+    notes.for_sandbox().planned = fault.as_ref().map(|fault| fault.to_string().into());
     let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
     match injected {
         Ok((permit, fault)) => {
-            notes.fault = fault;
+            notes.for_sandbox().fault = fault;
             Ok(permit)
         }
         Err(interrupted) => {
             let answer = notes.interrupt(interrupted);
-            if notes.dropped {
+            if notes.for_sandbox().dropped {
                 // The journal shows the body of the request whose answer is lost.
                 body.discard().await;
             }
@@ -233,7 +248,7 @@ fn refuse(thread: &ThreadState, refusal: api::Refusal, now: Timestamp, notes: &m
 }
 
 /// Returns whether a path is under the base path, and the resource that it names there.
-pub(super) fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
+fn locate(thread: &ThreadState, path: &str) -> (bool, Option<Resource>) {
     let base = &thread.app.settings.base_path;
     // If the base path is empty, every path is under it, so the built-in endpoints are excluded here.
     if thread.serves == Serves::Ops || (base.is_empty() && builtin_endpoints::is_page(path, thread)) {

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
-use petstore_request_journal::HeaderLines;
 
 use crate::exchange::cors;
 use crate::exchange::recording::Recording;
@@ -58,7 +57,7 @@ pub(crate) fn finish_response(
         thread.header_templates.push(key, &values, &mut text);
         push_lines(&mut text, &answer.headers);
         if let Some(recording) = &mut recording {
-            recording.made(answer.status, HeaderLines::of_lines(text.clone()));
+            recording.made_of_lines(answer.status, &text);
         }
         lines.wait(text);
         empty
@@ -68,7 +67,7 @@ pub(crate) fn finish_response(
             headers.extend(answer.headers);
         }
         if let Some(recording) = &mut recording {
-            recording.made(answer.status, lines_of(&headers));
+            recording.made(answer.status, &headers);
         }
         headers
     };
@@ -83,14 +82,4 @@ pub(crate) fn finish_response(
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;
     response
-}
-
-/// Returns the headers of a map as lines, for the journal.
-#[cold]
-fn lines_of(headers: &HeaderMap) -> HeaderLines {
-    let mut lines = Vec::new();
-    for (name, value) in headers {
-        HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
-    }
-    HeaderLines::of_lines(lines)
 }

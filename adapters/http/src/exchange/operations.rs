@@ -167,6 +167,7 @@ impl<'a> OperationCall<'a> {
         key.map(|key| IdempotentRequest { account: self.admission.account, key, body: self.body })
     }
 
+    #[inline]
     fn tag(&self, version: Version) -> EntityTag {
         self.thread.tag(version)
     }
@@ -187,6 +188,7 @@ impl<'a> OperationCall<'a> {
     }
 
     /// Returns a response with a resource and its entity tag.
+    #[inline]
     fn resource<T>(
         &self,
         status: StatusCode,

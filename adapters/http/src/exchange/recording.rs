@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
 use petstore_domain::{AccountId, ApiKey, KeyPrefix};
@@ -16,21 +17,24 @@ use tokio::time::Instant;
 
 use super::Dropped;
 use crate::base::body_copy::BodyCopy;
-use crate::counts::counters::RouteLabel;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::body::RequestBody;
-use crate::exchange::checks::{RequestNotes, locate};
 use crate::exchange::credentials::presented;
 use crate::exchange::request_id::RequestId;
 use crate::exchange::sandbox;
-use crate::io::activity::Activity;
+use crate::io::activity::{Activity, DeliveryNotice};
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::sandbox::fault_plan::InjectedFault;
 use crate::thread::sandbox::recorder::RequestRecorder;
+use crate::thread::shared::App;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::RequestHead;
+use crate::wire::route::Resource;
 
 /// A request whose head has arrived.
 pub(super) struct Arrival<'r> {
+    pub(super) thread: &'r ThreadState,
     pub(super) activity: &'r Activity,
     pub(super) client: IpAddr,
     pub(super) parts: &'r Parts,
@@ -40,7 +44,7 @@ pub(super) struct Arrival<'r> {
 
 /// The record of a request that is being answered. If it is dropped before [`Recording::end`], the client has left.
 pub(crate) struct Recording {
-    thread: Rc<ThreadState>,
+    app: Arc<App>,
     recorder: Arc<RequestRecorder>,
     ticket: RecordTicket,
     id: RequestId,
@@ -57,17 +61,14 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Adds a request to the journal. Returns none if the sandbox has no journal, or if the request is not one of the
-    /// API.
-    #[cold]
+    /// Adds a request to the journal.
     pub(super) fn begin(
-        thread: &Rc<ThreadState>,
+        recorder: &Arc<RequestRecorder>,
         arrival: &Arrival<'_>,
+        resource: Option<Resource>,
         body: &mut RequestBody,
-    ) -> Option<Box<Self>> {
-        let recorder = thread.app.sandbox.as_ref()?.recorder()?;
-        let Arrival { activity, client, parts, head, is_secure } = *arrival;
-        let (true, resource) = locate(thread, parts.uri.path()) else { return None };
+    ) -> Box<Self> {
+        let Arrival { thread, activity, client, parts, head, is_secure } = *arrival;
         let begun = Instant::now();
         let id = RequestId::of(head, thread);
         let key = presented(head, &parts.headers).ok().and_then(|key| ApiKey::parse(key).ok());
@@ -95,8 +96,8 @@ impl Recording {
             headers: masked_lines(parts),
         });
         let body_max = recorder.journal().bounds().body;
-        Some(Box::new(Self {
-            thread: Rc::clone(thread),
+        Box::new(Self {
+            app: Arc::clone(&thread.app),
             ticket,
             id,
             is_head: parts.method == Method::HEAD,
@@ -110,7 +111,7 @@ impl Recording {
             body: BodyCopy::up_to(body_max),
             has_ended: false,
             recorder: Arc::clone(recorder),
-        }))
+        })
     }
 
     /// Returns the id of the request. Takes the quota that the answer carries.
@@ -119,25 +120,29 @@ impl Recording {
         self.id.clone()
     }
 
-    /// Takes the facts that the checks found out.
-    pub(super) fn note(&mut self, notes: &mut RequestNotes) {
-        self.account = notes.account;
-        self.quota = notes.quota;
-        self.fault = notes.planned.take();
+    /// Takes the status and the headers of an answer.
+    #[cold]
+    pub(super) fn made<'h>(
+        &mut self,
+        status: StatusCode,
+        headers: impl IntoIterator<Item = (&'h HeaderName, &'h HeaderValue)>,
+    ) {
+        let mut lines = Vec::new();
+        for (name, value) in headers {
+            HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
+        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
     }
 
-    /// Takes the status and the headers of the answer.
-    pub(super) fn made(&mut self, status: StatusCode, headers: HeaderLines) {
-        (self.status, self.headers) = (Some(status), headers);
+    /// Takes the status and the headers of an answer, as lines.
+    #[cold]
+    pub(super) fn made_of_lines(&mut self, status: StatusCode, lines: &[u8]) {
+        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines.to_owned()));
     }
 
     /// Takes an answer that is lost although it was made.
     pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
-        let mut lines = Vec::new();
-        for (name, value) in &answer.headers {
-            HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
-        }
-        self.made(answer.status, HeaderLines::of_lines(lines));
+        self.made(answer.status, answer.headers.iter().map(|(name, value)| (name, value)));
         if let Some(body) = answer.body.whole() {
             self.body(body);
         }
@@ -165,12 +170,20 @@ impl Recording {
         self.store(outcome);
     }
 
+    /// Records the end of the answer once the connection has ended, because the client has closed its side and may have
+    /// left.
+    pub(crate) fn end_with_connection(self: Box<Self>, activity: &Activity) {
+        let end = |is_taken| self.end(if is_taken { AnswerOutcome::Sent } else { AnswerOutcome::Gone });
+        activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
+    }
+
     #[cold]
     fn store(&mut self, outcome: AnswerOutcome) {
         let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
         let request_body = self.request_body.as_ref().map(|body| copy(&body.borrow()));
         let answer = RecordedAnswer {
-            at: self.thread.time(),
+            // A sandbox has an adjustable clock, so the time of the thread, which is read less often, may be outdated.
+            at: self.app.api.now(),
             duration: self.begun.elapsed(),
             outcome,
             status: self.status.map(|status| status.as_u16()),
@@ -198,33 +211,50 @@ impl Drop for Recording {
     }
 }
 
-/// Lets the planned failures of the sandbox act on an answer, and records what the checks have found out. Returns an
-/// error if the connection is to be closed without the answer.
-pub(super) async fn act_after(
-    thread: &ThreadState,
-    notes: &mut RequestNotes,
-    answer: &mut Answer,
-    mut recording: Option<Box<Recording>>,
-) -> Result<Option<Box<Recording>>, Dropped> {
-    if let Some(recording) = &mut recording {
-        recording.note(notes);
-    }
-    if notes.dropped {
-        if let Some(recording) = recording {
-            recording.end(AnswerOutcome::Dropped);
+/// Facts about a request that only a sandbox needs.
+#[derive(Default)]
+pub(super) struct SandboxNotes {
+    /// The record in the journal; none if the request is not recorded.
+    pub(super) recording: Option<Box<Recording>>,
+    /// `true` if a planned failure closes the connection without a response.
+    pub(super) dropped: bool,
+    /// The planned fault that acted on the request, as text for the journal.
+    pub(super) planned: Option<Box<str>>,
+    /// A planned fault that acts on the answer.
+    pub(super) fault: Option<Box<InjectedFault>>,
+}
+
+impl SandboxNotes {
+    /// Lets the planned failures of the sandbox act on an answer, and records the account and the quota of the caller.
+    /// Returns the record. Returns an error if the connection is to be closed without the answer.
+    pub(super) async fn act_after(
+        self: Box<Self>,
+        thread: &ThreadState,
+        activity: &Activity,
+        account: Option<AccountId>,
+        quota: Option<QuotaNote>,
+        answer: &mut Answer,
+    ) -> Result<Option<Box<Recording>>, Dropped> {
+        let Self { mut recording, dropped, planned, fault } = *self;
+        if let Some(recording) = &mut recording {
+            (recording.account, recording.quota, recording.fault) = (account, quota, planned);
         }
-        return Err(Dropped);
-    }
-    if let Some(fault) = notes.fault.take() {
-        let is_admitted = notes.account.is_some();
-        if !sandbox::act_after(thread, &fault, is_admitted, answer).await {
+        if dropped {
+            if let Some(recording) = recording {
+                recording.end(AnswerOutcome::Dropped);
+            }
+            return Err(Dropped);
+        }
+        if let Some(fault) = fault
+            && !sandbox::act_after(thread, activity, &fault, account.is_some(), answer).await
+        {
             if let Some(recording) = recording {
                 recording.lost(answer);
             }
             return Err(Dropped);
         }
+        Ok(recording)
     }
-    Ok(recording)
 }
 
 /// Returns the headers of a request as lines, without their secrets.

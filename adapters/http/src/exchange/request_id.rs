@@ -21,6 +21,7 @@ pub(crate) enum RequestId {
 
 impl RequestId {
     /// Returns the client's id if it is valid, else a new one.
+    #[inline]
     pub(crate) fn of(head: &RequestHead<'_>, thread: &ThreadState) -> Self {
         Self::given(head).unwrap_or_else(|| Self::Made(thread.next_request_id()))
     }

@@ -7,7 +7,8 @@ use hyper::http::request::Parts;
 use petstore_domain::{AccountId, KeyPrefix};
 
 use crate::base::observe::{Exchange, Observer};
-use crate::counts::counters::{self, RouteLabel};
+use crate::counts::counters;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::credentials::presented;
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::request_id::RequestId;

@@ -28,10 +28,16 @@ pub(crate) struct StreamCut;
 pub(crate) enum ResponseBody {
     /// The bytes; `None` after they were taken, or if the body is empty.
     Whole(Option<Bytes>),
-    /// The bytes of an answer that is recorded; none after they were taken. The answer was lost if it is dropped before
-    /// that.
-    Recorded(Option<(Bytes, Box<Recording>)>),
+    /// The bytes of an answer that is recorded; none after they were taken. They are behind a pointer, because hyper moves
+    /// every body several times.
+    Recorded(Option<Box<UnsentAnswer>>),
     Stream(Rc<RefCell<OpenStream>>),
+}
+
+/// An answer that is recorded and not sent yet. It was lost if it is dropped.
+pub(crate) struct UnsentAnswer {
+    pub(crate) bytes: Bytes,
+    pub(crate) recording: Box<Recording>,
 }
 
 /// A stream that is being sent.
@@ -60,12 +66,20 @@ impl ResponseBody {
     pub(crate) fn recorded(body: Body, activity: &Rc<Activity>, mut recording: Box<Recording>) -> Self {
         match body {
             Body::Whole(bytes) if bytes.is_empty() || recording.is_head() => {
-                recording.end(AnswerOutcome::Sent);
+                if activity.has_client_closed() {
+                    recording.end_with_connection(activity);
+                } else {
+                    recording.end(AnswerOutcome::Sent);
+                }
                 Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
             }
             Body::Whole(bytes) => {
                 recording.body(&bytes);
-                Self::Recorded(Some((bytes, recording)))
+                if activity.has_client_closed() {
+                    recording.end_with_connection(activity);
+                    return Self::Whole(Some(bytes));
+                }
+                Self::Recorded(Some(Box::new(UnsentAnswer { bytes, recording })))
             }
             Body::Stream(body) => {
                 recording.begin_stream();
@@ -83,6 +97,16 @@ impl ResponseBody {
             is_offered: false,
             recording,
         })))
+    }
+}
+
+impl UnsentAnswer {
+    /// Returns the bytes, which hyper is about to send.
+    #[cold]
+    fn taken(self) -> Bytes {
+        let Self { bytes, recording } = self;
+        recording.end(AnswerOutcome::Sent);
+        bytes
     }
 }
 
@@ -157,10 +181,9 @@ impl HyperBody for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, StreamCut>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Recorded(answer) => Poll::Ready(answer.take().map(|(bytes, recording)| {
-                recording.end(AnswerOutcome::Sent);
-                Ok(Frame::data(bytes))
-            })),
+            Self::Recorded(answer) => {
+                Poll::Ready(answer.take().map(|answer| Ok(Frame::data(answer.taken()))))
+            }
             Self::Stream(stream) => {
                 if !stream.borrow().is_offered {
                     offer(stream);
@@ -187,7 +210,7 @@ impl HyperBody for ResponseBody {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Recorded(answer) => {
-                SizeHint::with_exact(answer.as_ref().map_or(0, |(bytes, _)| bytes.len() as u64))
+                SizeHint::with_exact(answer.as_ref().map_or(0, |answer| answer.bytes.len() as u64))
             }
             Self::Stream(_) => SizeHint::default(),
         }

@@ -5,7 +5,6 @@ mod bodies;
 mod event_log;
 mod fault_rules;
 mod guard;
-mod hints;
 mod keys;
 mod read_json;
 mod report;
@@ -25,9 +24,11 @@ use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::{Cost, api};
 use tokio::time::timeout;
 
-use crate::counts::counters::{Decision, RouteLabel};
+use crate::counts::counters::Decision;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::credentials::presented;
 use crate::exchange::gate;
+use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::sandbox::fault_plan::{InjectedFault, Moment, Outcome};
@@ -70,6 +71,7 @@ pub(crate) async fn inject_fault(
     let is_after = injected.moment == Moment::After;
     let is_delayed = !is_after && !injected.delay.is_zero() && !thread.app.is_draining();
     if is_delayed {
+        let _delay = caller.activity.delayed();
         let _ = timeout(injected.delay, cancellation.changed()).await;
     }
     let permit = sandbox.enter().await;
@@ -98,6 +100,7 @@ pub(crate) async fn inject_fault(
 /// Acts on the answer of a request that was served. Returns whether there is an answer.
 pub(crate) async fn act_after(
     thread: &ThreadState,
+    activity: &Activity,
     fault: &InjectedFault,
     is_admitted: bool,
     answer: &mut Answer,
@@ -109,6 +112,7 @@ pub(crate) async fn act_after(
     {
         let mut cancellation = sandbox.delay_cancellation();
         cancellation.mark_unchanged();
+        let _delay = activity.delayed();
         let _ = timeout(fault.delay, cancellation.changed()).await;
     }
     match fault.end {
@@ -124,6 +128,7 @@ pub(crate) async fn act_after(
 /// A request with its sender.
 pub(crate) struct Caller<'r> {
     pub(crate) thread: &'r ThreadState,
+    pub(crate) activity: &'r Activity,
     pub(crate) client: IpAddr,
     pub(crate) parts: &'r Parts,
     pub(crate) head: &'r RequestHead<'r>,

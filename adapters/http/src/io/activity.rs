@@ -2,6 +2,7 @@
 //! activity without reading the clock.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -41,8 +42,14 @@ pub(crate) struct Activity {
     open: Cell<usize>,
     /// Streaming answers that are being sent.
     streams: Cell<usize>,
-    /// Requests that wait for an event.
+    /// Requests that wait for an event, or for the end of a planned delay.
     waits: Cell<usize>,
+    /// The requests of `waits` that a planned delay of the sandbox holds. They are answered also if the client has left.
+    delays: Cell<usize>,
+    /// `true` once the client has closed its side during a planned delay. Used with HTTP/1.1 only.
+    has_client_closed: Cell<bool>,
+    /// The receiver of the news whether the client has taken the last answer.
+    delivery: RefCell<Option<DeliveryNotice>>,
     /// `true` once the server is stopping. The tasks of streams are woken when the stop begins. Only an HTTP/2
     /// connection has several such tasks.
     stopping: Cell<bool>,
@@ -72,6 +79,9 @@ impl Activity {
             open: Cell::new(0),
             streams: Cell::new(0),
             waits: Cell::new(0),
+            delays: Cell::new(0),
+            has_client_closed: Cell::new(false),
+            delivery: RefCell::default(),
             stopping: Cell::new(false),
             stream_tasks: RefCell::default(),
             offered: RefCell::default(),
@@ -124,16 +134,50 @@ impl Activity {
         }
     }
 
-    /// Counts a request as waiting for an event until the guard is dropped.
+    /// Counts a request as waiting until the guard is dropped.
     pub(crate) fn waiting(&self) -> WaitGuard<'_> {
         self.waits.set(self.waits.get() + 1);
         WaitGuard(self)
     }
 
-    /// Returns `true` while a stream is being sent or a request waits for an event. Both take long, so they must end if
-    /// the client is gone.
+    /// Counts a request as held by a planned delay until the guard is dropped.
+    pub(crate) fn delayed(&self) -> DelayGuard<'_> {
+        self.delays.set(self.delays.get() + 1);
+        DelayGuard(self.waiting())
+    }
+
+    /// Returns `true` while a stream is being sent or a request waits. Both take long, so the connection looks whether
+    /// the client is still there.
     pub(crate) fn needs_client(&self) -> bool {
         self.streams.get() > 0 || self.waits.get() > 0
+    }
+
+    /// Returns `true` if the client is needed for planned delays alone. Such a request continues without its client.
+    pub(crate) fn is_only_delayed(&self) -> bool {
+        self.streams.get() == 0 && self.waits.get() == self.delays.get()
+    }
+
+    /// Records that the client has closed its side. It may have left, or it may still read.
+    pub(crate) fn client_closed(&self) {
+        self.has_client_closed.set(true);
+    }
+
+    /// Returns `true` if the client has closed its side during a planned delay.
+    pub(crate) fn has_client_closed(&self) -> bool {
+        self.has_client_closed.get()
+    }
+
+    /// Asks for a call at the end of the connection. See [`DeliveryNotice`].
+    pub(crate) fn notify_of_delivery(&self, notice: DeliveryNotice) {
+        *self.delivery.borrow_mut() = Some(notice);
+    }
+
+    /// Tells the receiver, if there is one, whether the client has taken the last answer.
+    pub(crate) fn delivered(&self, is_taken: bool) {
+        let notice = self.delivery.borrow_mut().take();
+        if let Some(DeliveryNotice(notice)) = notice {
+            notice(is_taken);
+        }
     }
 
     /// Offers a streaming response. hyper has written the head of the response to its buffer.
@@ -287,7 +331,27 @@ impl Drop for AnswerGuard<'_> {
     }
 }
 
-/// While this guard exists, a request counts as waiting for an event.
+/// Receives `true` if the client has taken the last answer of the connection, and `false` if it had left. It is dropped
+/// without a call if the connection breaks off.
+pub(crate) struct DeliveryNotice(pub(crate) Box<dyn FnOnce(bool)>);
+
+impl fmt::Debug for DeliveryNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DeliveryNotice")
+    }
+}
+
+/// While this guard exists, a request counts as held by a planned delay.
+pub(crate) struct DelayGuard<'a>(WaitGuard<'a>);
+
+impl Drop for DelayGuard<'_> {
+    fn drop(&mut self) {
+        let activity = self.0.0;
+        activity.delays.set(activity.delays.get() - 1);
+    }
+}
+
+/// While this guard exists, a request counts as waiting.
 pub(crate) struct WaitGuard<'a>(&'a Activity);
 
 impl Drop for WaitGuard<'_> {

@@ -247,18 +247,24 @@ impl<T: Stream> AsyncWrite for Socket<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_flush_all(context))?;
+        if let Err(error) = ready!(self.poll_flush_all(context)) {
+            self.shared.activity.delivered(false);
+            return Poll::Ready(Err(error));
+        }
         let this = &mut *self;
+        let activity = &this.shared.activity;
         let stream = &mut *this.shared.stream.borrow_mut();
         let linger = this.linger.get_or_insert_with(|| Linger {
             is_shut: false,
             left: LINGER_MAX,
             until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
         });
-        // An error of the shutdown is ignored. All bytes have been sent, and reporting the error would hide the result
-        // of hyper.
+        // An error of the shutdown is not returned. All bytes have been sent, and reporting the error would hide the
+        // result of hyper. It means that the client has refused the last bytes with a reset.
         if !linger.is_shut {
-            if ready!(Pin::new(&mut *stream).poll_shutdown(context)).is_err() {
+            let shut = ready!(Pin::new(&mut *stream).poll_shutdown(context));
+            activity.delivered(shut.is_ok());
+            if shut.is_err() {
                 return Poll::Ready(Ok(()));
             }
             linger.is_shut = true;

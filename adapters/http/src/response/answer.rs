@@ -90,10 +90,14 @@ pub(crate) struct Answer {
 impl Answer {
     /// A response without a body.
     pub(crate) const fn empty(status: StatusCode) -> Self {
+        Self::with_body(status, Content::Nothing, Body::EMPTY)
+    }
+
+    const fn with_body(status: StatusCode, content: Content, body: Body) -> Self {
         Self {
             status,
-            body: Body::EMPTY,
-            content: Content::Nothing,
+            body,
+            content,
             coding: Coding::Fixed,
             tag: None,
             location: None,
@@ -104,7 +108,7 @@ impl Answer {
 
     /// A response with a JSON body.
     pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Self {
-        Self { content: Content::Json, body: body.into(), ..Self::empty(status) }
+        Self::with_body(status, Content::Json, body.into())
     }
 
     /// Marks a response whose body another client would get with gzip.

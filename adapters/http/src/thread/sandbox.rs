@@ -7,7 +7,7 @@ pub(crate) mod fault_plan;
 pub(crate) mod recorder;
 pub(crate) mod sinks;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use petstore_ports::{StoreError, api};
@@ -27,8 +27,8 @@ const RESET_WAIT: Duration = Duration::from_secs(2);
 /// The state of a sandbox.
 pub(crate) struct SandboxState {
     port: Arc<dyn api::Sandbox>,
-    /// The testing aids for webhooks; none if the server has no webhooks.
-    webhooks: Option<Arc<dyn api::WebhookTesting>>,
+    /// The testing aids for webhooks, which are set after the listeners are opened; none if the server delivers nothing.
+    webhooks: OnceLock<Arc<dyn api::WebhookTesting>>,
     /// The epoch of the store, which changes with each reset.
     epoch: Epoch,
     faults: PlannedFaults,
@@ -88,7 +88,13 @@ impl SandboxState {
 
     /// The testing aids for webhooks.
     pub(crate) fn webhooks(&self) -> Option<&dyn api::WebhookTesting> {
-        self.webhooks.as_deref()
+        self.webhooks.get().map(|webhooks| &**webhooks)
+    }
+
+    /// Sets the testing aids for webhooks. A further call changes nothing.
+    pub(crate) fn test_webhooks(&self, webhooks: Arc<dyn api::WebhookTesting>) {
+        // An error means that they are set already.
+        let _: Result<(), _> = self.webhooks.set(webhooks);
     }
 
     /// Waits until no reset is in progress, and delays further resets until the permit is dropped.
@@ -96,15 +102,10 @@ impl SandboxState {
         RequestPermit(Arc::clone(&self.reset_lock).read_owned().await)
     }
 
-    pub(crate) fn new(
-        port: Arc<dyn api::Sandbox>,
-        webhooks: Option<Arc<dyn api::WebhookTesting>>,
-        epoch: Epoch,
-        journal: Option<JournalBounds>,
-    ) -> Self {
+    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: Epoch, journal: Option<JournalBounds>) -> Self {
         Self {
             port,
-            webhooks,
+            webhooks: OnceLock::new(),
             epoch,
             faults: PlannedFaults::default(),
             sinks: Sinks::default(),

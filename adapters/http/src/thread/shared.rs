@@ -72,10 +72,10 @@ impl App {
     /// Creates the state of a server, with all counts at zero.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
-        let sandbox = settings.sandbox.clone().map(|port| {
-            let (testing, epoch) = (settings.webhook_testing.clone(), settings.epoch.clone());
-            SandboxState::new(port, testing, epoch, settings.journal)
-        });
+        let sandbox = settings
+            .sandbox
+            .clone()
+            .map(|port| SandboxState::new(port, settings.epoch.clone(), settings.journal));
         Self {
             api,
             webhooks: OnceLock::new(),

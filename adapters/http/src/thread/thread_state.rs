@@ -62,6 +62,7 @@ impl ThreadState {
     }
 
     /// The entity tag of a version of a resource.
+    #[inline]
     pub(crate) fn tag(&self, version: Version) -> wire::EntityTag {
         let epoch = self.app.settings.epoch.get();
         let (known, mut prefix) = self.tags.get();

@@ -1,10 +1,13 @@
 //! Content negotiation: the media types and codings of responses and request bodies (RFC 9110, sections 8.3, 8.4,
 //! 12.5.1 and 12.5.3).
 
+mod list_elements;
+
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::wire::error::{ApiError, Code};
+use list_elements::{THOUSANDTHS, elements, is_zero_weight, parameter, trim, weight};
 
 /// The header that lists the supported patch formats (RFC 5789).
 pub(crate) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
@@ -88,23 +91,6 @@ fn codings(headers: &HeaderMap) -> (u16, u16) {
     (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
-/// The weight of an element without a weight, in thousandths.
-const THOUSANDTHS: u16 = 1000;
-
-/// Parses a weight into thousandths (RFC 9110, section 12.4.2). A malformed weight counts as 1, so that it excludes
-/// nothing.
-fn weight(text: &[u8]) -> u16 {
-    match text {
-        [b'0'] => 0,
-        [b'0', b'.', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => {
-            let digit = |place: usize| u16::from(digits.get(place).map_or(0, |digit| digit - b'0'));
-            digit(0) * 100 + digit(1) * 10 + digit(2)
-        }
-        _ if is_zero(text) => 0,
-        _ => THOUSANDTHS,
-    }
-}
-
 /// Checks that a body is `application/json` without a content coding. A patch may also be
 /// `application/merge-patch+json`.
 pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), Unsupported> {
@@ -166,44 +152,6 @@ fn is_utf8(charset: &[u8]) -> bool {
     };
     // `utf8` is not a registered name, but many clients send it.
     [&b"utf-8"[..], b"utf8"].iter().any(|name| bare.eq_ignore_ascii_case(name))
-}
-
-/// Returns whether a parameter is `q=0` in any spelling. A malformed weight does not count as 0.
-fn is_zero_weight(part: &[u8]) -> bool {
-    parameter(part, b"q").is_some_and(is_zero)
-}
-
-fn is_zero(weight: &[u8]) -> bool {
-    weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
-}
-
-/// Returns the value of a parameter with this name.
-fn parameter<'h>(part: &'h [u8], name: &[u8]) -> Option<&'h [u8]> {
-    let equals = part.iter().position(|byte| *byte == b'=')?;
-    let (found, value) = part.split_at(equals);
-    trim(found).eq_ignore_ascii_case(name).then(|| trim(&value[1..]))
-}
-
-/// Splits a header value at separators that are not in a quoted string.
-fn elements(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    let (mut quoted, mut escaped) = (false, false);
-    value.split(move |byte| {
-        if escaped {
-            escaped = false;
-        } else if *byte == b'"' {
-            quoted = !quoted;
-        } else if quoted {
-            escaped = *byte == b'\\';
-        } else {
-            return *byte == separator;
-        }
-        false
-    })
-}
-
-/// Returns the text without surrounding blanks and tabs.
-fn trim(text: &[u8]) -> &[u8] {
-    text.trim_ascii()
 }
 
 #[cfg(test)]

@@ -270,10 +270,17 @@ fn is_segment(text: &str) -> bool {
 
 /// Percent-decodes a path once. Returns `None` if the encoding is malformed, if the result is not UTF-8, or if the
 /// path contains an encoded slash, because no segment may contain a slash.
+#[inline]
 pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
-    if !path.bytes().any(|byte| byte == b'%') {
-        return Some(Cow::Borrowed(path));
+    if path.bytes().any(|byte| byte == b'%') {
+        decode_escapes(path).map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(path))
     }
+}
+
+#[cold]
+fn decode_escapes(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {
@@ -285,7 +292,7 @@ pub(crate) fn decode(path: &str) -> Option<Cow<'_, str>> {
         let low = char::from(rest.next()?).to_digit(16)?;
         bytes.push(u8::try_from(high * 16 + low).ok().filter(|byte| *byte != b'/')?);
     }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

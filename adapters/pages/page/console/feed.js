@@ -20,6 +20,7 @@ export class Feed {
     this.listeners = [];
     this.state = 'wait';
     this.skipped = 0;
+    this.removed = 0;
     this.isStale = false;
     this.hasBegun = false;
   }
@@ -70,6 +71,7 @@ export class Feed {
     this.records = [];
     this.bySequence.clear();
     this.skipped = 0;
+    this.removed = 0;
   }
 
   due() {
@@ -110,6 +112,7 @@ export class Feed {
     if (this.records.length > RECORDS_MAX * SLACK) {
       const gone = this.records.splice(0, this.records.length - RECORDS_MAX);
       for (const record of gone) this.bySequence.delete(record.sequence);
+      this.removed += gone.length;
     }
   }
 }

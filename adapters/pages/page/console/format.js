@@ -45,7 +45,7 @@ export function statusText(record) {
 }
 
 /** Characters that a terminal or a reader could take for something else: controls and marks of direction. */
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 /** A text with visible signs instead of such characters. */
 export const visible = (text) =>

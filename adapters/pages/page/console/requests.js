@@ -130,8 +130,9 @@ export class Requests {
   /** Shows how many requests there are, and how many came while the list is held. */
   counts(all, shown) {
     const skipped = this.feed.skipped ? `, ${count(this.feed.skipped)} skipped` : '';
+    const removed = this.feed.removed ? `, ${count(this.feed.removed)} older removed` : '';
     const hint = rule ? `, hint ${rule}` : '';
-    setText(byId('counted'), `${shown === all ? plural(all, 'request') : `${count(shown)} of ${plural(all, 'request')}`}${hint}${skipped}`);
+    setText(byId('counted'), `${shown === all ? plural(all, 'request') : `${count(shown)} of ${plural(all, 'request')}`}${hint}${skipped}${removed}`);
     const newer = byId('newer');
     newer.hidden = !this.held || !this.heldBack;
     if (!newer.hidden) setText(newer, `Show ${plural(this.heldBack, 'new request')}`);

@@ -106,6 +106,30 @@ fn the_console_of_a_sandbox_shows_and_controls_it() {
     run("console.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
 }
 
+/// The load can be set by `PETSTORE_CONSOLE_SECONDS`, `PETSTORE_CONSOLE_RATE` and `PETSTORE_CONSOLE_RATE_MIN`. The build for
+/// tests does not reach ten thousand requests a second.
+#[test]
+fn the_console_stays_responsive_under_load() {
+    if !can_browse() {
+        return;
+    }
+    let given = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let seconds = given("PETSTORE_CONSOLE_SECONDS", "3");
+    let rate = given("PETSTORE_CONSOLE_RATE", "1000");
+    let rate_min = given("PETSTORE_CONSOLE_RATE_MIN", "1");
+    let quotas = ["--business-minute", "100000000", "--business-day", "1000000000"];
+    let flags = [&["--sandbox", "--db", "memory"], &quotas[..]].concat();
+    let (site, key) = shop("browser-console-load", &flags);
+    let told = [
+        ("origin", origin(&site)),
+        ("key", key),
+        ("seconds", seconds),
+        ("rate", rate),
+        ("rateMin", rate_min),
+    ];
+    run("console_load.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
+}
+
 #[test]
 fn the_policy_of_the_console_stops_attacks_from_inside() {
     if !can_browse() {

@@ -1,6 +1,7 @@
 //! Webhooks of the binary: deliveries, the master key, the permitted targets, and the commands of operators.
 
 mod deliveries;
+mod exports;
 mod master_key;
 mod stolen;
 mod targets;

@@ -40,8 +40,8 @@ pub(crate) struct Inputs<'a> {
     pub(super) certificate: Option<Arc<Certificate>>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
-    /// The certificates by which the receivers of webhooks are trusted.
-    pub(super) receivers: RootCertStore,
+    /// The certificates by which the receivers of webhooks are trusted; none for those that the system trusts.
+    pub(super) receivers: Option<RootCertStore>,
     pub(crate) first_key: FirstKey<'a>,
 }
 

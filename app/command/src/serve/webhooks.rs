@@ -10,7 +10,7 @@ use petstore_http::{Http, JsonEvents, Server};
 use petstore_ports::Clock;
 use petstore_service::{DispatchStats, Dispatcher, DispatcherPorts, Service, WebhookService, WebhookTester};
 use petstore_webhooks::{CourierLimits, HmacSigner, HttpCourier, SystemResolver};
-use rustls::RootCertStore;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -26,8 +26,6 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// A dispatcher that runs.
 pub(super) struct Deliveries {
-    /// The testing aids for its webhooks.
-    pub(super) tester: WebhookTester,
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
 }
@@ -63,14 +61,25 @@ pub(super) struct Webhooks {
     is_on: bool,
 }
 
-/// Reads the certificates by which receivers are trusted.
-pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<RootCertStore, Failure> {
-    match &args.webhook_ca {
-        Some(file) => tls::client::roots_in(file)
-            .map_err(|why| Failure::usage(format!("{}: {why}", loaded.named("webhook-ca")))),
-        // A machine without trusted certificates serves the shop anyway. Deliveries over https fail there with
-        // `tls_failed`.
-        None => Ok(tls::client::system_roots().unwrap_or_else(|_| RootCertStore::empty())),
+/// Reads the certificates of `webhook-ca`. Without that setting, receivers are trusted by the certificates that the system
+/// trusts, which the first delivery over https reads.
+pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<Option<RootCertStore>, Failure> {
+    let Some(file) = &args.webhook_ca else { return Ok(None) };
+    let roots = tls::client::roots_in(file);
+    roots.map(Some).map_err(|why| Failure::usage(format!("{}: {why}", loaded.named("webhook-ca"))))
+}
+
+/// The TLS of deliveries. A machine without trusted certificates serves the shop anyway. Deliveries over https fail there
+/// with `tls_failed`, and the log has the reason.
+fn tls_of_deliveries(roots: Option<RootCertStore>, log: &Arc<Log>) -> Result<ClientConfig, Failure> {
+    let log = Arc::clone(log);
+    match roots {
+        Some(roots) => tls::client::trusting(roots),
+        None => tls::lazy_roots::verifying_later(move |why| {
+            log.error(&format!(
+                "webhooks over https are not delivered: {why}, or in --webhook-ca, and restart"
+            ));
+        }),
     }
 }
 
@@ -79,7 +88,7 @@ pub(super) fn roots(args: &ServeArgs, loaded: &Loaded) -> Result<RootCertStore, 
 pub(super) fn connect(
     parts: &Parts<'_>,
     stats: &Arc<DispatchStats>,
-    roots: RootCertStore,
+    roots: Option<RootCertStore>,
     http: &Http,
     servers: &[Server],
 ) -> Result<Webhooks, Failure> {
@@ -88,7 +97,7 @@ pub(super) fn connect(
     let policy = policy(parts, servers.iter().map(Server::local_addr));
     let courier = HttpCourier::new(
         policy.clone(),
-        tls::client::trusting(roots)?,
+        tls_of_deliveries(roots, log)?,
         Arc::new(SystemResolver::new()),
         Arc::clone(clock),
         CourierLimits::DEFAULT,
@@ -112,6 +121,11 @@ pub(super) fn connect(
 }
 
 impl Webhooks {
+    /// The testing aids for the deliveries; none if the settings end them.
+    pub(super) fn tester(&self) -> Option<WebhookTester> {
+        self.is_on.then(|| self.dispatcher.tester())
+    }
+
     /// Starts the deliveries, unless the settings end them.
     pub(super) fn start(self) -> Option<Deliveries> {
         let Self { signer, dispatcher, stats, log, is_on, .. } = self;
@@ -119,10 +133,9 @@ impl Webhooks {
             return None;
         }
         tokio::spawn(watch::watch(stats, signer, log));
-        let tester = dispatcher.tester();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await });
-        Some(Deliveries { tester, stop, running })
+        Some(Deliveries { stop, running })
     }
 }
 

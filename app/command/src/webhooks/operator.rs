@@ -34,15 +34,7 @@ impl TargetArgs {
     /// Lists all webhooks.
     pub(super) fn list(self, config: Option<PathBuf>) -> Result<(), Failure> {
         let target = self.target.with_config(config);
-        let mut all: Vec<WebhookView> = Vec::new();
-        loop {
-            let after = all.last().map(|webhook| webhook.id.clone());
-            let (webhooks, more) = page(&target, WebhooksRequest::List { after })?;
-            all.extend(webhooks);
-            if !more {
-                break;
-            }
-        }
+        let all = all(&target)?;
         if target.json { print_json(&all) } else { show(&webhooks_table(&all)) }
     }
 
@@ -81,6 +73,19 @@ impl WebhookArgs {
     pub(super) fn set_enabled(self, is_enabled: bool, config: Option<PathBuf>) -> Result<(), Failure> {
         let request = WebhooksRequest::SetEnabled { webhook: self.webhook, is_enabled };
         one(&self.target.with_config(config), request)
+    }
+}
+
+/// Returns the webhooks of all accounts.
+pub(super) fn all(target: &StoreTarget) -> Result<Vec<WebhookView>, Failure> {
+    let mut all: Vec<WebhookView> = Vec::new();
+    loop {
+        let after = all.last().map(|webhook| webhook.id.clone());
+        let (webhooks, more) = page(target, WebhooksRequest::List { after })?;
+        all.extend(webhooks);
+        if !more {
+            return Ok(all);
+        }
     }
 }
 

@@ -35,20 +35,17 @@ const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 /// The time between two looks at the state of all webhooks, for the statistics.
 const OVERVIEW: Duration = Duration::from_secs(1);
 
-/// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
-const STOP_MAX: Duration = Duration::from_secs(2);
-
 /// Delivers the events of webhooks until it is stopped.
 pub struct Dispatcher {
-    ports: Arc<DispatcherPorts>,
-    deadlines: CallDeadlines,
+    pub(super) ports: Arc<DispatcherPorts>,
+    pub(super) deadlines: CallDeadlines,
     stats: Arc<DispatchStats>,
     nudge: Arc<DispatchNudge>,
     has_jitter: bool,
 }
 
 /// The result of a piece of work.
-enum Done {
+pub(super) enum Done {
     Attempt(DeliveryLease, Position, AttemptEnd),
     Read(LogRead, Option<EventRead>),
     Changes(u64, Result<WebhookChanges, StoreError>),
@@ -61,19 +58,19 @@ enum Done {
     Dated(usize, Unsettled, Option<Timestamp>),
 }
 
-type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
+pub(super) type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
 
 /// The state of the loop besides the machine.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
-struct Rounds {
+pub(super) struct Rounds {
     revision: u64,
     /// The round in which the webhooks were read that are in use.
     read_in: u64,
     is_asking: bool,
     is_claiming: bool,
-    saves: usize,
-    needs_flush: bool,
-    is_flushing: bool,
+    pub(super) saves: usize,
+    pub(super) needs_flush: bool,
+    pub(super) is_flushing: bool,
     next_round: Duration,
     next_renewal: Duration,
     next_claim: Duration,
@@ -288,32 +285,8 @@ impl Dispatcher {
         work.push(Box::pin(async move { Done::Claimed(asked, reply.await) }));
     }
 
-    fn save(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
-        for save in machine.saves(now) {
-            rounds.saves += 1;
-            let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
-            work.push(Box::pin(async move {
-                let updates = save.updates.clone();
-                let saved = ports.deliveries.save(save.lease, save.progress, save.updates);
-                Done::Saved(save.lease, deadlines.reply(saved).await.map_err(|_| updates))
-            }));
-        }
-    }
-
-    fn release(&self, machine: &mut Machine, work: &Work) {
-        let released = machine.released();
-        if !released.is_empty() {
-            let reply = self.deadlines.reply(self.ports.deliveries.release(released));
-            work.push(Box::pin(async move {
-                // A lease that could not be released ends by itself.
-                let _ = reply.await;
-                Done::Released
-            }));
-        }
-    }
-
     /// Tells the machine the result of a piece of work.
-    fn end(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, done: Done) {
+    pub(super) fn end(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, done: Done) {
         let now = self.ports.clock.now();
         match done {
             Done::Attempt(lease, position, end) => {
@@ -364,50 +337,6 @@ impl Dispatcher {
                 self.flush(rounds, work);
             }
         }
-    }
-
-    /// Makes the saves durable once all of them have ended.
-    fn flush(&self, rounds: &mut Rounds, work: &Work) {
-        if rounds.needs_flush && rounds.saves == 0 && !rounds.is_flushing {
-            (rounds.needs_flush, rounds.is_flushing) = (false, true);
-            let reply = self.deadlines.reply(self.ports.deliveries.flush());
-            work.push(Box::pin(async move {
-                // The store keeps what it could not write, and writes it with the next flush.
-                let _ = reply.await;
-                Done::Flushed
-            }));
-        }
-    }
-
-    async fn stop(&self, mut machine: Machine, mut rounds: Rounds, mut work: Work) {
-        let mut sleep = self.ports.timer.sleep(STOP_MAX);
-        loop {
-            if machine.in_flight() == 0 {
-                self.save(&mut machine, &mut rounds, &work, self.ports.clock.now());
-            }
-            if machine.in_flight() == 0 && !rounds.is_unsaved() {
-                break;
-            }
-            let next = std::future::poll_fn(|context| {
-                if let Poll::Ready(Some(done)) = Pin::new(&mut work).poll_next(context) {
-                    return Poll::Ready(Some(done));
-                }
-                Pin::new(&mut sleep).poll(context).map(|()| None)
-            });
-            match next.await {
-                // The store fails, so what could not be saved is delivered again.
-                Some(Done::Saved(_, Err(_))) | None => break,
-                Some(done) => self.end(&mut machine, &mut rounds, &work, done),
-            }
-        }
-        let leases = machine.leases();
-        let _ = self.deadlines.reply(self.ports.deliveries.release(leases)).await;
-    }
-}
-
-impl Rounds {
-    const fn is_unsaved(&self) -> bool {
-        self.saves > 0 || self.needs_flush || self.is_flushing
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{EventId, Position};
+use petstore_domain::{DisabledReason, EventId, EventKind, EventKinds, Position, WebhookId};
 use serde_json::{Map, Value, json};
 
 use super::accounts::{Accounts, Ban};
@@ -53,7 +53,7 @@ impl Events {
         Err(format!("the log of life {right:x} had {number} events; there are {last} of life {epoch:x}"))
     }
 
-    fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.events.len() as u64
     }
 
@@ -85,6 +85,38 @@ impl Events {
         };
         let content = json!({"type": kind, "data": {"keyId": key, "until": date(ban.until)}});
         self.events.push(Event { account: Some(after.account), content });
+    }
+
+    /// Adds the event of a webhook that became disabled.
+    pub(crate) fn webhook_disabled(&mut self, account: u64, id: WebhookId, reason: DisabledReason) {
+        let data = json!({"webhookId": id.to_string(), "reason": reason.as_str()});
+        self.events.push(Event {
+            account: Some(account),
+            content: json!({"type": "webhook.disabled", "data": data}),
+        });
+    }
+
+    /// Returns whether the log has an event of these kinds at this position, which this account may see.
+    pub(crate) fn is_for(&self, position: u64, account: u64, kinds: EventKinds) -> bool {
+        let Some(event) = self.at(position) else { return false };
+        let kind = event.content["type"].as_str().and_then(EventKind::parse);
+        event.account.is_none_or(|owner| owner == account) && kind.is_some_and(|kind| kinds.admits(kind))
+    }
+
+    /// Returns whether a text is that of the event at this position. Of private events the model knows only the type.
+    pub(crate) fn shows(&self, position: u64, text: &Value) -> bool {
+        let Some(event) = self.at(position) else { return false };
+        let mut content = event.content.clone();
+        content["id"] = json!(self.id(position));
+        content["sequence"] = json!(position);
+        match event.account {
+            Some(_) => ["id", "sequence", "type"].iter().all(|name| content[name] == text[name]),
+            None => content == *text,
+        }
+    }
+
+    fn at(&self, position: u64) -> Option<&Event> {
+        self.events.get(usize::try_from(position).ok()?.checked_sub(1)?)
     }
 
     /// The page after a position for this account; none if the position is not in the log.

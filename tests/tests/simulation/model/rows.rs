@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use petstore_domain::{Ban as DomainBan, IdempotencyScope, KeyRecord, PetStatus, Timestamp};
+use petstore_domain::{AccountWebhooks, Ban as DomainBan, IdempotencyScope, KeyRecord, PetStatus, Timestamp};
 use petstore_ports::{Journal, Row, UsageCount};
 
 use super::accounts::{Ban, Key};
@@ -24,6 +24,7 @@ pub(crate) struct Rows {
     /// The expiry of each idempotency record.
     pub(crate) retries: BTreeMap<Name, i64>,
     pub(crate) usage: BTreeMap<u64, Windows>,
+    pub(crate) webhooks: BTreeMap<u64, AccountWebhooks>,
     /// The epoch of the event log, and the number of its events.
     pub(crate) events: (u64, u64),
 }
@@ -87,8 +88,8 @@ impl Rows {
                 self.retries.insert(name, record.expires_at.as_millis());
             }
             Row::Usage(count) => drop(self.usage.insert(count.account.get(), windows(&count))),
-            // The simulated clients have no webhooks.
-            Row::Webhooks(_) | Row::Progress(..) | Row::Delivery(_) => {}
+            Row::Webhooks(record) => drop(self.webhooks.insert(record.account.get(), *record)),
+            Row::Progress(..) | Row::Delivery(_) => {}
         }
     }
 }

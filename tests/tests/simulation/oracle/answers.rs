@@ -285,7 +285,9 @@ fn change(asked: &Asked, stamp: &Stamp, answer: &Answer) -> Result<Expected, Str
 /// A page of events without the members that the model leaves out: the label of a key, and the time of its ban.
 fn modelled(mut page: Value) -> Value {
     for event in page.as_array_mut().into_iter().flatten() {
-        let is_private = event["type"].as_str().is_some_and(|kind| kind.starts_with("key."));
+        let is_private = event["type"]
+            .as_str()
+            .is_some_and(|kind| kind.starts_with("key.") || kind.starts_with("webhook."));
         if let Some(members) = event.as_object_mut().filter(|_| is_private) {
             members.remove("timestamp");
             members.get_mut("data").and_then(Value::as_object_mut).map(|data| data.remove("label"));

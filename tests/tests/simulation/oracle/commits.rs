@@ -1,6 +1,6 @@
 //! Decisions of the store, and the batches that bring them to the disk.
 
-use petstore_domain::Changes;
+use petstore_domain::{AccountWebhooks, Change, Changes};
 use petstore_ports::UsageCount;
 
 use super::{Actor, Gate, Oracle, Owner, Progress, Staged, State, given};
@@ -30,7 +30,7 @@ impl Oracle {
                     state.orders[id].now = self.clock.millis();
                     Owner::Order(id)
                 }
-                None => Owner::Gone,
+                None => Owner::Webhooks,
             }
         };
         self.changes.notify_waiters();
@@ -45,7 +45,12 @@ impl Oracle {
             return;
         }
         let (given, keys) = given(changes);
-        state.staged.push(Staged { owner, given, keys });
+        let webhooks =
+            changes.map(Changes::as_slice).unwrap_or_default().iter().find_map(|change| match change {
+                Change::Webhooks(record) => Some(AccountWebhooks::clone(record)),
+                _ => None,
+            });
+        state.staged.push(Staged { owner, given, keys, webhooks });
     }
 
     /// Records that the store has finished a step. Without a batch in doubt, all decisions are final.
@@ -159,7 +164,7 @@ impl State {
             match staged.owner {
                 Owner::Request(id) => self.asked[id].progress = Progress::Dropped { since },
                 Owner::Order(id) => self.orders[id].dropped = true,
-                Owner::Ban(..) | Owner::Gone => {}
+                Owner::Ban(..) | Owner::Webhooks | Owner::Gone => {}
             }
         }
         Ok(())
@@ -192,10 +197,20 @@ impl State {
                         self.write_behind.bans.remove(&key);
                     }
                 }
+                Owner::Webhooks => self.commit_webhooks(staged.webhooks.as_ref()),
                 Owner::Gone => {}
             }
         }
+        let now = self.now();
+        self.webhooks.committed(&self.events, now);
         Ok(())
+    }
+
+    fn commit_webhooks(&mut self, record: Option<&AccountWebhooks>) {
+        let (Some(record), now) = (record, self.now()) else { return };
+        for (webhook, reason) in self.webhooks.change(record, now) {
+            self.events.webhook_disabled(record.account.get(), webhook, reason);
+        }
     }
 
     fn commit_request(&mut self, id: usize, staged: &Staged) -> Result<(), String> {

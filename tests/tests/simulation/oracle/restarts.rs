@@ -54,6 +54,7 @@ impl Oracle {
         let now = state.now();
         state.write_behind.usage_since.values_mut().for_each(|since| *since = now);
         state.write_behind.bans.values_mut().for_each(|since| *since = now);
+        state.webhooks.hindered(now);
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -78,6 +79,9 @@ impl State {
         same("orders", &self.shop.orders, &rows.orders)?;
         let (epoch, last) = rows.events;
         self.events.reopen(epoch, last)?;
+        same("webhooks", self.webhooks.accounts(), &rows.webhooks)?;
+        let (ended, now) = (self.ended, self.now());
+        self.webhooks.restarted(ending == Ending::Stop, was_failing, (ended, now));
         let plans = self.accounts.plans.iter().map(|(id, plan)| (*id, plan.name)).collect();
         same("accounts", &plans, &rows.plans)?;
         self.reopen_retries(rows)?;

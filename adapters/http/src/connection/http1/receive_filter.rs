@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::ReadBuf;
 
+use crate::base::settings::READ_BUFFER_MAX;
 use crate::connection::read_filter::ReadFilter;
 use crate::io::activity::Activity;
 use crate::io::socket::Stream;
@@ -16,9 +17,11 @@ use crate::io::socket::Stream;
 ///
 /// While an answer takes long, the filter also checks if the client has closed its side. hyper is configured to accept
 /// half-closed connections, and therefore does not detect this: it reads from the connection only between two requests.
+/// The end of a stream or of a wait for an event then ends the connection. A planned delay goes on, because the request
+/// is served in any case; the journal is told.
 pub(super) struct ReceiveFilter {
     activity: Rc<Activity>,
-    /// The first bytes of the next request. They were read either by the check whether the client has closed its side,
+    /// Bytes of a body or of the next request. They were read either by the check whether the client has closed its side,
     /// or by hyper before a stream began.
     ahead: Vec<u8>,
 }
@@ -28,23 +31,34 @@ impl ReceiveFilter {
         Self { activity: Rc::clone(activity), ahead: Vec::new() }
     }
 
-    /// Reads one byte, unless one was read before. Returns `true` if the client has closed its side or the read fails,
-    /// and `false` if a byte is there or may still arrive.
+    /// Reads until `ahead` has this many bytes. Returns `true` if the client has closed its side or the read fails, and
+    /// `false` if a byte may still arrive.
     #[cold]
-    fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        if !self.ahead.is_empty() {
-            return false;
-        }
-        let mut space = [0; 1];
-        let mut buffer = ReadBuf::new(&mut space);
-        match Pin::new(stream).poll_read(context, &mut buffer) {
-            Poll::Ready(Ok(())) => {
-                self.ahead.extend_from_slice(buffer.filled());
-                self.ahead.is_empty()
+    fn is_at_end<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>, ahead_max: usize) -> bool {
+        while self.ahead.len() < ahead_max {
+            let mut space = [0; 1024];
+            let mut buffer = ReadBuf::new(&mut space[..(ahead_max - self.ahead.len()).min(1024)]);
+            match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if buffer.filled().is_empty() => return true,
+                Poll::Ready(Ok(())) => self.ahead.extend_from_slice(buffer.filled()),
+                Poll::Ready(Err(_)) => return true,
+                Poll::Pending => return false,
             }
-            Poll::Ready(Err(_)) => true,
-            Poll::Pending => false,
         }
+        false
+    }
+
+    /// Returns `true` if the connection must end, because the client has left.
+    #[cold]
+    fn has_left<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
+        if !self.activity.is_only_delayed() {
+            // One byte is enough: more are not needed before the end of the wait.
+            return self.is_at_end(stream, context, 1);
+        }
+        if self.is_at_end(stream, context, READ_BUFFER_MAX) {
+            self.activity.client_closed();
+        }
+        false
     }
 
     /// Takes back bytes that hyper has read and not used.
@@ -91,6 +105,6 @@ impl ReadFilter for ReceiveFilter {
 
     #[inline]
     fn has_client_left<T: Stream>(&mut self, stream: &mut T, context: &mut Context<'_>) -> bool {
-        self.activity.needs_client() && self.is_at_end(stream, context)
+        self.activity.needs_client() && self.has_left(stream, context)
     }
 }

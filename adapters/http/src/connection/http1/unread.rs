@@ -8,7 +8,7 @@ use tokio::time::Duration;
 
 use super::LAST_REQUEST_TIME;
 use crate::base::observe::Exchange;
-use crate::counts::counters::UNKNOWN;
+use crate::counts::route_label::UNKNOWN;
 use crate::exchange::request_id::RequestId;
 use crate::io::socket::Stream;
 use crate::thread::thread_state::ThreadState;

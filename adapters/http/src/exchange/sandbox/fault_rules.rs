@@ -4,7 +4,7 @@ use hyper::Method;
 use petstore_domain::WindowKind;
 
 use super::bodies::{EXACT_MAX, duration, number};
-use crate::counts::counters::RouteLabel;
+use crate::counts::route_label::RouteLabel;
 use crate::thread::sandbox::fault_plan::{
     BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger,
 };

@@ -1,22 +1,28 @@
 //! The journal of requests as server-sent events.
 //!
 //! A stream holds a position and no queue. It reads the changes of the journal after the connection has taken the previous
-//! ones, and not more often than a reader can see. So neither a slow reader nor many requests cost memory.
+//! ones, and not more often than a reader can see and a page can draw. So neither a slow reader nor many requests cost memory.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_request_journal::{Hints, JournalPage, push_summary};
+use petstore_request_journal::{JournalPage, push_summary};
 use tokio::time::{Instant, sleep_until};
 
-use super::hints::hints_of;
 use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::sandbox::recorder::RequestRecorder;
 
 /// The shortest time between two looks at the journal.
 const LOOK_INTERVAL: Duration = Duration::from_millis(25);
+
+/// The shortest time between two looks for each record that the first look has sent, so that a page with other work to do
+/// can take 2,000 records a second. Further records are reported as dropped if the journal does not keep them meanwhile.
+const RECORD_TIME: Duration = Duration::from_micros(500);
+
+/// The longest pause between two looks, also if the journal is long.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time in which nothing is sent. After this time a comment is sent, so that a client that has left is
 /// noticed.
@@ -54,7 +60,8 @@ impl RequestStream {
             // The future is created before the look, so that a change after the look is not missed.
             let changed = recorder.changed();
             let looked = Instant::now();
-            let has_sent = self.send_changes(&outlet).await;
+            let (has_sent, records) = self.send_changes(&outlet).await;
+            let pause = LOOK_INTERVAL.max(RECORD_TIME.saturating_mul(records)).min(PAUSE_MAX);
             tokio::select! {
                 () = outlet.stop() => break,
                 () = changed => {}
@@ -66,18 +73,18 @@ impl RequestStream {
             }
             tokio::select! {
                 () = outlet.stop() => break,
-                () = sleep_until(looked + LOOK_INTERVAL) => {}
+                () = sleep_until(looked + pause) => {}
             }
         }
     }
 
-    /// Sends the changes since the last call. Returns whether there were any.
-    async fn send_changes(&mut self, outlet: &Outlet) -> bool {
+    /// Sends the changes since the last call. Returns whether there were any, and the number of records among them.
+    async fn send_changes(&mut self, outlet: &Outlet) -> (bool, u32) {
         let page = self.recorder.journal().changes(self.revision);
         let mut frames = Vec::new();
         self.push_losses(&mut frames, &page);
         let is_unchanged = page.records.is_empty();
-        let hints = if is_unchanged { Hints::default() } else { hints_of(&self.recorder.page().records) };
+        let hints = if is_unchanged { Arc::default() } else { self.recorder.hints(&page).await };
         for record in &page.records {
             push_frame(&mut frames, "request", |out| push_summary(out, record, &hints, TARGET_MAX));
             self.told = self.told.max(record.sequence);
@@ -90,7 +97,7 @@ impl RequestStream {
         if !frames.is_empty() {
             outlet.send(Bytes::from(frames)).await;
         }
-        is_any
+        (is_any, u32::try_from(page.records.len()).unwrap_or(u32::MAX))
     }
 
     /// Adds frames that report a clearing of the journal, and records that were dropped before they could be sent.

@@ -9,7 +9,6 @@ use petstore_request_journal::{Hints, JournalPage, RequestRecord, push_curl, pus
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::guard;
-use super::hints::hints_of;
 use super::request_stream::RequestStream;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
@@ -48,9 +47,9 @@ pub(super) async fn list(
         let _ = timeout(query.wait, enough).await;
     }
     let page = recorder.page();
-    let hints = hints_of(&page.records);
+    let hints = recorder.hints(&page).await;
     let mut out = Vec::from(b"[");
-    for (place, record) in matching(&page, &query).into_iter().enumerate() {
+    for (place, record) in matching(&page, &query, &hints).into_iter().enumerate() {
         out.extend_from_slice(if place == 0 { b"" } else { b"," });
         push_record(&mut out, record, &hints);
     }
@@ -59,19 +58,20 @@ pub(super) async fn list(
 }
 
 /// Returns the records that match a query as an HTTP archive.
-pub(super) fn archive(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
+pub(super) async fn archive(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
     const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
     let query = wire::sandbox_requests(parts.uri.query())?;
     let page = recorder.page();
+    let hints = hints_for(recorder, &page, &query).await;
     let mut out = Vec::new();
-    push_har(&mut out, &matching(&page, &query));
+    push_har(&mut out, &matching(&page, &query, &hints));
     Ok(Answer::json(StatusCode::OK, out)
         .with_header(CONTENT_DISPOSITION, FILE)
         .with_header(X_DROPPED, HeaderValue::from(page.dropped)))
 }
 
 /// Returns one record. If several records have the same id, returns the latest one, or the one that the query names.
-pub(super) fn one(
+pub(super) async fn one(
     app: &App,
     recorder: &RequestRecorder,
     parts: &Parts,
@@ -90,7 +90,7 @@ pub(super) fn one(
     })?;
     let mut out = Vec::new();
     if form == RecordForm::Json {
-        push_record(&mut out, record, &hints_of(&page.records));
+        push_record(&mut out, record, &*recorder.hints(&page).await);
         return Ok(Answer::json(StatusCode::OK, out));
     }
     push_curl(&mut out, record, &authority(app, record, head));
@@ -125,7 +125,7 @@ async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
         // The future is created before the look, so that a change after the look is not missed.
         let changed = recorder.changed();
         let looked = Instant::now();
-        if count(recorder, query) >= query.count {
+        if count(recorder, query).await >= query.count {
             return;
         }
         changed.await;
@@ -133,18 +133,22 @@ async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
     }
 }
 
-fn count(recorder: &RequestRecorder, query: &RecordQuery) -> usize {
+async fn count(recorder: &RequestRecorder, query: &RecordQuery) -> usize {
     let page = recorder.page();
-    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
+    let hints = hints_for(recorder, &page, query).await;
     let is_counted = |record: &&RequestRecord| record.answer.is_some() && query.filter.admits(record, &hints);
     page.records.iter().filter(is_counted).count()
 }
 
+/// Returns the hints, if the query filters by one.
+async fn hints_for(recorder: &RequestRecorder, page: &JournalPage, query: &RecordQuery) -> Arc<Hints> {
+    if query.filter.hint.is_some() { recorder.hints(page).await } else { Arc::default() }
+}
+
 /// Returns the matching records, the oldest first. With `after` they are the first ones after it, else the latest ones.
-fn matching<'p>(page: &'p JournalPage, query: &RecordQuery) -> Vec<&'p RequestRecord> {
-    let hints = if query.filter.hint.is_some() { hints_of(&page.records) } else { Hints::default() };
+fn matching<'p>(page: &'p JournalPage, query: &RecordQuery, hints: &Hints) -> Vec<&'p RequestRecord> {
     let mut records: Vec<_> =
-        page.records.iter().filter(|record| query.filter.admits(record, &hints)).collect();
+        page.records.iter().filter(|record| query.filter.admits(record, hints)).collect();
     if query.filter.after > 0 {
         records.truncate(query.limit);
     } else {

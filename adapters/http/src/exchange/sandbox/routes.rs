@@ -10,6 +10,7 @@ use hyper::{Method, StatusCode};
 use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
+use petstore_request_journal::plain_json;
 
 use super::bodies::{clock_change, new_key};
 use super::fault_rules::fault_plan;
@@ -17,7 +18,7 @@ use super::read_json::read;
 use super::{event_log, guard, keys, report, requests, sinks, webhook_states};
 use crate::exchange::body::RequestBody;
 use crate::exchange::cors;
-use crate::response::answer::Answer;
+use crate::response::answer::{Answer, Content};
 use crate::thread::sandbox::SandboxState;
 use crate::thread::sandbox::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
 use crate::thread::shared::{App, Serves};
@@ -206,8 +207,19 @@ pub(crate) async fn answer(
         _ => Err(Answer::not_allowed(route.allow())),
     };
     match done {
-        Ok(answer) | Err(answer) => Some(answer),
+        Ok(answer) | Err(answer) => Some(with_plain_json(answer)),
     }
+}
+
+/// Escapes what a terminal would obey, because testers read these answers there. The texts are those of clients. The
+/// journal escapes its own texts.
+fn with_plain_json(mut answer: Answer) -> Answer {
+    if answer.content == Content::Json
+        && let Some(plain) = answer.body.whole().and_then(|body| plain_json(str::from_utf8(body).ok()?))
+    {
+        answer.body = plain.into_bytes().into();
+    }
+    answer
 }
 
 /// Runs a route of the journal.
@@ -225,10 +237,10 @@ async fn answer_requests(
             Err(Answer::not_allowed(route.allow()))
         }
         (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
-        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts),
+        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts).await,
         (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
-        _ => requests::one(&thread.app, recorder, parts, head),
+        _ => requests::one(&thread.app, recorder, parts, head).await,
     };
     match done {
         Ok(answer) | Err(answer) => answer,

@@ -5,14 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use petstore_request_journal::{
-    JournalBounds, JournalPage, RecordTicket, RecordedAnswer, RecordedRequest, RequestJournal,
+    Hints, JournalBounds, JournalPage, RecordTicket, RecordedAnswer, RecordedRequest, RequestJournal,
 };
 use tokio::sync::futures::Notified;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 /// The maximum number of open streams of the journal. A console needs one.
 const STREAMS_MAX: usize = 16;
+
+/// The hints of the records at a revision of the journal.
+#[derive(Default)]
+struct HintsCache {
+    clears: u64,
+    revision: u64,
+    hints: Arc<Hints>,
+}
 
 /// The journal, and the readers that wait for its changes.
 pub(crate) struct RequestRecorder {
@@ -20,6 +28,9 @@ pub(crate) struct RequestRecorder {
     changed: Notify,
     start: Instant,
     connections: AtomicU64,
+    /// The hints of the records at one moment. The lock is held while they are computed, so that readers who ask at the
+    /// same time share one computation.
+    hints: Mutex<HintsCache>,
     streams: Arc<Semaphore>,
 }
 
@@ -30,6 +41,7 @@ impl RequestRecorder {
             changed: Notify::new(),
             start: Instant::now(),
             connections: AtomicU64::new(0),
+            hints: Mutex::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         }
     }
@@ -66,6 +78,27 @@ impl RequestRecorder {
     pub(crate) fn clear(&self) {
         self.journal.clear();
         self.changed.notify_waiters();
+    }
+
+    /// Returns the rules of the client report that name each record of a page. They are computed once for each revision
+    /// of the journal, and not on the thread that serves connections, because a journal with a high limit takes long to
+    /// judge. The hints may be those of a later revision.
+    pub(crate) async fn hints(&self, page: &JournalPage) -> Arc<Hints> {
+        let mut cache = self.hints.lock().await;
+        if cache.revision < page.revision {
+            // The rules need all records, while a page may have changes only.
+            let all = self.journal.page();
+            let (clears, revision) = (all.clears, all.revision);
+            let judged =
+                tokio::task::spawn_blocking(move || petstore_client_report::hints(&all.records)).await;
+            // Without an answer the rules have panicked; a list without hints is better than none.
+            *cache = HintsCache { clears, revision, hints: Arc::new(judged.unwrap_or_default()) };
+        }
+        // The journal was cleared after the page was read, so its numbers belong to other requests.
+        if cache.clears != page.clears {
+            return Arc::default();
+        }
+        Arc::clone(&cache.hints)
     }
 
     /// Returns all records.

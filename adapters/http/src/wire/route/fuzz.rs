@@ -1,7 +1,7 @@
 //! Paths. The resource that was found is formatted again and compared with the path.
 
 use super::*;
-use crate::counts::counters::RouteLabel;
+use crate::counts::route_label::RouteLabel;
 use crate::woven::both;
 
 const WORDS: &[&str] = &[

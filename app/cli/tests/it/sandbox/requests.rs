@@ -1,5 +1,6 @@
 //! The journal of requests: records, filters, waits, forms and bounds.
 
+mod active_texts;
 mod curl_lines;
 mod endings;
 mod secrecy;
@@ -251,12 +252,17 @@ impl Frames {
         Self(BufReader::new(sandbox.raw(request)))
     }
 
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream has ended");
+        line
+    }
+
     /// Returns the next event with its data.
     fn next(&mut self) -> (String, Value) {
         let mut event = None;
         loop {
-            let mut line = String::new();
-            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream has ended");
+            let line = self.next_line();
             if let Some(name) = line.strip_prefix("event: ") {
                 event = Some(name.trim_end().to_owned());
             }

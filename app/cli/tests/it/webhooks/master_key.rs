@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::deliveries::first_signed_with;
 use super::{ALLOW, Shop, id, secret};
-use crate::common::Client;
 use crate::common::nodes::Nodes;
 use crate::common::receiver::Receiver;
+use crate::common::{Client, Site};
 
 const KEY_FILE: &str = "petstore.db.webhook-key";
 
@@ -109,6 +109,29 @@ fn nodes_share_a_key_file_and_a_node_with_another_key_delivers_nothing() {
     site.serve(&start("key"), &[]);
     let delivered = receiver.wait(2);
     assert_eq!(delivered[1].event()["data"]["name"], "B", "it was kept for the node with the key");
+    commands_need_no_key(&nodes.sites[0], &nodes.url, &id(&made));
+}
+
+/// Runs the commands of operators on the database, with the key that the nodes have and without it.
+fn commands_need_no_key(site: &Site, url: &str, webhook: &str) {
+    let run = |args: &[&str]| site.run(&[&["webhooks"], args, &["--db", url, "--json"]].concat());
+    let states = [
+        (&["disable", webhook][..], "disabled", "operator"),
+        (&["show", webhook], "disabled", "operator"),
+        (&["enable", webhook], "active", ""),
+        (&["show", webhook], "active", ""),
+    ];
+    for (args, status, reason) in states {
+        let done = run(args);
+        let found: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+        let found_reason = found["disabledReason"].as_str().unwrap_or_default();
+        assert_eq!((found["status"].as_str(), found_reason), (Some(status), reason), "{args:?}: {done:?}");
+    }
+    let all: Value = serde_json::from_slice(&run(&["list"]).stdout).unwrap();
+    assert_eq!((all[0]["id"].as_str(), all[0]["status"].as_str()), (Some(webhook), Some("active")));
+    let refused = run(&["rekey"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("webhook-key-file"), "{refused:?}");
 }
 
 /// Waits until as many webhooks have this status.

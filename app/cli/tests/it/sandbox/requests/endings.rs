@@ -1,6 +1,6 @@
 //! Requests that end early, over both protocols.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -28,20 +28,11 @@ fn requests_that_end_before_their_answer_are_recorded() {
     );
     assert_eq!((&broken["body"], &broken["bodyBytes"]), (&json!("{\"name\":"), &json!(8)));
 
-    // The client leaves while its answer is delayed. Over HTTP/1.1 the request is served to its end.
-    sandbox.plan(&json!({"faults": [{"route": "/categories", "latency": "30s"}]}));
-    drop(sandbox.raw(format!("GET /v1/categories HTTP/1.1\r\n{head}\r\n").as_bytes()));
-    while sandbox.records("?route=/categories").is_empty() {}
+    a_client_leaves_during_a_planned_delay(&mut sandbox, &head);
     sandbox.plan(&json!({"faults": [
         {"route": "/pets", "method": "POST", "first": 1, "when": "after", "drop": true},
         {"route": "/inventory", "drop": true}
     ]}));
-    let delayed = sandbox.record("route=/categories");
-    assert_eq!(
-        (&delayed["answer"]["outcome"], &delayed["fault"]),
-        (&json!("sent"), &json!("delay 30000 ms"))
-    );
-
     // The answer is lost after the commit: the record has it.
     let body = r#"{"name":"Hazel","categoryId":1}"#;
     assert!(sandbox.authorized("POST", "/v1/pets", "", body).is_none());
@@ -62,6 +53,44 @@ fn requests_that_end_before_their_answer_are_recorded() {
     let refused = sandbox.record("status=401");
     assert_eq!((&refused["body"], &refused["keyPrefix"]), (&json!(body), &Value::Null));
     assert!(refused["headers"].as_array().unwrap().contains(&json!(["x-api-key", "…"])));
+}
+
+/// Checks requests whose client closes its side while the answer is delayed. They are served to their end.
+fn a_client_leaves_during_a_planned_delay(sandbox: &mut Sandbox, head: &str) {
+    let get = format!("GET /v1/categories HTTP/1.1\r\n{head}\r\n");
+    let (first, rest) = ("{\"name\":", format!("\"{}\"}}", "x".repeat(9_000)));
+    let length = first.len() + rest.len();
+    let post = format!("POST /v1/categories HTTP/1.1\r\n{head}content-length: {length}\r\n\r\n{first}");
+    for moment in ["before", "after"] {
+        assert_eq!(sandbox.once("DELETE", "/sandbox/requests", "", "").unwrap().status, 204);
+        let delay = json!({"route": "/categories", "latency": "30s", "when": moment});
+        sandbox.plan(&json!({"faults": [delay]}));
+        drop(sandbox.raw(get.as_bytes()));
+        // The rest of a body comes during the delay, and then the client leaves.
+        let mut stream = sandbox.raw(post.as_bytes());
+        while sandbox.records("").len() < 2 {}
+        stream.write_all(rest.as_bytes()).unwrap();
+        drop(stream);
+        // This client only says that it sends nothing more, and reads its answer.
+        let mut reading = sandbox.raw(get.as_bytes());
+        reading.shutdown(std::net::Shutdown::Write).unwrap();
+        while sandbox.records("").len() < 3 {}
+        sandbox.plan(&json!({"faults": []}));
+        let mut answer = String::new();
+        reading.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        let records = sandbox.records("?count=3&wait=10");
+        let outcome =
+            |record: &Value| (record["answer"]["outcome"].clone(), record["answer"]["status"].clone());
+        let outcomes: Vec<_> = records.iter().map(outcome).collect();
+        let expected = [("gone", 200), ("gone", 400), ("sent", 200)];
+        assert_eq!(outcomes, expected.map(|(word, status)| (json!(word), json!(status))), "{moment}");
+        assert_eq!((&records[0]["fault"], &records[1]["bodyBytes"]), (&fault(moment), &json!(length)));
+    }
+}
+
+fn fault(moment: &str) -> Value {
+    json!(if moment == "before" { "delay 30000 ms" } else { "delay 30000 ms, after" })
 }
 
 #[test]
@@ -97,9 +126,16 @@ fn both_protocols_are_recorded() {
         "/sandbox/faults",
     );
     curl(&["--http2", "-H", &key, "-m", "0.3"], "/v1/categories");
+    curl(&["--http1.1", "-H", &key, "-m", "0.3"], "/v1/categories");
     curl(&["-X", "DELETE"], "/sandbox/faults");
-    let gone: Value = serde_json::from_str(&curl(&[], "/sandbox/requests?count=1&wait=10")).unwrap();
-    assert_eq!((&gone[0]["answer"]["outcome"], &gone[0]["answer"]["status"]), (&json!("gone"), &json!(200)));
+    let gone: Value = serde_json::from_str(&curl(&[], "/sandbox/requests?count=2&wait=10")).unwrap();
+    for record in gone.as_array().unwrap() {
+        assert_eq!(
+            (&record["answer"]["outcome"], &record["answer"]["status"]),
+            (&json!("gone"), &json!(200))
+        );
+    }
+    assert_eq!(gone.as_array().unwrap().len(), 2);
     for (version, expected) in [("--http2", "HTTP/2"), ("--http1.1", "HTTP/1.1")] {
         curl(&["-X", "DELETE"], "/sandbox/requests");
         curl(&[version, "-H", &key], "/v1/pets/1");

@@ -1,0 +1,240 @@
+//! The world of the tests of deliveries: a memory store in simulated time, and receivers that answer, fail, hang and are gone.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use petstore_domain::*;
+use petstore_memory::MemoryStore;
+use petstore_ports::api::*;
+use petstore_ports::*;
+use petstore_service::{DispatchStats, Dispatcher, DispatcherPorts, Policy, Ports, Service, WebhookService};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+pub(super) const ACCOUNT: AccountId = AccountId::FIRST;
+
+/// The time of day follows tokio's time, which is simulated.
+struct Time(Instant);
+
+impl Clock for Time {
+    fn now(&self) -> Timestamp {
+        Timestamp::parse("2030-01-01T12:00:00Z").unwrap().plus(self.0.elapsed())
+    }
+}
+
+impl Timer for Time {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Reply<()> {
+        Reply::later(async move { tokio::time::sleep(duration).await })
+    }
+}
+
+struct Counted(Mutex<u8>);
+
+impl Entropy for Counted {
+    fn bits(&self) -> Result<[u8; 32], StoreError> {
+        let mut last = self.0.lock().unwrap();
+        *last += 1;
+        Ok([*last; 32])
+    }
+}
+
+/// Secrets are written out, and a signature is the list of secrets.
+pub(super) struct PlainSigner;
+
+const MASTER: MasterKeyId = MasterKeyId([1; 8]);
+
+impl Signer for PlainSigner {
+    fn master(&self) -> Option<MasterKeyId> {
+        Some(MASTER)
+    }
+
+    fn prepare(&self) -> Result<MasterKeyId, StoreError> {
+        Ok(MASTER)
+    }
+
+    fn secret(&self, nonce: &[u8; 32], generation: u32) -> Option<WebhookSecret> {
+        Some(WebhookSecret::from_text(format!("{}-{generation}", nonce[0])))
+    }
+
+    fn read_secret(&self, text: &str) -> Option<WebhookSecret> {
+        Some(WebhookSecret::from_text(text))
+    }
+
+    fn sign_request(&self, secrets: &[WebhookSecret], _: &str, _: Timestamp, _: &[u8]) -> String {
+        secrets.iter().map(WebhookSecret::reveal).collect::<Vec<_>>().join(" ")
+    }
+
+    fn verify(&self, _: &[WebhookSecret], _: SignedRequest<'_>, _: Timestamp) -> SignatureVerdict {
+        SignatureVerdict::OtherSecret
+    }
+}
+
+struct Ids;
+
+impl EventText for Ids {
+    fn json(&self, event: &Event, _is_test: bool) -> Vec<u8> {
+        event.id.to_string().into_bytes()
+    }
+}
+
+/// A request that was sent, with the time since the start.
+#[derive(Debug, Clone)]
+pub(super) struct Got {
+    pub(super) url: String,
+    pub(super) event: EventId,
+    pub(super) attempt: u32,
+    pub(super) at: Duration,
+    pub(super) signature: String,
+}
+
+/// Answers by the address: `ok` accepts, `fail` answers 500, `gone` 410, `hang` never, and `flaky` fails once an event.
+pub(super) struct Receivers {
+    pub(super) start: Instant,
+    got: Mutex<Vec<Got>>,
+    pub(super) most: Mutex<BTreeMap<String, (usize, usize)>>,
+}
+
+impl Receivers {
+    pub(super) fn got(&self, url: &str) -> Vec<Got> {
+        self.got.lock().unwrap().iter().filter(|got| got.url.contains(url)).cloned().collect()
+    }
+
+    /// The positions of the events that an address got, in their order.
+    pub(super) fn positions(&self, url: &str) -> Vec<u64> {
+        self.got(url).iter().map(|got| got.event.position.get()).collect()
+    }
+}
+
+struct Post(Arc<Receivers>);
+
+impl Courier for Post {
+    fn post(&self, request: WebhookRequest) -> Reply<AttemptOutcome> {
+        let receivers = Arc::clone(&self.0);
+        Reply::later(async move {
+            let url = request.url.as_str().to_owned();
+            let event = EventId::parse(&request.event_id).unwrap();
+            let at = receivers.start.elapsed();
+            receivers.got.lock().unwrap().push(Got {
+                url: url.clone(),
+                event,
+                attempt: request.attempt,
+                at,
+                signature: request.signature,
+            });
+            count(&receivers, &url, 1);
+            // The deadline of a real courier.
+            let pause = if url.contains("hang") { 15_000 } else { 10 };
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            count(&receivers, &url, -1);
+            let status = |status| {
+                let answer = Box::new(ReceiverAnswer { status, ..ReceiverAnswer::default() });
+                (Some(AttemptError::Status), Some(answer))
+            };
+            let (error, answer) = match () {
+                () if url.contains("hang") => (Some(AttemptError::Timeout), None),
+                () if url.contains("gone") => status(410),
+                () if url.contains("fail") => status(500),
+                () if url.contains("flaky") && request.attempt == 1 => status(500),
+                () => (None, None),
+            };
+            AttemptOutcome { duration: Duration::from_millis(pause), error, answer }
+        })
+    }
+}
+
+fn count(receivers: &Receivers, url: &str, change: isize) {
+    let mut most = receivers.most.lock().unwrap();
+    let (now, peak) = most.entry(url.to_owned()).or_default();
+    *now = now.saturating_add_signed(change);
+    *peak = (*peak).max(*now);
+}
+
+pub(super) struct World {
+    pub(super) store: Arc<MemoryStore>,
+    pub(super) service: Arc<Service>,
+    pub(super) webhooks: WebhookService,
+    pub(super) ports: DispatcherPorts,
+    pub(super) receivers: Arc<Receivers>,
+    stop: Option<oneshot::Sender<()>>,
+    running: Option<tokio::task::JoinHandle<()>>,
+    pub(super) stats: Arc<DispatchStats>,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let start = Instant::now();
+        let (store, time) = (Arc::new(MemoryStore::with_epoch(7)), Arc::new(Time(start)));
+        let ports = Ports::of_one_store(
+            Arc::clone(&store),
+            Arc::clone(&time) as _,
+            Arc::new(Counted(Mutex::new(0))),
+            Arc::clone(&time) as _,
+        );
+        let service = Arc::new(Service::new(ports, Policy::DEFAULT));
+        let receivers = Arc::new(Receivers { start, got: Mutex::default(), most: Mutex::default() });
+        let ports = DispatcherPorts {
+            webhooks: Arc::clone(&store) as _,
+            deliveries: Arc::clone(&store) as _,
+            events: Arc::clone(&store) as _,
+            feed: Arc::clone(&store) as _,
+            transactor: Arc::clone(&store) as _,
+            courier: Arc::new(Post(Arc::clone(&receivers))),
+            signer: Arc::new(PlainSigner),
+            text: Arc::new(Ids),
+            clock: Arc::clone(&time) as _,
+            timer: time,
+        };
+        let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
+        Self { store, service, webhooks, ports, receivers, stop: None, running: None, stats: Arc::default() }
+    }
+
+    /// Starts a dispatcher.
+    pub(super) fn start(&mut self) {
+        let (stop, stopped) = oneshot::channel();
+        self.stats = Arc::default();
+        let dispatcher =
+            Dispatcher::new(self.ports.clone(), &Policy::DEFAULT, false, Arc::clone(&self.stats));
+        self.running = Some(tokio::spawn(async move {
+            dispatcher.run(async { drop(stopped.await) }).await;
+        }));
+        self.stop = Some(stop);
+    }
+
+    /// Stops the dispatcher, as the end of a server does.
+    pub(super) async fn stop(&mut self) {
+        drop(self.stop.take());
+        self.running.take().unwrap().await.unwrap();
+    }
+
+    pub(super) async fn webhook(&self, url: &str, ordering: DeliveryOrder) -> WebhookId {
+        let new = NewWebhook {
+            url: WebhookUrl::parse(url).unwrap(),
+            types: EventPatterns::parse(["category.*"]).unwrap(),
+            description: None,
+            ordering,
+            is_enabled: true,
+        };
+        let made = self.webhooks.create_webhook(ACCOUNT, new, LogPlace::Now, None).await.unwrap();
+        made.result.unwrap().listing.webhook.id
+    }
+
+    /// Causes an event.
+    pub(super) async fn event(&self, number: u64) {
+        let name = CategoryName::parse(&format!("Category {number}")).unwrap();
+        let made = self.service.create_category(NewCategory { name, description: None }, None).await;
+        made.unwrap().result.unwrap();
+    }
+
+    pub(super) async fn listing(&self, id: WebhookId) -> WebhookListing {
+        self.webhooks.webhook(ACCOUNT, id).await.unwrap().unwrap()
+    }
+}
+
+pub(super) async fn pass(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
