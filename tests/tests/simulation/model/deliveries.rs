@@ -15,7 +15,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(2_500);
 /// The time within which the result of an attempt is saved: a round, and the write.
 const SAVED_WITHIN: Duration = Duration::from_millis(1_500);
 
-/// The time within which an event reaches a receiver that accepts it.
+/// The time within which a receiver that accepts events gets the next one.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The longest delay of the first retry.
@@ -71,6 +71,7 @@ impl Webhooks {
             .map_err(|what| format!("webhook {id} gets event {position} (attempt {attempt}) {what}"))?;
         if let Some(watched) = self.watched.get_mut(&id) {
             watched.got.insert(position, Got::Refused);
+            watched.last_post = now;
         }
         Ok(())
     }
@@ -86,7 +87,12 @@ impl Webhooks {
             return Err(format!("with another content than the log: {}", post.body));
         }
         let is_for = |webhook: &Webhook| events.is_for(post.position, watched.account, webhook.types.kinds());
-        if !watched.states(now).any(is_for) {
+        let was_for = post.position <= watched.certain_from
+            && watched
+                .earlier_types
+                .iter()
+                .any(|kinds| events.is_for(post.position, watched.account, *kinds));
+        if !was_for && !watched.states(now).any(is_for) {
             return Err("of a type or an account that it does not ask for".to_owned());
         }
         let is_signed = |webhook: &Webhook| {
@@ -152,7 +158,9 @@ impl Webhooks {
             let is_late = |position: &u64| {
                 let committed =
                     usize::try_from(*position - 1).ok().and_then(|index| self.committed.get(index));
-                let since = committed.map_or(now, |at| (*at).max(watched.changed).max(self.hindered));
+                let changed = watched.changed.max(self.hindered);
+                // A receiver gets a backlog event by event, so a wait begins with the latest of them.
+                let since = committed.map_or(now, |at| (*at).max(changed).max(watched.last_post));
                 now > since + within
             };
             let mut waiting = watched

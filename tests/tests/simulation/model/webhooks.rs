@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use petstore_domain::{AccountWebhooks, DisabledReason, Webhook, WebhookId};
+use petstore_domain::{AccountWebhooks, DisabledReason, EventKinds, Webhook, WebhookId};
 
 use super::events::Events;
 
@@ -69,6 +69,10 @@ pub(super) struct Watched {
     pub(super) from: u64,
     /// The position after which its events are certain. With other types, it gets no events that were passed over before.
     pub(super) certain_from: u64,
+    /// The types before each change. Events of these types that were passed by then may wait for an attempt, which they get.
+    pub(super) earlier_types: Vec<EventKinds>,
+    /// The time of the latest request to the receiver.
+    pub(super) last_post: Duration,
     /// `true` if its types, its order and its state were never changed, and no event was asked for again.
     pub(super) is_as_created: bool,
     pub(super) got: BTreeMap<u64, Got>,
@@ -85,6 +89,8 @@ impl Watched {
             is_deleted: false,
             from,
             certain_from: from,
+            earlier_types: Vec::new(),
+            last_post: now,
             is_as_created: true,
             got: BTreeMap::new(),
         }
@@ -99,12 +105,14 @@ impl Watched {
         let before = std::mem::replace(&mut self.webhook, webhook.clone());
         if before.types != webhook.types {
             self.certain_from = last;
+            self.earlier_types.push(before.types.kinds());
         }
         if before.run.number != webhook.run.number
             && let Some(after) = webhook.run.after
         {
             self.from = after.position.get();
             self.certain_from = self.from;
+            self.earlier_types.clear();
             self.got.clear();
         }
         // The results of attempts that were in flight when a webhook was disabled are not recorded.
