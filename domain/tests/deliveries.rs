@@ -72,6 +72,18 @@ fn first_attempts_begin_in_order_and_eight_are_in_flight() {
 }
 
 #[test]
+fn a_clock_that_steps_back_delays_no_first_attempt() {
+    for ordering in [RELAXED, DeliveryOrder::Strict] {
+        let mut case = Case::new(ordering);
+        case.log(1..=2, 2, at(3_600));
+        assert_eq!(case.tick(at(0)).first(), Some(&(1, 1)), "{ordering:?}");
+        case.end(1, AttemptResult::Delivered, at(0));
+        case.step(DispatchInput::Redeliver { position: position(1), number: 1 }, at(3_600));
+        assert_eq!(case.tick(at(0)).first(), Some(&(1, 1)), "{ordering:?}");
+    }
+}
+
+#[test]
 fn a_failed_event_gets_eight_attempts_by_the_schedule() {
     let mut case = Case::new(RELAXED);
     case.log([1], 1, at(0));

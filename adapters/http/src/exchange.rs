@@ -34,7 +34,7 @@ use tokio::time::Instant;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
-use crate::exchange::finish_response::{CommonHeaders, finish_response};
+use crate::exchange::finish_response::{CommonHeaders, finish_and_record, finish_response};
 use crate::exchange::request_id::RequestId;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
@@ -160,7 +160,6 @@ pub(crate) fn exchange<const SECURE: bool>(
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),
-            recording,
         };
         if let Body::Stream(stream) = &mut answer.body {
             stream.framing = framing(&parts, common.close);
@@ -174,7 +173,10 @@ pub(crate) fn exchange<const SECURE: bool>(
             activity.raw_headers.have_none();
             None
         };
-        let response = finish_response(thread, &activity, answer, common, bypass);
+        let response = match recording {
+            None => finish_response(thread, &activity, answer, common, bypass),
+            Some(recording) => finish_and_record(recording, thread, &activity, answer, common, bypass),
+        };
         if is_http2 && !lives_on {
             tokio::task::spawn_local(body.linger());
         }

@@ -69,9 +69,10 @@ impl Used {
 
     /// Uses up the rest of a window, which only a sandbox asks for.
     #[cold]
-    fn exhaust(&mut self, kind: WindowKind, ask: &Ask, dirty: &DirtySet<AccountId>) {
+    fn exhaust(&mut self, kind: WindowKind, ask: &Ask, dirty: &DirtySet<AccountId>) -> Verdict {
         let windows = self.windows.exhausted(kind, ask.now, ask.limits);
         self.set(windows, ask.account, dirty);
+        Verdict::Admitted(windows.usage(ask.limits))
     }
 }
 
@@ -84,15 +85,13 @@ impl AccountMeter {
         if let Some(banned) = key.banned(ask) {
             return banned;
         }
-        match ask.cost {
-            Cost::One => {
-                let Some(windows) = used.windows.take(ask.now, ask.limits) else {
-                    return Verdict::Exceeded(told(used.windows));
-                };
-                used.set(windows, ask.account, dirty);
-            }
-            Cost::Rest(kind) => used.exhaust(kind, ask, dirty),
-            Cost::Nothing => {}
+        if matches!(ask.cost, Cost::One) {
+            let Some(windows) = used.windows.take(ask.now, ask.limits) else {
+                return Verdict::Exceeded(told(used.windows));
+            };
+            used.set(windows, ask.account, dirty);
+        } else if let Cost::Rest(kind) = ask.cost {
+            return used.exhaust(kind, ask, dirty);
         }
         Verdict::Admitted(told(used.windows))
     }

@@ -121,7 +121,7 @@ pub fn dispatch_step(
 ) -> Vec<DispatchOrder> {
     let mut orders = Vec::new();
     match input {
-        DispatchInput::Log { matching, scanned } => progress.take(matching, scanned, now),
+        DispatchInput::Log { matching, scanned } => progress.take(matching, scanned),
         DispatchInput::Tick { attempts_max } => {
             for _ in 0..attempts_max {
                 let Some(index) =
@@ -146,7 +146,7 @@ pub fn dispatch_step(
                 orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Failed });
             }
         }
-        DispatchInput::Redeliver { position, number } => progress.redeliver(position, number, now),
+        DispatchInput::Redeliver { position, number } => progress.redeliver(position, number),
     }
     let next = progress.next(rules, now).map(|index| progress.pending[index].due);
     orders.extend(next.map(DispatchOrder::WakeAt));
@@ -154,8 +154,9 @@ pub fn dispatch_step(
 }
 
 impl PendingDelivery {
-    const fn new(position: Position, due: Timestamp) -> Self {
-        Self { position, attempts: 0, due, is_in_flight: false, is_manual: false }
+    /// A delivery without an attempt. It is due at any time, so that a clock that steps back does not delay it.
+    const fn new(position: Position) -> Self {
+        Self { position, attempts: 0, due: Timestamp::MIN, is_in_flight: false, is_manual: false }
     }
 
     const fn begin(&mut self) -> DispatchOrder {
@@ -167,19 +168,19 @@ impl PendingDelivery {
 }
 
 impl Progress {
-    fn take(&mut self, matching: &[Position], scanned: Position, now: Timestamp) {
+    fn take(&mut self, matching: &[Position], scanned: Position) {
         for position in matching {
             // An event up to `scanned` has been taken before.
             if *position > self.scanned
                 && let Err(index) = self.find(*position)
             {
-                self.pending.insert(index, PendingDelivery::new(*position, now));
+                self.pending.insert(index, PendingDelivery::new(*position));
             }
         }
         self.scanned = self.scanned.max(scanned);
     }
 
-    fn redeliver(&mut self, position: Position, number: u64, now: Timestamp) {
+    fn redeliver(&mut self, position: Position, number: u64) {
         if number <= self.redelivered {
             return;
         }
@@ -187,12 +188,12 @@ impl Progress {
         match self.find(position) {
             Ok(index) => {
                 let delivery = &mut self.pending[index];
-                (delivery.due, delivery.is_manual) = (now, true);
+                (delivery.due, delivery.is_manual) = (Timestamp::MIN, true);
             }
             // An event that has not been read yet is delivered anyway.
             Err(_) if position > self.scanned => {}
             Err(index) => {
-                let delivery = PendingDelivery { is_manual: true, ..PendingDelivery::new(position, now) };
+                let delivery = PendingDelivery { is_manual: true, ..PendingDelivery::new(position) };
                 self.pending.insert(index, delivery);
             }
         }

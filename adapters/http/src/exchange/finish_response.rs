@@ -27,8 +27,6 @@ pub(crate) struct CommonHeaders {
     pub(crate) deprecated: Option<Resource>,
     /// `true` if the connection closes after this response.
     pub(crate) close: bool,
-    /// The record of the request in the sandbox's journal.
-    pub(crate) recording: Option<Box<Recording>>,
 }
 
 /// Adds the common headers to a response. If raw headers can be sent, hyper gets only the few headers that it must
@@ -51,14 +49,10 @@ pub(crate) fn finish_response(
     };
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
     let key = values.template_key(may_be_kept, answer.content, answer.coding, thread.app.cors.is_on());
-    let mut recording = common.recording;
     let mut headers = if let Some((lines, empty)) = bypass {
         let mut text = thread.send_batch.take_buffer();
         thread.header_templates.push(key, &values, &mut text);
         push_lines(&mut text, &answer.headers);
-        if let Some(recording) = &mut recording {
-            recording.made_of_lines(answer.status, &text);
-        }
         lines.wait(text);
         empty
     } else {
@@ -66,20 +60,32 @@ pub(crate) fn finish_response(
         if !answer.headers.is_empty() {
             headers.extend(answer.headers);
         }
-        if let Some(recording) = &mut recording {
-            recording.made(answer.status, &headers);
-        }
         headers
     };
     if common.close {
         headers.insert(CONNECTION, const { HeaderValue::from_static("close") });
     }
-    let body = match recording {
-        None => ResponseBody::new(answer.body, activity),
-        Some(recording) => ResponseBody::recorded(answer.body, activity, recording),
-    };
-    let mut response = Response::new(body);
+    let mut response = Response::new(ResponseBody::new(answer.body, activity));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;
+    response
+}
+
+/// Finishes a response and records it in the sandbox's journal; its body is recorded while hyper sends it. It is a function
+/// apart from [`finish_response`], so that the latter has no step for the journal.
+#[cold]
+pub(super) fn finish_and_record(
+    mut recording: Box<Recording>,
+    thread: &ThreadState,
+    activity: &Rc<Activity>,
+    answer: Answer,
+    common: CommonHeaders,
+    bypass: Option<(&RawHeaders, HeaderMap)>,
+) -> Response<ResponseBody> {
+    let bypasses = bypass.is_some();
+    let mut response = finish_response(thread, activity, answer, common, bypass);
+    let lines = if bypasses { activity.raw_headers.copy() } else { Vec::new() };
+    recording.made(response.status(), lines, response.headers());
+    response.body_mut().record(recording, activity);
     response
 }

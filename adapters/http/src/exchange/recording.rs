@@ -120,29 +120,22 @@ impl Recording {
         self.id.clone()
     }
 
-    /// Takes the status and the headers of an answer.
-    #[cold]
+    /// Takes the status and the headers of an answer: the lines of some, and the others.
     pub(super) fn made<'h>(
         &mut self,
         status: StatusCode,
+        mut lines: Vec<u8>,
         headers: impl IntoIterator<Item = (&'h HeaderName, &'h HeaderValue)>,
     ) {
-        let mut lines = Vec::new();
         for (name, value) in headers {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
         (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
     }
 
-    /// Takes the status and the headers of an answer, as lines.
-    #[cold]
-    pub(super) fn made_of_lines(&mut self, status: StatusCode, lines: &[u8]) {
-        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines.to_owned()));
-    }
-
     /// Takes an answer that is lost although it was made.
     pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
-        self.made(answer.status, answer.headers.iter().map(|(name, value)| (name, value)));
+        self.made(answer.status, Vec::new(), answer.headers.iter().map(|(name, value)| (name, value)));
         if let Some(body) = answer.body.whole() {
             self.body(body);
         }

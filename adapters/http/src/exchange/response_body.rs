@@ -57,45 +57,45 @@ impl ResponseBody {
     pub(crate) fn new(body: Body, activity: &Rc<Activity>) -> Self {
         match body {
             Body::Whole(bytes) => Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty())),
-            Body::Stream(body) => Self::stream(*body, activity, None),
+            Body::Stream(body) => Self::stream(*body, activity),
         }
     }
 
-    /// The body of an answer that is recorded.
-    #[cold]
-    pub(crate) fn recorded(body: Body, activity: &Rc<Activity>, mut recording: Box<Recording>) -> Self {
-        match body {
-            Body::Whole(bytes) if bytes.is_empty() || recording.is_head() => {
-                if activity.has_client_closed() {
-                    recording.end_with_connection(activity);
-                } else {
-                    recording.end(AnswerOutcome::Sent);
+    /// Records the body while it is sent.
+    pub(crate) fn record(&mut self, mut recording: Box<Recording>, activity: &Rc<Activity>) {
+        match self {
+            Self::Whole(unsent) => {
+                // The bytes of an answer to HEAD stay, because hyper needs their length.
+                let sent = if recording.is_head() { None } else { unsent.take() };
+                if let Some(bytes) = &sent {
+                    recording.body(bytes);
                 }
-                Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
-            }
-            Body::Whole(bytes) => {
-                recording.body(&bytes);
-                if activity.has_client_closed() {
-                    recording.end_with_connection(activity);
-                    return Self::Whole(Some(bytes));
+                match sent {
+                    Some(bytes) if activity.has_client_closed() => {
+                        recording.end_with_connection(activity);
+                        *unsent = Some(bytes);
+                    }
+                    Some(bytes) => *self = Self::Recorded(Some(Box::new(UnsentAnswer { bytes, recording }))),
+                    None if activity.has_client_closed() => recording.end_with_connection(activity),
+                    None => recording.end(AnswerOutcome::Sent),
                 }
-                Self::Recorded(Some(Box::new(UnsentAnswer { bytes, recording })))
             }
-            Body::Stream(body) => {
+            Self::Stream(stream) => {
                 recording.begin_stream();
-                Self::stream(*body, activity, Some(recording))
+                stream.borrow_mut().recording = Some(recording);
             }
+            Self::Recorded(_) => {}
         }
     }
 
-    fn stream(body: StreamBody, activity: &Rc<Activity>, recording: Option<Box<Recording>>) -> Self {
+    fn stream(body: StreamBody, activity: &Rc<Activity>) -> Self {
         Self::Stream(Rc::new(RefCell::new(OpenStream {
             body,
             streaming: Streaming::begin(activity),
             end_timer: None,
             is_over: false,
             is_offered: false,
-            recording,
+            recording: None,
         })))
     }
 }

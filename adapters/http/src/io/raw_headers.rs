@@ -55,6 +55,11 @@ impl RawHeaders {
         *self.text.borrow_mut() = text;
     }
 
+    /// Returns a copy of the lines that are waiting.
+    pub(crate) fn copy(&self) -> Vec<u8> {
+        self.text.borrow().clone()
+    }
+
     /// Returns `true` if lines are waiting.
     pub(crate) fn are_waiting(&self) -> bool {
         self.held.get() == Held::Lineless

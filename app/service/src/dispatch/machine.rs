@@ -1,6 +1,6 @@
 //! The dispatcher as a machine without a runtime: it is told what has happened, and says what to do next.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use petstore_domain::{
@@ -29,8 +29,8 @@ const SAVES_MAX: usize = 64;
 /// Webhooks that have looked at all events up to the head share one read of the log. A webhook that is behind, or has no
 /// room for an event, reads by itself until it reaches the head again.
 pub(super) struct Machine {
-    known: HashMap<WebhookId, (AccountId, Webhook)>,
-    pub(super) held: HashMap<WebhookId, Endpoint>,
+    known: BTreeMap<WebhookId, (AccountId, Webhook)>,
+    pub(super) held: BTreeMap<WebhookId, Endpoint>,
     /// The webhooks that get each kind of event.
     pub(super) by_kind: HashMap<EventKind, Vec<WebhookId>>,
     /// The kinds of events that any webhook gets.
@@ -66,8 +66,8 @@ pub(super) struct Save {
 impl Machine {
     pub(super) fn new(head: LogEnd, has_jitter: bool) -> Self {
         Self {
-            known: HashMap::new(),
-            held: HashMap::new(),
+            known: BTreeMap::new(),
+            held: BTreeMap::new(),
             by_kind: HashMap::new(),
             kinds: EventKinds::default(),
             behind: BTreeSet::new(),
@@ -89,7 +89,7 @@ impl Machine {
     /// Takes changed settings. A webhook that was disabled ends once its attempts in flight have ended; one that was deleted
     /// ends at once.
     pub(super) fn change(&mut self, changes: WebhookChanges, now: Timestamp) {
-        let mut current: HashMap<WebhookId, (AccountId, Webhook)> = HashMap::new();
+        let mut current: BTreeMap<WebhookId, (AccountId, Webhook)> = BTreeMap::new();
         let mut accounts = HashSet::new();
         for record in changes.accounts {
             accounts.insert(record.account);

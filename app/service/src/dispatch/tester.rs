@@ -67,7 +67,7 @@ impl WebhookTester {
 
     /// The deliveries of enabled webhooks that are not settled, by the time of their next attempt.
     async fn left(&self) -> Result<Vec<DeliveryLeft>, StoreError> {
-        let mut left = Vec::new();
+        let (mut left, now) = (Vec::new(), self.ports.clock.now());
         for webhook in self.all().await?.into_iter().filter(Webhook::is_enabled) {
             let saved = self.deadlines.reply(self.ports.deliveries.progress(webhook.id)).await?;
             let mut progress = saved.unwrap_or_default();
@@ -76,7 +76,8 @@ impl WebhookTester {
                 webhook: webhook.id,
                 event: EventId { epoch: progress.epoch, position: pending.position },
                 attempts: pending.attempts,
-                next_attempt_at: pending.due,
+                // A first attempt is due at any time.
+                next_attempt_at: pending.due.max(now),
             }));
         }
         left.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.event.position));
