@@ -117,9 +117,8 @@ fn masked_credential(value: &[u8], start: usize) -> Cow<'_, [u8]> {
     if credential.is_empty() {
         return Cow::Borrowed(value);
     }
-    let is_key = credential
-        .strip_prefix(KEY_START)
-        .is_some_and(|digits| digits.iter().all(u8::is_ascii_alphanumeric));
+    let is_key =
+        credential.strip_prefix(KEY_START).is_some_and(|digits| digits.iter().all(u8::is_ascii_alphanumeric));
     let kept = if is_key { start + KeyPrefix::LEN.min(credential.len()) } else { start };
     Cow::Owned([&value[..kept], MASK.as_bytes()].concat())
 }
@@ -213,10 +212,8 @@ struct Run {
 /// Returns the characters at the beginning of a text up to the first one that does not belong to them.
 fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> Run {
     let belonging = characters(text).take_while(|(byte, _)| belongs(*byte));
-    belonging.fold(Run::default(), |run, (_, len)| Run {
-        characters: run.characters + 1,
-        bytes: run.bytes + len,
-    })
+    belonging
+        .fold(Run::default(), |run, (_, len)| Run { characters: run.characters + 1, bytes: run.bytes + len })
 }
 
 /// Returns the length of a word with which a text begins, with its escapes; `None` if the text does not begin with it.
