@@ -194,14 +194,14 @@ pub async fn changes_are_told(subject: &WebhookSubject) {
     let deleted = subject.ports.webhooks.changed_webhooks(made.revision).await.expect(ANSWERS);
     let of_account = deleted.accounts.iter().find(|record| record.account == account);
     let is_told = of_account.map_or(deleted.is_complete, |record| record.webhooks.is_empty());
-    assert!(is_told, "the deletion is told: {deleted:?}");
+    assert!(is_told, "the deletion is reported: {deleted:?}");
     assert!(subject.webhooks_of(account).await.webhooks.is_empty());
     let again = subject.ports.webhooks.changed_webhooks(0).await.expect(ANSWERS);
     let accounts = again.accounts.iter().filter(|record| !record.webhooks.is_empty());
     assert_eq!(accounts.map(|record| record.account).collect::<Vec<_>>(), [other], "from the beginning");
 }
 
-/// Progress and deliveries are read as they were saved, and the next holder of the lease goes on with them.
+/// Progress and deliveries are read as they were saved, and the next holder of the lease continues with them.
 pub async fn progress_is_handed_to_the_next_holder(subject: &WebhookSubject) {
     let (_, id) = subject.one(3).await;
     let first = subject.claim(id, at(0)).await.expect("it is free");
