@@ -16,7 +16,7 @@ use crate::shop::{Shop, block_on, create_category, open, order};
 /// The time within which a handle must notice.
 const NOTICED: Duration = Duration::from_secs(10);
 
-/// The time of two regular looks at the database, in which a change would be noticed that must not be.
+/// The time of two regular checks of the database, in which a change would be noticed that must not be.
 const TWO_LOOKS: Duration = Duration::from_millis(600);
 
 /// Waits until a condition holds.
