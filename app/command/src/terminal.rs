@@ -75,8 +75,8 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Returns whether a terminal treats a character as an instruction or shows nothing for it: a control character, an
-/// invisible mark, or a mark that changes the
-/// direction of text. Joiners stay, because they belong to the spelling of names.
+/// invisible mark, or a mark that changes the direction of text. Joiners stay, because they belong to the spelling of
+/// names.
 fn acts(sign: char) -> bool {
     sign.is_control()
         || matches!(

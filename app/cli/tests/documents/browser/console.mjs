@@ -40,9 +40,10 @@ async function inspect(browser, name, options, state) {
     await page.waitForLoadState('networkidle').catch(() => {});
     assert.deepEqual(await axe(page), [], panel);
     await hasFit(page);
-    const narrow = page.locator('.grid thead th').filter({ visible: true });
-    const widths = await narrow.evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth || cell.clientHeight > 60).map((cell) => cell.textContent));
-    assert.deepEqual(widths, [], `${panel}: the names of columns are readable`);
+    // The report shows its columns as lines on a phone.
+    const columns = page.locator('.grid:not(.rules) thead th').filter({ visible: true });
+    const broken = await columns.evaluateAll((cells) => cells.filter((cell) => cell.clientHeight > 60).map((cell) => cell.textContent));
+    assert.deepEqual(broken, [], `${panel}: the names of columns have no breaks inside a word`);
     await shot(page, `console-${name}-${state}-${panel}`);
   }
   assert.deepEqual(faults, []);
