@@ -111,7 +111,7 @@ fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
     for one in &refused {
         assert!(one.status == 503 && one.retry_after.is_some(), "{name}: {one:?}");
         let after = one.sent.saturating_duration_since(works);
-        assert!(after < BACK, "{name}: refused {after:?} after Redis worked");
+        assert!(after < BACK, "{name}: refused {after:?} after Redis worked: {one:?}");
     }
     let admitted = seen.iter().filter(|one| one.status == 200 && one.sent > works).count();
     assert!(admitted > 10, "{name}: {admitted} requests were admitted after the outage");
