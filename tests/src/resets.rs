@@ -9,6 +9,7 @@ use petstore_domain::{
 use petstore_ports::{
     Ask, Cost, PageOrder, PageRequest, PetFilter, Resettable, Row, StoreErrorKind, Verdict,
 };
+use tokio::task::JoinHandle;
 
 use crate::Subject;
 use crate::make::{at, category_name, create_category, pet_id, pet_name, place_order};
@@ -176,18 +177,7 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     const UNITS: u64 = 1;
     let store = &subject.subject;
     subject.reset(shop());
-    let buyers: Vec<_> = (0..8)
-        .map(|_| {
-            let store = store.clone();
-            tokio::spawn(async move {
-                for round in 0..200_u64 {
-                    // A rejection is ignored, because the unit stays sold until the next reset.
-                    let _ =
-                        store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
-                }
-            })
-        })
-        .collect();
+    let buyers = spawn_buyers(store);
     for _ in 0..50 {
         subject.reset(shop());
         tokio::task::yield_now().await;
@@ -223,4 +213,20 @@ pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     };
     let minute = at(60).as_secs();
     assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999_999), "windows start again");
+}
+
+/// Concurrent tasks that order the pets of [`shop`].
+pub(crate) fn spawn_buyers(store: &Subject) -> Vec<JoinHandle<()>> {
+    (0..8)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for round in 0..200_u64 {
+                    // A rejection is ignored, because the unit stays sold until the next reset.
+                    let _ =
+                        store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
+                }
+            })
+        })
+        .collect()
 }

@@ -178,7 +178,7 @@ impl PostgresStore {
         Ok(self.epoch())
     }
 
-    /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
+    /// Removes and returns the messages for an operator: changes that the database has lost, and new epochs.
     pub fn take_notices(&self) -> Vec<Notice> {
         self.connector.continuity().take_notices()
     }

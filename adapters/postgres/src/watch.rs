@@ -1,4 +1,4 @@
-//! The regular look at the database: whether it answers, changes of keys, and the epoch.
+//! The regular check of the database: whether it answers, changes of keys, and the epoch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;
 
-/// The pause between two looks.
+/// The pause between two checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// The time limit of a look.
+/// The time limit of a check.
 const TIME: Duration = Duration::from_secs(1);
 
 /// The reason why a store that requires synchronous standbys is not healthy.

@@ -170,7 +170,7 @@ fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
 }
 
 #[test]
-fn a_bulk_load_begins_a_new_life_of_the_log() {
+fn a_bulk_load_begins_a_new_epoch_of_the_log() {
     for new_epoch in [None, Some(77)] {
         let room = Room::new();
         let mut journal = room.open();
@@ -187,7 +187,7 @@ fn a_bulk_load_begins_a_new_life_of_the_log() {
 }
 
 #[test]
-fn a_backup_has_no_events_and_begins_a_new_life_when_it_is_opened() {
+fn a_backup_has_no_events_and_begins_a_new_epoch_when_it_is_opened() {
     let room = Room::new();
     let mut journal = room.open();
     append_events(&mut journal, 1, 1, 1).unwrap();

@@ -311,8 +311,8 @@ fn lost_connections_are_replaced() {
     });
 }
 
-/// The readers of the event log: the connection for pages, and the one of the regular look at the database. The server ends
-/// their waits.
+/// The readers of the event log: the connection for pages, and the one of the regular check of the database. The server
+/// ends their waits.
 const READERS: u32 = 2;
 
 #[test]

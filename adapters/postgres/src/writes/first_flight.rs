@@ -86,7 +86,7 @@ async fn send(
     for (kind, count) in wanted.draws() {
         drawn.push((session.prepared(kind.sql()).await?, count));
     }
-    // Without prepared statements these need a transaction of their own, which has the settings.
+    // Without prepared statements these need a separate transaction, which has the settings.
     let alone = (begin.is_none() && !session.prepares()).then(|| session.begin());
     let mut statements: Statements<'_> = Vec::with_capacity(2 + prepared.len() + drawn.len());
     statements.push(Box::pin(batch(session, begin.or(alone.as_deref()))));

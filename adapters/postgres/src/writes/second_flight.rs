@@ -14,7 +14,7 @@ use crate::connection::{Session, Statement as Prepared};
 /// The answer to a commit.
 pub(super) enum Answer {
     /// It was committed. These are the records that the batch had read as absent and that have appeared by the second
-    /// look.
+    /// read.
     Committed(Vec<Identity>),
     /// The connection was lost, or the answer did not come in time: the commit may have taken place.
     Unknown,

@@ -169,7 +169,7 @@ impl RedisConnections {
         let direction = if deviation > 0 { "ahead of" } else { "behind" };
         Some(StoreError::unavailable(format!(
             "the clock of this node is {} s {direction} that of Redis: synchronise the clocks",
-            // In whole seconds, so that the text is the same at each look.
+            // In whole seconds, so that the text stays the same while the difference hardly changes.
             (deviation.abs() + 500) / 1_000
         )))
     }

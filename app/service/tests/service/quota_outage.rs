@@ -233,7 +233,7 @@ async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
         assert!(ask(&refusing, &secret).await.is_err());
     }
     assert_eq!(refusing.failing_checks().await, [failing]);
-    // Without requests nothing probes the quota store. So the service must be ready again, to get some.
+    // Without requests nothing probes the quota store. So the service must become ready again to get requests.
     advance(Duration::from_secs(1)).await;
     assert_eq!((refusing.failing_checks().await, refusing.quota_fault()), (vec![], None));
     assert!(ask(&refusing, &secret).await.is_err());

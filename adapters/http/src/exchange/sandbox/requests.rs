@@ -26,9 +26,9 @@ pub(super) const PREFIX: &str = "/sandbox/requests/";
 /// The header that tells how many records the journal no longer keeps.
 const X_DROPPED: HeaderName = HeaderName::from_static("x-dropped");
 
-/// The shortest time between two looks at the journal for one waiting client, so that a client does not slow down the
+/// The shortest time between two reads of the journal for one waiting client, so that a client does not slow down the
 /// server while many requests arrive.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const READ_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Returns the records that match a query, after the wait that it asks for.
 pub(super) async fn list(
@@ -122,14 +122,14 @@ pub(super) fn clear(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer,
 /// Completes once as many records have been answered and match as the query asks for.
 async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
     loop {
-        // The future is created before the look, so that a change after the look is not missed.
+        // The future is created before the read, so that a change after the read is not missed.
         let changed = recorder.changed();
         let looked = Instant::now();
         if count(recorder, query).await >= query.count {
             return;
         }
         changed.await;
-        sleep_until(looked + LOOK_INTERVAL).await;
+        sleep_until(looked + READ_INTERVAL).await;
     }
 }
 

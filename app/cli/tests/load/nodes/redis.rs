@@ -24,7 +24,7 @@ const BACK: Duration = Duration::from_secs(1);
 const CLIENTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Two nodes with quotas in a Redis server of their own, which they reach through a proxy.
+/// Two nodes with quotas in a separate Redis server, which they reach through a proxy.
 struct Shop {
     redis: Redis,
     proxy: FaultProxy,
