@@ -186,6 +186,7 @@ caught! {
     a_save_under_a_lost_lease: LostLeaseSaves by webhooks::a_lease_that_was_lost_saves_nothing;
     attempts_that_replace_each_other: AttemptsReplaced by webhooks::progress_is_handed_to_the_next_holder;
     deliveries_that_are_never_dropped: DeliveriesKept by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
+    deliveries_that_are_dropped_only_by_age: DeliveriesUncounted by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
     a_filter_of_deliveries_ignored: DeliveryFilterIgnored by webhooks::pages_of_deliveries_match_the_filter;
     a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_epochs::a_waiting_reader_wakes_at_a_reset;
 }
