@@ -86,7 +86,8 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.0.code().unwrap_or_else(|| self.0.category());
         match self.0.detail() {
-            Some(detail) => write!(f, "{code} {detail}"),
+            // A message that contains this one ends with a full stop, too.
+            Some(detail) => write!(f, "{code} {}", detail.trim_end_matches('.')),
             None => f.write_str(code),
         }
     }

@@ -46,7 +46,8 @@ fn a_password_stands_in_the_url_in_a_file_or_in_a_variable_and_is_never_shown() 
     let site = Site::new("redis-passwords");
     fs::write(site.folder.join("password"), format!("{PASSWORD}\n")).unwrap();
     let check = |url: &str, args: &[&str], variables: &[(&str, &str)]| {
-        let mut command = site.command(&["check-config", "--db", &database, "--redis-url", url]);
+        let mut command =
+            site.command(&["check-config", "--db", &database, "--redis-prefix", "pets", "--redis-url", url]);
         let output = command.args(args).envs(variables.iter().copied()).output().unwrap();
         assert_secret_is_absent(&printed(&output));
         output
