@@ -122,6 +122,7 @@ impl Machine {
         for id in self.held.keys().copied().collect::<Vec<_>>() {
             let Some(endpoint) = self.held.get_mut(&id) else { continue };
             endpoint.saved_at = endpoint.saved_at.min(now);
+            endpoint.is_dirty |= !endpoint.progress.pending.is_empty();
             let wake = endpoint.wake(now);
             self.schedule(id, wake, now);
         }
