@@ -1,5 +1,6 @@
 //! Connections to Redis: their target, their replacement after a failure, and the clock of the server.
 
+mod addresses;
 mod backoff;
 mod examine;
 mod failure;

@@ -21,6 +21,16 @@ const REQUEST_TIME: Duration = Duration::from_mins(1);
 /// The maximum bytes of an answer. The records of all requests take 16 MiB by default.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
 
+/// A server that has just started: in this process, or a program.
+pub(crate) struct StartedServer<S> {
+    /// The base of the contract's paths.
+    pub(crate) url: String,
+    /// The initial key.
+    pub(crate) key: String,
+    pub(crate) sandbox: SandboxClient,
+    pub(crate) server: S,
+}
+
 /// The sandbox of a petstore.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SandboxClient {

@@ -6,27 +6,27 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::builder::Builder;
-use crate::client::SandboxClient;
+use crate::client::{SandboxClient, StartedServer};
 use crate::clock::ShopClock;
 use crate::error::TestingError;
 use crate::faults::Faults;
-use crate::in_process::InProcess;
-use crate::program::Program;
+use crate::in_process::{self, InProcess};
+use crate::program::{self, Program};
 use crate::report::BehaviorReport;
 use crate::requests::{self, RequestQuery};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct Petstore {
-    pub(crate) url: String,
-    pub(crate) key: String,
-    pub(crate) sandbox: SandboxClient,
-    pub(crate) server: RunningServer,
+    url: String,
+    key: String,
+    sandbox: SandboxClient,
+    server: RunningServer,
 }
 
 /// The server of a petstore.
 #[derive(Debug)]
-pub(crate) enum RunningServer {
+enum RunningServer {
     InProcess(InProcess),
     Program(Program),
 }
@@ -35,6 +35,32 @@ pub(crate) enum RunningServer {
 #[derive(Deserialize)]
 struct MadeKey {
     secret: String,
+}
+
+impl Builder {
+    /// Starts the petstore.
+    ///
+    /// # Errors
+    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, or ended with
+    /// a message; no port, thread or randomness is available.
+    pub async fn start(self) -> Result<Petstore, TestingError> {
+        if self.binary.is_some() {
+            return program::start(self).await.map(|started| started.petstore(RunningServer::Program));
+        }
+        if !self.flags.is_empty() {
+            let why =
+                "flags are for the program: name it with `Builder::binary`, or leave out `Builder::flag`";
+            return Err(TestingError::Start(why.to_owned()));
+        }
+        in_process::start(self).await.map(|started| started.petstore(RunningServer::InProcess))
+    }
+}
+
+impl<S> StartedServer<S> {
+    fn petstore(self, server: impl FnOnce(S) -> RunningServer) -> Petstore {
+        let Self { url, key, sandbox, server: started } = self;
+        Petstore { url, key, sandbox, server: server(started) }
+    }
 }
 
 impl Petstore {

@@ -1,4 +1,4 @@
-//! A petstore that is a program of its own, and ends with the test.
+//! A petstore that is a separate program, and ends with the test.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -14,9 +14,8 @@ use petstore_environment::SystemEntropy;
 use serde::Deserialize;
 
 use crate::builder::Builder;
-use crate::client::SandboxClient;
+use crate::client::{SandboxClient, StartedServer};
 use crate::error::TestingError;
-use crate::petstore::{Petstore, RunningServer};
 
 /// The number of log lines that are kept for messages.
 const LOG_LINES: usize = 40;
@@ -41,12 +40,12 @@ struct ReadyLine {
 }
 
 /// Starts the program, and waits until it accepts requests.
-pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
+pub(crate) async fn start(builder: Builder) -> Result<StartedServer<Program>, TestingError> {
     // Reading from a pipe blocks.
     tokio::task::spawn_blocking(move || spawn(&builder)).await.map_err(|error| start_failed(&error))?
 }
 
-fn spawn(builder: &Builder) -> Result<Petstore, TestingError> {
+fn spawn(builder: &Builder) -> Result<StartedServer<Program>, TestingError> {
     let path = builder.binary.clone().unwrap_or_default();
     let folder = Folder::create()?;
     let mut command = Command::new(&path);
@@ -76,12 +75,7 @@ fn spawn(builder: &Builder) -> Result<Petstore, TestingError> {
     let Some(address) = address else {
         return Err(program.not_ready(&format!("{} is no origin", ready.operations)));
     };
-    Ok(Petstore {
-        url: ready.url,
-        key: ready.key,
-        sandbox: SandboxClient { address },
-        server: RunningServer::Program(program),
-    })
+    Ok(StartedServer { url: ready.url, key: ready.key, sandbox: SandboxClient { address }, server: program })
 }
 
 /// The flags of the program. The program refuses a flag of the test that repeats one of these.

@@ -5,9 +5,9 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use tokio::time::timeout;
 
+use super::addresses::Addresses;
 use super::monitor::read_server;
 use super::server_check::RedisServer;
-use super::session::Session;
 use super::target::RedisTarget;
 
 /// The time limit of an examination.
@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_secs(2);
 /// Connects to a server in the same way as a node, changes nothing, and returns the properties of the server.
 pub async fn examine_redis(target: &RedisTarget) -> Result<RedisServer, StoreError> {
     let examined = timeout(TIME, async {
-        let session = Session::open(target).await?;
+        let session = Addresses::default().open(target, TIME).await?;
         read_server(&session).await.map_err(|visit| visit.error)
     });
     examined.await.unwrap_or_else(|_| {

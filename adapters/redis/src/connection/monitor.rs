@@ -93,7 +93,7 @@ impl RedisConnections {
     /// Connects to the server and examines it. Commands are sent from then on.
     async fn first_visit(&self) -> Result<(Watch, RedisServer), Visit> {
         let visited = timeout(EXAMINATION_TIME, async {
-            let session = Session::open(&self.target).await?;
+            let session = self.addresses.open(&self.target, EXAMINATION_TIME).await?;
             self.connects.fetch_add(1, Ordering::Relaxed);
             let server = self.examine_over(&session).await?;
             let mut watch = Watch { session, samples: Vec::with_capacity(SAMPLES), measured: 0 };
@@ -102,7 +102,8 @@ impl RedisConnections {
             }
             Ok((watch, server))
         });
-        visited.await.unwrap_or_else(|_| Err(late()))
+        let visited = visited.await.unwrap_or_else(|_| Err(late()));
+        visited.inspect_err(|_| self.addresses.failed())
     }
 
     /// Measures the clock of the server, and from time to time examines the server.

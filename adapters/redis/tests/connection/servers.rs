@@ -71,7 +71,7 @@ impl ServerProxy {
         self.state.mode.store(mode as u8, Ordering::SeqCst);
     }
 
-    /// Leads new connections to another server. Connections to the former one stay open.
+    /// Connects new clients to another server. Connections to the former one stay open.
     pub(crate) fn lead_to(&self, server: u16) {
         self.state.server.store(server, Ordering::SeqCst);
     }

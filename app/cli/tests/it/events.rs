@@ -146,7 +146,7 @@ fn a_server_that_refuses_for_a_while_is_waited_for() {
 }
 
 #[test]
-fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
+fn a_place_of_another_epoch_ends_the_command_with_the_way_to_begin_again() {
     let mut shop = Shop::open("tail-expired", &["--sandbox"]);
     shop.new_category("One");
     let first = shop.last_id();

@@ -32,7 +32,7 @@ const RENEW: Duration = Duration::from_secs(10);
 /// The time after which webhooks are claimed again that another node holds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 
-/// The time between two looks at the state of all webhooks, for the statistics.
+/// The time between two counts of all webhooks by state, for the statistics.
 const OVERVIEW: Duration = Duration::from_secs(1);
 
 /// Delivers the events of webhooks until it is stopped.
@@ -345,7 +345,7 @@ impl Dispatcher {
     }
 }
 
-/// The reason why the loop goes on.
+/// The reason why the loop continues.
 enum Woken {
     Stopped,
     Done(Done),

@@ -140,7 +140,7 @@ impl Watched {
     }
 }
 
-/// All webhooks that there have been.
+/// All webhooks that have existed.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
     pub(super) watched: BTreeMap<WebhookId, Watched>,

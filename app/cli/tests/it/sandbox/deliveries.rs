@@ -96,7 +96,7 @@ fn five_days_without_a_success_disable_and_later_deliveries_go_on_without_a_gap(
     assert_eq!(event["data"], json!({"webhookId": id, "reason": "failing"}));
     assert_eq!(hooks.webhook(&other)["status"], "active");
 
-    // It goes on after the last settled event.
+    // Delivery continues after the last settled event.
     let before = hooks.got("hook", 0).len();
     hooks.event();
     hooks.event();

@@ -1,6 +1,6 @@
-//! Two nodes deliver the events of ten webhooks: each webhook is one node's. If a node dies, the other one takes its webhooks
-//! over. `PETSTORE_WEBHOOK_STOP_SECONDS` also stops a node for that long in the middle of its deliveries.
-//! `PETSTORE_WEBHOOK_CALM_SECONDS` sets the time in which events come without a fault.
+//! Two nodes deliver the events of ten webhooks: each webhook belongs to one node. If a node is killed, the other one
+//! takes over its webhooks. `PETSTORE_WEBHOOK_STOP_SECONDS` also stops a node for that long in the middle of its
+//! deliveries. `PETSTORE_WEBHOOK_CALM_SECONDS` sets the time in which events come without a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::common::nodes::Nodes;
 use crate::common::receiver::{Delivered, Receiver};
 use crate::common::{Client, Site};
 
-/// The number of webhooks, each with a path of its own. An account may have ten.
+/// The number of webhooks, each with a separate path. An account may have ten.
 const WEBHOOKS: usize = 10;
 
 /// The number of events of a phase.
@@ -99,7 +99,7 @@ fn one_of_two_nodes_delivers_and_the_other_takes_over() {
     if let Some(seconds) = seconds("STOP") {
         stop_for(&nodes, usize::from(counts[1] > counts[0]), Duration::from_secs(seconds), &receiver);
     }
-    // The node with most webhooks dies while events come.
+    // The node with most webhooks is killed while events arrive.
     let counts: Vec<usize> = nodes.sites.iter().map(held).collect();
     let dies = usize::from(counts[1] > counts[0]);
     assert!(counts[dies] > 0, "{counts:?}");
@@ -115,8 +115,8 @@ fn one_of_two_nodes_delivers_and_the_other_takes_over() {
     let _ = std::fs::remove_file(file);
 }
 
-/// Stops a node in the middle of its deliveries for longer than its leases last, and lets it go on. Each event arrives, and
-/// no webhook goes back.
+/// Stops a node in the middle of its deliveries for longer than its leases last, and then lets it continue. Each event
+/// arrives, and no webhook returns to it.
 fn stop_for(nodes: &Nodes, stopped: usize, time: Duration, receiver: &Receiver) {
     let mut client = Client::connect(nodes.sites[1 - stopped].port, &nodes.key).unwrap();
     nodes.sites[stopped].signal("-STOP");
