@@ -8,6 +8,7 @@ mod forget;
 mod links;
 mod monitor;
 mod owner;
+mod permissions;
 mod runtime_link;
 mod server_check;
 mod server_clock;

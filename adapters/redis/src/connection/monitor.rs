@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::backoff::Backoff;
 use super::failure;
 use super::links::RedisConnections;
+use super::permissions::check_permissions;
 use super::server_check::RedisServer;
 use super::server_clock::{ClockSample, SAMPLES, ServerClock};
 use super::session::Session;
@@ -72,7 +73,7 @@ impl RedisConnections {
             };
             let visited = match visited {
                 Some(watch) => Ok(watch),
-                None => self.first_visit().await.map(|(watch, _)| watch),
+                None => self.reconnect().await,
             };
             match visited {
                 Ok(visited) => {
@@ -88,6 +89,16 @@ impl RedisConnections {
                 }
             }
         }
+    }
+
+    /// Connects to a server and examines it. If this fails while the server works, makes a second attempt at once, because
+    /// the server may have ended only this connection.
+    async fn reconnect(&self) -> Result<Watch, Visit> {
+        let visited = match self.first_visit().await {
+            Err(_) if self.fault().is_none() => self.first_visit().await,
+            visited => visited,
+        };
+        visited.map(|(watch, _)| watch)
     }
 
     /// Connects to the server and examines it. Commands are sent from then on.
@@ -128,6 +139,7 @@ impl RedisConnections {
         {
             return Err(Visit { error: unfit.to_error(), is_permanent: unfit.is_permanent() });
         }
+        check_permissions(session, &self.options.prefix).await?;
         let [set, get, keep] = self.options.owner.claim(&self.options.prefix);
         for command in [&set, &keep] {
             session.send(command).await.map_err(refused)?;
