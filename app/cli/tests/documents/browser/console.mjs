@@ -40,6 +40,9 @@ async function inspect(browser, name, options, state) {
     await page.waitForLoadState('networkidle').catch(() => {});
     assert.deepEqual(await axe(page), [], panel);
     await hasFit(page);
+    const narrow = page.locator('.grid thead th').filter({ visible: true });
+    const widths = await narrow.evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth || cell.clientHeight > 60).map((cell) => cell.textContent));
+    assert.deepEqual(widths, [], `${panel}: the names of columns are readable`);
     await shot(page, `console-${name}-${state}-${panel}`);
   }
   assert.deepEqual(faults, []);
