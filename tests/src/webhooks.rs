@@ -128,7 +128,7 @@ fn progress() -> Progress {
         position: event(6).position,
         attempts: 2,
         due: at(70),
-        wait: Duration::from_secs(300),
+        wait: Duration::from_mins(5),
         is_in_flight: false,
         is_manual: true,
     };
@@ -295,7 +295,7 @@ pub async fn settled_deliveries_are_bounded_and_pending_ones_stay(subject: &Webh
     assert_eq!(subject.save(lease, &progress(), vec![pending]).await, LeaseState::Held);
     let kept = SETTLED_KEPT as u64;
     let last = kept + 2 * SAVED + 1;
-    for first in (2..=last).step_by(SAVED as usize) {
+    for first in (2..=last).step_by(usize::try_from(SAVED).expect("a small number")) {
         let updates = (first..first + SAVED).map(|number| update(number, DeliveryStatus::Delivered, at(1)));
         assert_eq!(subject.save(lease, &progress(), updates.collect()).await, LeaseState::Held);
     }

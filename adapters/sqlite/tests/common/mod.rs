@@ -242,7 +242,7 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         position,
         attempts: 2,
         due: Timestamp::MAX,
-        wait: Duration::from_secs(300),
+        wait: Duration::from_mins(5),
         is_in_flight: false,
         is_manual: true,
     };
