@@ -128,6 +128,7 @@ fn progress() -> Progress {
         position: event(6).position,
         attempts: 2,
         due: at(70),
+        wait: Duration::from_secs(300),
         is_in_flight: false,
         is_manual: true,
     };

@@ -16,7 +16,7 @@ const PASSWORD: &str = "s3cr3t of@the/user?";
 const ENCODED: &str = "s3cr3t%20of%40the%2Fuser%3F";
 
 /// The permissions that a node needs, as documented.
-const PERMISSIONS: &str = "-@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hmget +hset";
+const PERMISSIONS: &str = "-@all +evalsha +script|load +info +time +set +get +expire +ttl +hget +hset";
 
 /// A server whose user `pets` may do what a node does under the prefix `pets`.
 fn guarded() -> Option<Redis> {
