@@ -42,7 +42,7 @@ fn a_store_waits_for_a_database_that_hangs_as_long_as_it_was_told() {
         Arc::new(PostgresStore::open(target, Options { schema: schema.clone(), seed }).unwrap())
     };
     // The first one has the least time that a store has.
-    let (short, long) = (open(1, Duration::ZERO), open(2, Duration::from_secs(60)));
+    let (short, long) = (open(1, Duration::ZERO), open(2, Duration::from_mins(1)));
     block_on(async {
         for call in calls(&short, "Dogs").into_iter().chain(calls(&long, "Cats")) {
             call.await.expect("the database answers");
