@@ -210,7 +210,7 @@ impl PostgresStore {
     /// The database cannot be reached.
     pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
         self.background.handle().block_on(async {
-            let session = self.connector.connect_at_start(Role::Writer).await?;
+            let session = self.connector.connect_with_retries(Role::Writer).await?;
             schema::disclaim(&session).await
         })
     }

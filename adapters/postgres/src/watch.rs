@@ -11,7 +11,6 @@ use crate::connection::{Connector, Role, Session};
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;
-use crate::queries::READ_TIME;
 
 /// The pause between two checks.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -92,7 +91,7 @@ impl Watch {
 
     async fn connect(&self) -> Result<Session, StoreError> {
         let mut session = self.connector.connect(Role::Reader).await?;
-        let set = session.set(READ_TIME).await;
+        let set = session.limit_reads().await;
         set.map_err(|error| crate::error::failed("set up the connection", error))?;
         Ok(session)
     }

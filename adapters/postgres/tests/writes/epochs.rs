@@ -28,9 +28,9 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("{what}");
 }
 
-/// Waits for two regular looks at the database. At least one of them begins after the call, and its result has been taken
+/// Waits for two regular checks of the database. At least one of them begins after the call, and its result has been taken
 /// over when the other one begins. The connections of the handle must have its schema as the name of their application.
-fn wait_for_looks(shop: &Shop<'_>) {
+fn wait_for_checks(shop: &Shop<'_>) {
     let started = || {
         shop.server.sql(&format!(
             "select max(query_start) from pg_stat_activity
@@ -40,7 +40,7 @@ fn wait_for_looks(shop: &Shop<'_>) {
     };
     let mut last = started();
     for _ in 0..3 {
-        wait_until("the handle looks at the database", || started() != last);
+        wait_until("the handle checks the database", || started() != last);
         last = started();
     }
 }
@@ -138,7 +138,7 @@ fn the_loss_of_the_last_commit_alone_is_noticed() {
     let shop = Shop { server, schema, store };
     block_on(shop.run(create_category("Dogs"))).unwrap().unwrap();
     let before = shop.store.epoch();
-    wait_for_looks(&shop);
+    wait_for_checks(&shop);
     assert_eq!(shop.store.epoch(), before, "nothing is lost");
     shop.sql("delete from commits");
     wait_until("a new epoch", || shop.store.epoch() != before);
@@ -148,7 +148,7 @@ fn the_loss_of_the_last_commit_alone_is_noticed() {
         "{notices:?}"
     );
     let renewed = shop.store.epoch();
-    wait_for_looks(&shop);
+    wait_for_checks(&shop);
     assert_eq!(shop.store.epoch(), renewed, "the loss is met once");
 }
 
