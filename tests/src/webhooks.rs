@@ -128,6 +128,7 @@ fn progress() -> Progress {
         position: event(6).position,
         attempts: 2,
         due: at(70),
+        wait: Duration::from_mins(5),
         is_in_flight: false,
         is_manual: true,
     };
@@ -287,22 +288,23 @@ pub async fn pages_of_deliveries_match_the_filter(subject: &WebhookSubject) {
 
 /// Pending deliveries stay, and of the settled ones the latest.
 pub async fn settled_deliveries_are_bounded_and_pending_ones_stay(subject: &WebhookSubject) {
-    const SAVED: u64 = 200;
+    const SAVED: usize = 200;
     let (_, id) = subject.one(7).await;
     let lease = subject.claim(id, at(0)).await.expect("it is free").lease;
     let pending = update(1, DeliveryStatus::Pending, at(1));
     assert_eq!(subject.save(lease, &progress(), vec![pending]).await, LeaseState::Held);
     let kept = SETTLED_KEPT as u64;
-    let last = kept + 2 * SAVED + 1;
-    for first in (2..=last).step_by(SAVED as usize) {
-        let updates = (first..first + SAVED).map(|number| update(number, DeliveryStatus::Delivered, at(1)));
+    let saved = SAVED as u64;
+    let last = kept + 2 * saved + 1;
+    for first in (2..=last).step_by(SAVED) {
+        let updates = (first..first + saved).map(|number| update(number, DeliveryStatus::Delivered, at(1)));
         assert_eq!(subject.save(lease, &progress(), updates.collect()).await, LeaseState::Held);
     }
     let found = subject.page(all(id)).await;
     assert_eq!(found.first(), Some(&1), "the pending one stays");
     let settled = found.len() as u64 - 1;
     // A store may drop deliveries at the next save only.
-    assert!((kept..=kept + SAVED).contains(&settled), "so many are kept: {settled}");
+    assert!((kept..=kept + saved).contains(&settled), "so many are kept: {settled}");
     assert!(found[1..].iter().copied().eq(last + 1 - settled..=last), "the latest ones are kept: {found:?}");
     let late = at(30 * 24 * 3_600);
     let lease = subject.claim(id, late).await.map_or(lease, |claimed| claimed.lease);

@@ -41,7 +41,7 @@ fn check_waits(server: &Postgres, is_open: bool) {
         target.set_answer_time(time);
         Arc::new(PostgresStore::open(target, Options { schema: schema.clone(), seed }).unwrap())
     };
-    let (short, long) = (open(1, Duration::ZERO), open(2, Duration::from_secs(60)));
+    let (short, long) = (open(1, Duration::ZERO), open(2, Duration::from_mins(1)));
     block_on(async {
         if is_open {
             for call in calls(&short, "Dogs").into_iter().chain(calls(&long, "Cats")) {

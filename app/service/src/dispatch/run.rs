@@ -123,8 +123,13 @@ impl Dispatcher {
             oldest: [LookedUp::Nothing; 2],
         };
         let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
+        let mut latest = Timestamp::MIN;
         loop {
             let (now, elapsed) = (self.ports.clock.now(), self.deadlines.elapsed());
+            if now < latest {
+                machine.clock_set_back(now);
+            }
+            latest = now;
             if elapsed >= rounds.next_round {
                 rounds.next_round = elapsed + ROUND;
                 self.begin_round(&mut machine, &mut rounds, &work, now, elapsed);

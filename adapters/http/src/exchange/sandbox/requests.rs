@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::guard;
 use super::request_stream::RequestStream;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
@@ -36,16 +37,8 @@ pub(super) async fn list(
     recorder: &RequestRecorder,
     parts: &Parts,
 ) -> Result<Answer, Answer> {
-    let query = wire::sandbox_requests(parts.uri.query())?;
-    if !query.wait.is_zero() && parts.method == Method::GET {
-        let enough = async {
-            tokio::select! {
-                () = enough(recorder, &query) => {}
-                () = thread.app.drain_begins() => {}
-            }
-        };
-        let _ = timeout(query.wait, enough).await;
-    }
+    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = recorder.hints(&page).await;
     let mut out = Vec::from(b"[");
@@ -58,9 +51,14 @@ pub(super) async fn list(
 }
 
 /// Returns the records that match a query as an HTTP archive.
-pub(super) async fn archive(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
+pub(super) async fn archive(
+    thread: &ThreadState,
+    recorder: &RequestRecorder,
+    parts: &Parts,
+) -> Result<Answer, Answer> {
     const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
-    let query = wire::sandbox_requests(parts.uri.query())?;
+    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = hints_for(recorder, &page, &query).await;
     let mut out = Vec::new();
@@ -100,6 +98,7 @@ pub(super) async fn one(
 
 /// Opens a stream of the journal. A HEAD request gets the headers, but opens no stream.
 pub(super) fn stream(recorder: &Arc<RequestRecorder>, parts: &Parts) -> Result<Answer, Answer> {
+    wire::no_parameters(parts.uri.query())?;
     let body = if parts.method == Method::HEAD {
         Body::EMPTY
     } else {
@@ -117,6 +116,20 @@ pub(super) fn clear(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer,
     wire::no_parameters(parts.uri.query())?;
     recorder.clear();
     Ok(Answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// Waits as long as a query asks for, or until the server stops.
+async fn wait(thread: &ThreadState, recorder: &RequestRecorder, parts: &Parts, query: &RecordQuery) {
+    if query.wait.is_zero() || parts.method != Method::GET {
+        return;
+    }
+    let enough = async {
+        tokio::select! {
+            () = enough(recorder, query) => {}
+            () = thread.app.drain_begins() => {}
+        }
+    };
+    let _ = timeout(query.wait, enough).await;
 }
 
 /// Completes once as many records have been answered and match as the query asks for.

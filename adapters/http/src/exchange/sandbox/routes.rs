@@ -237,7 +237,7 @@ async fn answer_requests(
             Err(Answer::not_allowed(route.allow()))
         }
         (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
-        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts).await,
+        (SandboxRoute::RequestArchive, _) => requests::archive(thread, recorder, parts).await,
         (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
         _ => requests::one(&thread.app, recorder, parts, head).await,
