@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::backoff::Backoff;
@@ -26,6 +26,12 @@ use crate::random::Random;
 
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
+
+/// The longest time of an attempt: it waits for its turn, then for the server.
+const CONNECT_TIME: Duration = TURN_TIME.saturating_add(ATTEMPT_TIME);
+
+/// The pause before a further attempt of the same caller.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// The time for which a node that starts, or a command of an operator, waits for a server that is starting or busy.
 const RETRY_TIME: Duration = Duration::from_secs(15);
@@ -122,25 +128,35 @@ impl Connector {
         self.server_failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within 2 s.
+    /// Opens a connection, whose task runs on the current runtime until the session is dropped. Fails within
+    /// [`Connector::answer_time`]: until then a server that is starting itself, or too busy to answer, is tried again.
     pub(crate) async fn connect(&self, role: Role) -> Result<Session, StoreError> {
         self.connect_to_server(role).await.map(|(session, _)| session)
     }
 
-    /// Opens a connection like [`Connector::connect`], for a node that starts or for a command of an operator. A server that
-    /// is starting itself, or too busy to answer in time, is tried again for [`RETRY_TIME`].
+    /// Opens a connection like [`Connector::connect`], for a node that starts or for a command of an operator. The server is
+    /// tried again for [`RETRY_TIME`].
     pub(crate) async fn connect_with_retries(&self, role: Role) -> Result<Session, StoreError> {
+        self.connect_for(RETRY_TIME, role).await.map(|(session, _)| session)
+    }
+
+    /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
+    pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
+        self.connect_for(self.answer_time().saturating_sub(CONNECT_TIME), role).await
+    }
+
+    /// Makes attempts until one succeeds, or fails for a reason that will last. After this time no further one begins.
+    async fn connect_for(&self, time: Duration, role: Role) -> Result<(Session, Server), StoreError> {
         let since = Instant::now();
         loop {
-            match self.connect(role).await {
-                Err(error) if may_pass(&error) && since.elapsed() < RETRY_TIME => {}
+            match self.attempt(role).await {
+                Err(error) if may_pass(&error) && since.elapsed() < time => sleep(RETRY_PAUSE).await,
                 connected => return connected,
             }
         }
     }
 
-    /// Opens a connection like [`Connector::connect`], and returns the properties of its server.
-    pub(crate) async fn connect_to_server(&self, role: Role) -> Result<(Session, Server), StoreError> {
+    async fn attempt(&self, role: Role) -> Result<(Session, Server), StoreError> {
         let until = Instant::now() + TURN_TIME;
         // The semaphore is never closed.
         let turn = timeout_at(until, self.turns.acquire()).await.map_err(|_| self.busy())?;
@@ -323,14 +339,17 @@ const WRITER: Settings = &[
 ];
 
 /// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many
-/// connections, has not answered in time, or was not tried. Returns `false` after any other failure.
+/// connections, has not answered in time, or was not tried after such a failure. Returns `false` after any other failure.
 fn may_pass(error: &StoreError) -> bool {
     // "The database system is starting up", and "too many connections".
     const PASSING: [&str; 2] = ["57P03", "53300"];
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Driver>());
-    match source.and_then(|Driver(error)| error.code()) {
+    let source = std::error::Error::source(error);
+    if error.message() == BUSY {
+        return source.and_then(|source| source.downcast_ref::<StoreError>()).is_none_or(may_pass);
+    }
+    match source.and_then(|source| source.downcast_ref::<Driver>()).and_then(|Driver(error)| error.code()) {
         Some(code) => PASSING.contains(&code.code()),
-        None => [LATE, NAME_LATE, BUSY].contains(&error.message()),
+        None => [LATE, NAME_LATE].contains(&error.message()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use petstore_ports::StoreError;
+use tokio::time::timeout;
 
 use super::statements;
 use crate::connection::{Connector, Role, Session};
@@ -65,16 +66,19 @@ impl Reconnecting {
     }
 
     async fn open(&self) -> Result<Session, StoreError> {
+        let time = self.answer_time();
+        let late = |_| StoreError::unavailable("a connection for events was not set up in time");
         match self.purpose {
             Use::Pages => {
                 let mut session = self.connector.connect(Role::Reader).await?;
-                let limited = session.limit_reads().await;
+                let limited = timeout(time, session.limit_reads()).await.map_err(late)?;
                 limited.map_err(|error| failed("set up the connection for pages of events", error))?;
                 Ok(session)
             }
             Use::Sequencer => {
                 let mut session = self.connector.connect(Role::Writer).await?;
-                let set = session.set(statements::SEQUENCER_SETTINGS).await;
+                let set = session.set(statements::SEQUENCER_SETTINGS);
+                let set = timeout(time, set).await.map_err(late)?;
                 set.map_err(|error| failed("set up the connection of the sequencer", error))?;
                 Ok(session)
             }

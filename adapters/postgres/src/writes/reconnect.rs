@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_ports::StoreError;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::begin::Plans;
 use super::statement::Texts;
@@ -51,7 +51,10 @@ impl Reconnecting {
             Some(session) => session,
             None => self.connector.connect(Role::Writer).await?,
         };
-        session.set(SETTINGS).await.map_err(|error| failed("set up a connection for writes", error))?;
+        let late = |_| StoreError::unavailable("a connection for writes was not set up in time");
+        let time = session.answer_time();
+        let set = timeout(time, session.set(SETTINGS)).await.map_err(late)?;
+        set.map_err(|error| failed("set up a connection for writes", error))?;
         Ok(Box::new(Open { session, texts: Texts::default(), plans: Plans::new(Instant::now()) }))
     }
 

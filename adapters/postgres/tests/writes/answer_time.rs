@@ -30,9 +30,9 @@ fn calls(store: &Arc<PostgresStore>, name: &'static str) -> [Call; 4] {
     ]
 }
 
-#[test]
-fn a_store_waits_for_a_database_that_hangs_as_long_as_it_was_told() {
-    let Some(server) = Postgres::shared() else { return };
+/// Checks that a store with a long time waits for a database that hangs, and one with the shortest time does not. `is_open`:
+/// whether the stores have opened their connections before.
+fn check_waits(server: &Postgres, is_open: bool) {
     let proxy = FaultProxy::before(server.port());
     let schema = server.new_schema();
     let open = |seed, time| {
@@ -41,21 +41,38 @@ fn a_store_waits_for_a_database_that_hangs_as_long_as_it_was_told() {
         target.set_answer_time(time);
         Arc::new(PostgresStore::open(target, Options { schema: schema.clone(), seed }).unwrap())
     };
-    // The first one has the least time that a store has.
     let (short, long) = (open(1, Duration::ZERO), open(2, Duration::from_mins(1)));
     block_on(async {
-        for call in calls(&short, "Dogs").into_iter().chain(calls(&long, "Cats")) {
-            call.await.expect("the database answers");
+        if is_open {
+            for call in calls(&short, "Dogs").into_iter().chain(calls(&long, "Cats")) {
+                call.await.expect("the database answers");
+            }
         }
         proxy.set_mode(Mode::Blackhole);
         let mut waiting = calls(&long, "Newts").map(tokio::spawn);
         for failed in calls(&short, "Birds").map(tokio::spawn) {
             failed.await.unwrap().expect_err("the database hangs");
         }
-        assert!(waiting.iter_mut().all(|call| call.now_or_never().is_none()), "the other one still waits");
+        for call in &mut waiting {
+            if let Some(ended) = call.now_or_never() {
+                panic!("it waits no more: {ended:?}");
+            }
+        }
         proxy.set_mode(Mode::Pass);
         for call in waiting {
             call.await.unwrap().expect("the database answers after all");
         }
     });
+}
+
+#[test]
+fn a_store_waits_for_a_database_that_hangs_as_long_as_it_was_told() {
+    let Some(server) = Postgres::shared() else { return };
+    check_waits(server, true);
+}
+
+#[test]
+fn a_store_waits_for_new_connections_to_a_database_that_hangs_as_long_as_it_was_told() {
+    let Some(server) = Postgres::shared() else { return };
+    check_waits(server, false);
 }
