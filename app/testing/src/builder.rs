@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use petstore_domain::{Limit, Limits, PlanTable};
 
@@ -29,6 +30,7 @@ pub struct Builder {
     pub(crate) business: Option<(u32, u32)>,
     pub(crate) binary: Option<PathBuf>,
     pub(crate) flags: Vec<OsString>,
+    pub(crate) start_limit: Option<Duration>,
 }
 
 impl Builder {
@@ -74,11 +76,18 @@ impl Builder {
         self
     }
 
+    /// Sets the time limit for the start of the program, which is 10 seconds otherwise.
+    #[must_use]
+    pub fn start_limit(mut self, limit: Duration) -> Self {
+        self.start_limit = Some(limit);
+        self
+    }
+
     /// Starts the petstore.
     ///
     /// # Errors
-    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, or ended with
-    /// a message; no port, thread or randomness is available.
+    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, ended early or
+    /// is not ready within [`Builder::start_limit`], with the end of its log; no port, thread or randomness is available.
     pub async fn start(self) -> Result<Petstore, TestingError> {
         if self.binary.is_some() {
             return program::start(self).await;

@@ -77,7 +77,8 @@ pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
     Ok(Petstore {
         url: format!("http://{address}/v1"),
         key: key.reveal().to_string(),
-        sandbox: SandboxClient { address },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sandbox: SandboxClient { address, program: None },
         server: RunningServer::InProcess(InProcess { server, _housekeeping: housekeeping }),
     })
 }

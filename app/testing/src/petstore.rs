@@ -1,9 +1,9 @@
 //! The petstore of a test.
 
+use std::sync::Arc;
+
 use hyper::Method;
-use petstore_domain::{Limits, Plan};
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::builder::Builder;
 use crate::client::SandboxClient;
@@ -11,15 +11,17 @@ use crate::clock::ShopClock;
 use crate::error::TestingError;
 use crate::faults::Faults;
 use crate::in_process::InProcess;
+use crate::keys::NewKey;
 use crate::program::Program;
 use crate::report::BehaviorReport;
-use crate::requests::{self, RequestQuery};
+use crate::requests::{self, RequestQuery, encoded, key_prefix};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct Petstore {
     pub(crate) url: String,
     pub(crate) key: String,
+    pub(crate) version: String,
     pub(crate) sandbox: SandboxClient,
     pub(crate) server: RunningServer,
 }
@@ -28,7 +30,7 @@ pub struct Petstore {
 #[derive(Debug)]
 pub(crate) enum RunningServer {
     InProcess(InProcess),
-    Program(Program),
+    Program(Arc<Program>),
 }
 
 /// The part of a created key that this crate reads.
@@ -61,16 +63,30 @@ impl Petstore {
         &self.key
     }
 
-    /// Creates an account on this plan, and returns its key, which has every scope.
+    /// The base of the sandbox, for example `http://127.0.0.1:41237/sandbox`.
+    pub fn sandbox_url(&self) -> String {
+        format!("http://{}/sandbox", self.sandbox.address)
+    }
+
+    /// The version of the petstore.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The process of the program; none for a petstore in this process.
+    pub fn pid(&self) -> Option<u32> {
+        match &self.server {
+            RunningServer::InProcess(_) => None,
+            RunningServer::Program(program) => Some(program.id()),
+        }
+    }
+
+    /// Creates a key, for example of a new account on a plan: `shop.new_key(Plan::Free)`.
     ///
     /// # Errors
-    /// The limits of an enterprise plan admit fewer requests a day than a minute, or the petstore did not answer.
-    pub async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
-        let mut wanted = json!({"plan": plan.as_str()});
-        if let Plan::Enterprise(Limits { minute, day }) = plan {
-            wanted["minute"] = minute.get().into();
-            wanted["day"] = day.get().into();
-        }
+    /// The petstore refused an argument, and its message names it; or it did not answer.
+    pub async fn new_key(&self, key: impl Into<NewKey>) -> Result<String, TestingError> {
+        let wanted = key.into().0.into();
         self.sandbox.read(Method::POST, "/sandbox/keys", Some(&wanted)).await.map(|made: MadeKey| made.secret)
     }
 
@@ -102,6 +118,15 @@ impl Petstore {
     /// The petstore did not answer.
     pub async fn report(&self) -> Result<BehaviorReport, TestingError> {
         self.sandbox.read(Method::GET, "/sandbox/report", None).await
+    }
+
+    /// Judges the behaviour of the client with this key.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn report_of(&self, key: &str) -> Result<BehaviorReport, TestingError> {
+        let path = format!("/sandbox/report?key={}", encoded(&key_prefix(key)));
+        self.sandbox.read(Method::GET, &path, None).await
     }
 
     /// The clock of the petstore.
