@@ -1,4 +1,4 @@
-//! Bans: a key that goes on sending requests after refusals is locked out for a time. Each such refusal is a strike.
+//! Bans: a key that continues to send requests after refusals is locked out for a time. Each such refusal is a strike.
 
 use std::time::Duration;
 

@@ -167,7 +167,7 @@ impl PetRecord {
         let from = self.pet.status;
         let refused = InvalidTransition { from, to, open_orders: self.open_orders, stock: self.stock };
         self.stock = match (from, to) {
-            // The status stays, or a hold begins or goes on. The units stay.
+            // The status stays, or a hold begins or continues. The units stay.
             (PetStatus::Available, PetStatus::Available | PetStatus::Pending)
             | (PetStatus::Pending, PetStatus::Pending)
             | (PetStatus::Sold, PetStatus::Sold) => self.stock,

@@ -99,7 +99,7 @@ fn each_further_ban_within_the_memory_is_twice_as_long_up_to_the_longest() {
         let next = POLICY.next_ban(last, None, start);
         let length = mins(minutes);
         assert_eq!(next, Ban { since: start, until: start.plus(length), length }, "{minutes} minutes");
-        // The client goes on as soon as the ban ends.
+        // The client continues as soon as the ban ends.
         start = next.until;
         last = Some(next);
     }

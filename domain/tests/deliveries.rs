@@ -84,6 +84,22 @@ fn a_clock_that_steps_back_delays_no_first_attempt() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_makes_a_retry_wait_once_more_and_no_longer() {
+    for ordering in [RELAXED, DeliveryOrder::Strict] {
+        for (asked, wait) in [(None, 5), (Some(Duration::from_mins(10)), 600)] {
+            let mut case = Case::new(ordering);
+            case.log([1], 1, at(40_000));
+            case.tick(at(40_000));
+            case.end(1, AttemptResult::Failed(asked), at(40_000));
+            let orders = case.step(DispatchInput::Tick { attempts_max: 0 }, at(100));
+            assert_eq!(orders, [DispatchOrder::WakeAt(at(100 + wait))], "{ordering:?}, {asked:?}");
+            assert_eq!(case.tick(at(99 + wait)), [], "{ordering:?}, {asked:?}");
+            assert_eq!(case.tick(at(100 + wait)), [(1, 2)], "{ordering:?}, {asked:?}");
+        }
+    }
+}
+
+#[test]
 fn a_failed_event_gets_eight_attempts_by_the_schedule() {
     let mut case = Case::new(RELAXED);
     case.log([1], 1, at(0));

@@ -186,6 +186,11 @@ fn requests_for_single_events_are_bounded_within_a_minute() {
     assert_eq!(shop.run(&at(now())), Err(StartDeliveriesRejection::TooMany));
     let later = shop.run(&at(hours(1))).unwrap().redeliveries;
     assert_eq!((later.len(), later.last().unwrap().number), (REDELIVERIES_MAX, 101));
+    // Requests from before the clock was set back do not count.
+    for number in 0..REDELIVERIES_MAX {
+        assert!(shop.run(&at(Timestamp::EPOCH)).is_ok(), "{number}");
+    }
+    assert_eq!(shop.run(&at(Timestamp::EPOCH)), Err(StartDeliveriesRejection::TooMany));
 }
 
 #[test]

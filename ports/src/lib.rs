@@ -51,7 +51,7 @@ pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;
 pub use signer::{BodyChange, SignatureVerdict, SignedRequest, Signer, WebhookSecret};
 pub use stats::{StoreCounts, StoreStats};
-pub use store::{Housekeeping, StoreHealth};
+pub use store::{Housekeeping, StoreHealth, StorePorts};
 pub use timer::Timer;
 pub use transact::{Transactor, Transition, run};
 pub use webhooks::{

@@ -1,9 +1,43 @@
-//! Periodic work of a store, and its health.
+//! The ports of a store together, its periodic work, and its health.
 
 use async_trait::async_trait;
 use petstore_domain::Timestamp;
 
-use crate::StoreError;
+use crate::{
+    AccountDirectory, AddressLimits, CategoryReader, EventFeed, EventReader, IdempotencyRecords, KeyReader,
+    OrderReader, PetReader, Quotas, StoreError, Transactor,
+};
+
+/// The ports that operations of clients need, in one trait. Each type that implements them all implements this trait.
+pub trait StorePorts:
+    Transactor
+    + PetReader
+    + CategoryReader
+    + OrderReader
+    + EventReader
+    + EventFeed
+    + KeyReader
+    + AccountDirectory
+    + IdempotencyRecords
+    + Quotas
+    + AddressLimits
+{
+}
+
+impl<S> StorePorts for S where
+    S: Transactor
+        + PetReader
+        + CategoryReader
+        + OrderReader
+        + EventReader
+        + EventFeed
+        + KeyReader
+        + AccountDirectory
+        + IdempotencyRecords
+        + Quotas
+        + AddressLimits
+{
+}
 
 /// Periodic work of a store. It has three parts, which run on different nodes if several nodes share one storage:
 ///

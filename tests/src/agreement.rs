@@ -51,7 +51,7 @@ pub async fn transitions_have_no_write_skew(subject: &Subject) {
         assert_eq!(
             sorted,
             [Some(0), Some(1)],
-            "what decide saw still holds when its changes are made: round {round}, stocks {stocks:?}"
+            "the records that decide has read are unchanged when its changes are written: round {round}, stocks {stocks:?}"
         );
         subject.run(set_stock(left, 1)).await.expect("the pet is there");
         subject.run(set_stock(right, 1)).await.expect("the pet is there");
@@ -127,7 +127,10 @@ pub async fn a_commit_is_visible_whole(subject: &Subject) {
     for mover in movers {
         joined(mover).await;
     }
-    assert_eq!(torn, None, "a commit is seen whole: pets counted and pets there, for each category");
+    assert_eq!(
+        torn, None,
+        "a commit is visible as a whole: pets counted and pets present, for each category"
+    );
 }
 
 /// A record that an operation has named stays locked while the operation's footprint grows. All callers move one pet,
@@ -209,7 +212,7 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
         })
         .await;
         let given: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
-        assert_eq!(given.len(), 1, "a name that many want at once is given once");
+        assert_eq!(given.len(), 1, "of many concurrent claims of a name one succeeds");
         let id = given[0].value.id;
         for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
             assert_eq!(
@@ -227,7 +230,7 @@ pub async fn a_category_name_is_given_once(subject: &Subject) {
             let other = subject.run(create_category(&format!("crêpe {round}"))).await;
             assert_eq!(other, taken, "a name that a category was given later is taken, whatever its case");
         }
-        subject.run(create_category(&lower)).await.expect("a name that is given up is free");
+        subject.run(create_category(&lower)).await.expect("a released name is free");
     }
 }
 

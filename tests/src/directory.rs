@@ -149,9 +149,9 @@ pub async fn accounts_are_renamed_and_found_by_name(subject: &Subject) {
     assert_eq!(subject.run(taken.clone()).await, Err(UpdateAccountRejection::NameTaken));
     let rename = UpdateAccount { id: first.id, name: Some(account_name("Farm")), plan: Some(Plan::Business) };
     let renamed = subject.run(rename).await.expect("a fresh name");
-    assert_eq!(named("Zoo").await, None, "a name that is given up leads nowhere");
-    assert_eq!(named("Farm").await.as_ref(), Some(&renamed), "and the new one to the account");
-    let moved = subject.run(taken).await.expect("a name that is given up is free");
+    assert_eq!(named("Zoo").await, None, "a released name finds no account");
+    assert_eq!(named("Farm").await.as_ref(), Some(&renamed), "and the new name finds the account");
+    let moved = subject.run(taken).await.expect("a released name is free");
     assert_eq!(subject.all_accounts().await, [renamed, moved], "accounts are listed as they are");
 }
 
@@ -245,7 +245,7 @@ pub async fn an_account_name_is_given_once(subject: &Subject) {
         })
         .await;
         let accounts = subject.all_accounts().await;
-        assert_eq!(accounts.len(), round + 1, "a name that many want at once is given once");
+        assert_eq!(accounts.len(), round + 1, "of many concurrent claims of a name one succeeds");
         assert!(made.iter().all(|one| one.account == accounts[round]), "all keys are of one account");
         assert_eq!(subject.all_keys().await.len(), 16 * (round + 1), "each has a key");
     }

@@ -84,7 +84,7 @@ impl Disk {
         Self(Arc::new(Mutex::new(left)))
     }
 
-    /// Makes a call fail. Calls are counted from 1 over the whole life of the disk.
+    /// Makes a call fail. Calls are counted from 1 since the disk was made.
     pub fn fail_call(&self, number: u64, fault: Fault) {
         self.lock().faults.plan(number, fault);
     }

@@ -87,7 +87,7 @@ pub async fn each_change_is_in_the_log_once(subject: &Subject) {
     assert!(found == expected, "each change has its events once: {}", difference(&found, &expected));
     let mut fold = Fold::default();
     fold.apply_all(&events);
-    assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events tell the whole shop");
+    assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events describe the whole shop");
     check_groups(&events, &decisions);
 }
 
@@ -117,10 +117,16 @@ fn check_groups(events: &[Event], decisions: &[Decisions]) {
         for decision in writer {
             let Some(Happening::OrderPlaced(order)) = decision.first() else { continue };
             let place = places[&order.id];
-            assert!(Some(place) > last, "what was answered earlier is earlier in the log: {order:?}");
+            assert!(
+                Some(place) > last,
+                "an operation that was answered earlier is earlier in the log: {order:?}"
+            );
             last = Some(place);
             let group = events[place..].iter().take(decision.len()).map(|event| &event.happening);
-            assert!(group.eq(decision.iter()), "the events of one decision stand together: {decision:?}");
+            assert!(
+                group.eq(decision.iter()),
+                "the events of one decision are next to each other: {decision:?}"
+            );
         }
     }
 }
@@ -135,7 +141,7 @@ pub async fn a_tailing_reader_misses_nothing(subject: &Subject) {
         let seen = joined(reading).await;
         let all = subject.all_events().await;
         let lost = all.iter().zip(&seen).find(|(one, other)| one != other);
-        assert_eq!(lost, None, "a reader that goes on where it was misses nothing");
+        assert_eq!(lost, None, "a reader that continues after its last position misses nothing");
         assert_eq!(seen.len(), all.len(), "and gets nothing twice");
     }
 }

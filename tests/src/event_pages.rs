@@ -92,7 +92,11 @@ pub async fn a_page_of_events_begins_after_any_position(subject: &Subject) {
     let beyond = EventQuery { epoch: Some(bounds.epoch), ..after(bounds.last.next()) };
     assert_eq!(subject.read_events(beyond).await, Err(bounds), "a place beyond the last event is refused");
     let elsewhere = EventQuery { epoch: Some(bounds.epoch ^ 1), ..after(Position::START) };
-    assert_eq!(subject.read_events(elsewhere).await, Err(bounds), "so is a place in another life of the log");
+    assert_eq!(
+        subject.read_events(elsewhere).await,
+        Err(bounds),
+        "so is a place in another epoch of the log"
+    );
     let elsewhere = EventQuery { order: PageOrder::Descending, after: Some(bounds.last), ..elsewhere };
     assert_eq!(subject.read_events(elsewhere).await, Err(bounds), "in both directions");
 }
@@ -105,7 +109,7 @@ pub async fn ids_of_events_rise(subject: &Subject) {
     assert!(texts.is_sorted_by(|one, next| one < next), "ids of events rise as texts");
     for (event, text) in all.iter().zip(&texts) {
         assert_eq!(EventId::parse(text), Ok(event.id), "an id reads back");
-        assert!(bounds.can_follow(event.id), "a reader can go on after each event that is kept");
+        assert!(bounds.can_follow(event.id), "a reader can continue after each event that is kept");
         assert_eq!(event.id, id_in(&bounds, event.id.position));
     }
 }

@@ -120,7 +120,7 @@ fn check_page(query: &EventQuery, page: &EventPage) {
             PageOrder::Descending => position < last,
         };
         assert!(is_ahead, "a page runs in its order, after its bound {start}: {event:?}");
-        assert_eq!(event.id.epoch, bounds.epoch, "an event is of the life of its log");
+        assert_eq!(event.id.epoch, bounds.epoch, "an event has the epoch of its log");
         assert!(query.filter.admits(&event.happening), "an event of a page passes its filter: {event:?}");
         last = position;
     }
@@ -130,14 +130,14 @@ fn check_page(query: &EventQuery, page: &EventPage) {
     };
     assert!(is_behind, "a page has reached its last event at least: {reached} after {last}");
     let looked_at = reached.get().abs_diff(start.get());
-    assert!(looked_at <= query.positions_max, "a page looks at a bounded number of positions: {looked_at}");
+    assert!(looked_at <= query.positions_max, "a page reads a bounded number of positions: {looked_at}");
 }
 
 /// Panics unless the positions of the events follow each other, from the first one of the log on.
 pub(crate) fn check_dense(events: &[Event]) {
     for (number, event) in (1..).zip(events) {
         let position = event.id.position.get();
-        assert_eq!(position, number, "positions of events are given one by one: {event:?}");
+        assert_eq!(position, number, "positions of events have no gaps: {event:?}");
     }
 }
 

@@ -76,7 +76,7 @@ pub async fn each_change_has_its_events(subject: &Subject) {
     check_dense(&events);
     let mut fold = Fold::default();
     fold.apply_all(&events);
-    assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events tell the whole shop");
+    assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events describe the whole shop");
 }
 
 /// A patch that changes nothing, a rejection, an operation that only reads, and one that panics have no events and use
@@ -179,7 +179,11 @@ pub async fn events_fold_into_the_tables(subject: &Subject) {
         }
         let events = subject.walk_events(after(end)).await;
         fold.apply_all(&events);
-        assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events tell the whole shop: seed {seed}");
+        assert_eq!(
+            fold,
+            Fold::of(&subject.snapshot().await),
+            "the events describe the whole shop: seed {seed}"
+        );
         end = events.last().map_or(end, |event| event.id.position);
     }
     check_dense(&subject.all_events().await);

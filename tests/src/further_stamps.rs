@@ -67,8 +67,8 @@ macro_rules! reset_conformance {
                 a_reset_is_one_step_among_transitions
                 usage_can_be_cleared_separately
             }
-            event_lives {
-                a_reset_begins_a_new_life
+            event_epochs {
+                a_reset_begins_a_new_epoch
                 a_waiting_reader_wakes_at_a_reset
                 a_reset_cuts_the_log_where_it_cuts_the_shop
             }

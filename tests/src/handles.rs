@@ -1,7 +1,6 @@
 //! Cases that use one store through several handles, as several processes do: each guarantee holds across all handles.
 //!
-//! A store that lives in one process has one handle, which its callers share. These cases then use that handle
-//! throughout.
+//! A store in one process has one handle, which its callers share. These cases then use that handle throughout.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +40,7 @@ pub async fn ids_are_unique_over_handles(subject: &Subject) {
     .await;
     for (index, kind) in KINDS.iter().enumerate() {
         let different: BTreeSet<u64> = given.iter().flatten().map(|ids| ids[index]).collect();
-        assert_eq!(different.len(), 60, "ids of {kind} are given once over all handles");
+        assert_eq!(different.len(), 60, "an id of {kind} is issued once over all handles");
     }
 }
 

@@ -77,7 +77,7 @@ pub async fn a_record_expires_at_its_time(subject: &Subject) {
     // Times between two seconds, so that a store that truncates an expiry to seconds fails the case.
     let time = |secs, millis| Timestamp::from_millis(at(secs).as_millis() + 500 + millis).expect("a time");
     taker.answered("k", time(0, 0), false, "a record is made").await;
-    taker.answered("k", time(EXPIRES_SECS, -1), true, "a record lives until its time").await;
+    taker.answered("k", time(EXPIRES_SECS, -1), true, "a record is replayed until its expiry").await;
     taker.answered("k", time(EXPIRES_SECS, 0), false, "a record expires at its time").await;
     taker.answered("k", time(2 * EXPIRES_SECS, 0), false, "and so does the next").await;
     let stock = subject.pet(taker.pet).await.map(|record| record.stock);
@@ -94,7 +94,7 @@ pub async fn a_record_that_is_replaced_counts_once(subject: &Subject) {
     taker.refused("third", at(EXPIRES_SECS), "two records are two").await;
     assert_eq!(taker.prune(at(EXPIRES_SECS)).await, 0, "nothing that is live is pruned");
     taker
-        .answered("k", at(EXPIRES_SECS + 1), true, "the new record is not pruned in the old one's stead")
+        .answered("k", at(EXPIRES_SECS + 1), true, "the new record is not pruned instead of the old one")
         .await;
 }
 
@@ -201,7 +201,7 @@ pub async fn pruning_drops_expired_records_only(subject: &Subject) {
     let now = at(EXPIRES_SECS);
     subject.note_usage().await;
     subject.housekeeping.watch(now).await.expect("a healthy store answers");
-    assert_eq!(taker.prune(now).await, 40, "pruning drops what has expired, and says how much that was");
+    assert_eq!(taker.prune(now).await, 40, "pruning drops the expired records, and returns their number");
     assert_eq!(taker.prune(now).await, 0, "and nothing twice");
     for number in 0..20 {
         taker.answered(&format!("new-{number}"), now, true, "pruning drops nothing else").await;

@@ -74,6 +74,6 @@ pub async fn ids_are_unique_under_concurrency(subject: &Subject) {
             assert!(rises, "ids of {kind} rise for each caller: {mine:?}");
         }
         let different: BTreeSet<u64> = given.iter().flatten().map(|ids| ids[index]).collect();
-        assert_eq!(different.len(), 160, "ids of {kind} are given once");
+        assert_eq!(different.len(), 160, "an id of {kind} is issued once");
     }
 }

@@ -34,8 +34,8 @@ pub mod between;
 pub mod crowd;
 pub mod directory;
 pub mod durable;
+pub mod event_epochs;
 pub mod event_feed;
-pub mod event_lives;
 pub mod event_order;
 pub mod event_pages;
 pub mod events;
@@ -81,7 +81,7 @@ pub use random::Random;
 pub use reference::{Bug, ReferenceStore};
 pub use resets::ResetSubject;
 pub use run_case::{run_case, run_case_apart};
-pub use subject::{AnotherHandle, DurableSubject, PortsOf, StorePorts, Subject, SubjectWith};
+pub use subject::{AnotherHandle, DurableSubject, PortsOf, Subject, SubjectWith};
 pub use webhooks::{WebhookPorts, WebhookSubject};
 
 /// The pages about stores and about embedding. The examples on these pages are compiled and run.

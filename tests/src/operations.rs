@@ -4,7 +4,7 @@ use petstore_domain::{
     Category, CategoryPatch, CategoryRecord, CreatePetRejection, DeleteCategoryRejection, DeletePetRejection,
     Description, NewCategory, OrderPatch, OrderRecord, Patch, PetPatch, PetRecord, PetStatus,
     PlaceOrderRejection, Precondition, PreconditionError, SetStock, SetStockRejection, StockLevel,
-    UpdateCategory, UpdateOrder, UpdateOrderRejection, UpdatePet, Version,
+    UpdateCategory, UpdateOrder, UpdateOrderRejection, UpdatePet, UpdatePetRejection, Version,
 };
 
 use petstore_ports::{OrderFilter, PageOrder};
@@ -166,5 +166,10 @@ pub async fn a_stale_version_changes_nothing(subject: &Subject) {
     subject.run(UpdatePet { id: pet, patch: patch.clone(), precondition }).await.expect("current");
     let precondition = Precondition::AnyOf(vec![Version::FIRST]);
     let stale = subject.run(UpdatePet { id: pet, patch, precondition }).await;
-    assert!(stale.is_err(), "a precondition is held against the pet as it is");
+    let failed = PreconditionError::Failed { current: Version::FIRST.next() };
+    assert_eq!(
+        stale,
+        Err(UpdatePetRejection::Precondition(failed)),
+        "a precondition is held against the pet as it is"
+    );
 }

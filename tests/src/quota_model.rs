@@ -156,7 +156,7 @@ impl Subject {
     /// Returns what is left of the windows of the account.
     pub(crate) async fn usage(&self, ask: &Ask) -> Usage {
         let told = self.quotas.usage(ask.account, ask.limits, ask.now).await;
-        told.expect("a healthy store tells the usage")
+        told.expect("a healthy store reports the usage")
     }
 
     /// Takes this many requests, all of which must be admitted.

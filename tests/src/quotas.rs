@@ -242,17 +242,17 @@ pub async fn usage_is_told_without_a_change(subject: &Subject) {
         (usage.minute.remaining, usage.day.remaining)
     };
     for _ in 0..10 {
-        assert_eq!(left(0).await, (3, 5), "a look counts nothing");
+        assert_eq!(left(0).await, (3, 5), "a read of the usage counts nothing");
     }
     subject.exhaust(&request(0), 2).await;
     for _ in 0..10 {
-        assert_eq!(left(1).await, (1, 3), "a look shows what was counted");
-        assert_eq!(left(60).await, (3, 3), "the minute ends by the time of the look");
+        assert_eq!(left(1).await, (1, 3), "a read of the usage shows what was counted");
+        assert_eq!(left(60).await, (3, 3), "the minute ends by the time of the read");
     }
-    assert_eq!(left(2).await, (1, 3), "a look at a later time begins no window");
+    assert_eq!(left(2).await, (1, 3), "a read of the usage at a later time begins no window");
     subject.exhaust(&request(2), 1).await;
     for _ in 0..50 {
-        assert_eq!(left(2).await, (0, 2), "a look at an exhausted window is no strike");
+        assert_eq!(left(2).await, (0, 2), "a read of the usage at an exhausted window is no strike");
     }
     let verdict = subject.take(&request(2)).await;
     assert!(matches!(verdict, Verdict::Exceeded(_)), "and changes no verdict: {verdict:?}");

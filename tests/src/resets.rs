@@ -9,6 +9,7 @@ use petstore_domain::{
 use petstore_ports::{
     Ask, Cost, PageOrder, PageRequest, PetFilter, Resettable, Row, StoreErrorKind, Verdict,
 };
+use tokio::task::JoinHandle;
 
 use crate::Subject;
 use crate::make::{at, category_name, create_category, pet_id, pet_name, place_order};
@@ -39,10 +40,10 @@ pub(crate) fn shop() -> Arc<[Row]> {
 }
 
 /// A complete order for a deleted pet.
-fn complete_order_of_a_deleted_pet() -> Arc<[Row]> {
+fn complete_order_of_a_deleted_pet(id: OrderId) -> Row {
     let quantity = OrderQuantity::ONE;
-    let order = Order { id: OrderId::FIRST, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
-    Arc::new([Row::Order(OrderRecord { order, version: Version::FIRST })])
+    let order = Order { id, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
+    Row::Order(OrderRecord { order, version: Version::FIRST })
 }
 
 impl ResetSubject {
@@ -89,7 +90,7 @@ pub async fn a_reset_replaces_the_shop(subject: &ResetSubject) {
         assert_eq!(store.add_order(pet, 1).await.get(), 1, "ids begin at 1 where none came");
         assert_eq!(store.add_order(pet_id(1), 1).await.get(), 2, "what came can be ordered");
         // A new pet must not get the id of a deleted pet that an order refers to.
-        subject.reset(complete_order_of_a_deleted_pet());
+        subject.reset(Arc::new([complete_order_of_a_deleted_pet(OrderId::FIRST)]));
         let category = store.add_category("Birds").await;
         assert_eq!(store.add_pet(category, 1).await.get(), 8, "a gone pet's id follows those that came");
         subject.reset(Arc::new([]));
@@ -174,20 +175,12 @@ pub async fn inconsistent_rows_change_nothing(subject: &ResetSubject) {
 /// Each concurrent transition takes effect either before a reset or after the reset, so the final state is consistent.
 pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     const UNITS: u64 = 1;
+    /// More orders than the buyers can place.
+    const EARLIER: u64 = 10_000;
     let store = &subject.subject;
-    subject.reset(shop());
-    let buyers: Vec<_> = (0..8)
-        .map(|_| {
-            let store = store.clone();
-            tokio::spawn(async move {
-                for round in 0..200_u64 {
-                    // A rejection is ignored, because the unit stays sold until the next reset.
-                    let _ =
-                        store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
-                }
-            })
-        })
-        .collect();
+    let earlier = complete_order_of_a_deleted_pet(OrderId::new(EARLIER).expect("an id"));
+    subject.reset(shop().iter().cloned().chain([earlier]).collect());
+    let buyers = spawn_buyers(store);
     for _ in 0..50 {
         subject.reset(shop());
         tokio::task::yield_now().await;
@@ -202,7 +195,7 @@ pub async fn a_reset_is_one_step_among_transitions(subject: &ResetSubject) {
     }
     assert_eq!(left.pets.len(), 2, "the shop is whole");
     let ids: Vec<_> = left.orders.iter().map(|order| order.order.id.get()).collect();
-    assert!(ids.iter().all(|id| *id <= 1_600), "{ids:?}");
+    assert!(ids.iter().all(|id| *id < EARLIER), "an id from before a reset is not given after it: {ids:?}");
 }
 
 /// Usage can be cleared without a change of the shop. Windows then start again, even at a time before the earlier
@@ -223,4 +216,20 @@ pub async fn usage_can_be_cleared_separately(subject: &ResetSubject) {
     };
     let minute = at(60).as_secs();
     assert_eq!((usage.minute.reset_secs, usage.day.remaining), (minute, 999_999), "windows start again");
+}
+
+/// Concurrent tasks that order the pets of [`shop`].
+pub(crate) fn spawn_buyers(store: &Subject) -> Vec<JoinHandle<()>> {
+    (0..8)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for round in 0..200_u64 {
+                    // A rejection is ignored, because the unit stays sold until the next reset.
+                    let _ =
+                        store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
+                }
+            })
+        })
+        .collect()
 }

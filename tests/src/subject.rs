@@ -8,8 +8,8 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, EventFeed, EventReader, Housekeeping,
-    IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, Transactor,
-    run,
+    IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StorePorts,
+    Transactor, run,
 };
 
 /// The driven ports of a new, empty store. The quotas may be in another store, which reads the bans of keys from this
@@ -40,44 +40,8 @@ pub struct Subject {
     pub addresses: Arc<dyn AddressLimits>,
     /// Drops expired records, and stores the usage that was counted.
     pub housekeeping: Arc<dyn Housekeeping>,
-    /// Opens further handles of the same store. None for a store that lives in one process, where all callers share
-    /// this handle.
+    /// Opens further handles of the same store. None for a store in one process, where all callers share this handle.
     pub another: Option<Arc<dyn AnotherHandle>>,
-}
-
-/// The ports of a [`Subject`] in one type. Each type that implements them all implements this trait.
-pub trait StorePorts:
-    Transactor
-    + PetReader
-    + CategoryReader
-    + OrderReader
-    + EventReader
-    + EventFeed
-    + KeyReader
-    + AccountDirectory
-    + IdempotencyRecords
-    + Quotas
-    + AddressLimits
-    + Housekeeping
-    + 'static
-{
-}
-
-impl<S> StorePorts for S where
-    S: Transactor
-        + PetReader
-        + CategoryReader
-        + OrderReader
-        + EventReader
-        + EventFeed
-        + KeyReader
-        + AccountDirectory
-        + IdempotencyRecords
-        + Quotas
-        + AddressLimits
-        + Housekeeping
-        + 'static
-{
 }
 
 /// A store that has further ports: `P` is one of them, or a structure of several.
@@ -97,7 +61,7 @@ pub trait PortsOf<S> {
 
 impl<P> SubjectWith<P> {
     /// The ports of a store that implements them all.
-    pub fn of<S: StorePorts>(store: &Arc<S>) -> Self
+    pub fn of<S: StorePorts + Housekeeping + 'static>(store: &Arc<S>) -> Self
     where
         P: PortsOf<S>,
     {
@@ -126,7 +90,7 @@ pub trait DurableSubject: Send + Sync {
 
 impl Subject {
     /// The ports of a store that implements them all, and has one handle.
-    pub fn of<S: StorePorts>(store: &Arc<S>) -> Self {
+    pub fn of<S: StorePorts + Housekeeping + 'static>(store: &Arc<S>) -> Self {
         Self {
             transactor: Arc::clone(store) as _,
             pets: Arc::clone(store) as _,
@@ -205,6 +169,6 @@ impl Subject {
 
     /// The number of stored answers of an account.
     pub(crate) async fn records_of(&self, account: AccountId) -> u32 {
-        self.idempotency.records_of(account).await.expect("a store that is well counts answers")
+        self.idempotency.records_of(account).await.expect("a healthy store counts answers")
     }
 }

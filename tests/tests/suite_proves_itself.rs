@@ -168,12 +168,12 @@ caught! {
         event_pages::a_page_of_events_begins_after_any_position;
     a_page_that_gets_no_further: EventPageStuck by event_pages::walks_of_events_match_the_filter;
     a_private_event_shown: PrivateEventsShown by events::private_events_are_seen_by_their_account_only;
-    an_earlier_life_read_as_this_one: EventEpochIgnored by event_lives::a_reset_begins_a_new_life,
+    an_earlier_epoch_read_as_this_one: EventEpochIgnored by event_epochs::a_reset_begins_a_new_epoch,
         event_pages::a_page_of_events_begins_after_any_position;
-    a_log_that_keeps_its_epoch: ResetKeepsEventEpoch by event_lives::a_reset_begins_a_new_life,
-        event_lives::a_waiting_reader_wakes_at_a_reset;
-    a_log_that_survives_a_reset: ResetKeepsEvents by event_lives::a_reset_begins_a_new_life,
-        event_lives::a_reset_cuts_the_log_where_it_cuts_the_shop;
+    a_log_that_keeps_its_epoch: ResetKeepsEventEpoch by event_epochs::a_reset_begins_a_new_epoch,
+        event_epochs::a_waiting_reader_wakes_at_a_reset;
+    a_log_that_survives_a_reset: ResetKeepsEvents by event_epochs::a_reset_begins_a_new_epoch,
+        event_epochs::a_reset_cuts_the_log_where_it_cuts_the_shop;
     a_log_that_survives_an_import: ImportKeepsTheLog by imports::an_import_begins_an_empty_log;
     an_import_with_events: ImportHasEvents by imports::an_import_begins_an_empty_log;
     a_log_emptied_by_an_import_that_fails: ImportEmptiesTheLogEarly by imports::an_import_that_fails_leaves_the_log;
@@ -186,8 +186,9 @@ caught! {
     a_save_under_a_lost_lease: LostLeaseSaves by webhooks::a_lease_that_was_lost_saves_nothing;
     attempts_that_replace_each_other: AttemptsReplaced by webhooks::progress_is_handed_to_the_next_holder;
     deliveries_that_are_never_dropped: DeliveriesKept by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
+    deliveries_that_are_dropped_only_by_age: DeliveriesUncounted by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
     a_filter_of_deliveries_ignored: DeliveryFilterIgnored by webhooks::pages_of_deliveries_match_the_filter;
-    a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_lives::a_waiting_reader_wakes_at_a_reset;
+    a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_epochs::a_waiting_reader_wakes_at_a_reset;
 }
 
 /// The sources of the library, each with the name of its module.

@@ -86,7 +86,7 @@ impl<'a> ClientAnswer<'a> {
     fn of(answer: &'a RecordedAnswer) -> Option<Self> {
         let status = answer.status.filter(|_| answer.outcome == AnswerOutcome::Sent)?;
         let mut read = Self { status, code: answer.code(), ..Self::default() };
-        // One pass, because each look for a name would split all lines again.
+        // One pass, because each search for a name would split all lines again.
         for (name, value) in answer.headers.iter() {
             if let Ok(value) = str::from_utf8(value) {
                 read.read_header(name, value.trim());

@@ -188,8 +188,8 @@ impl EventLog {
         let (bounds, span, held, chunks) = {
             let ring = self.ring.lock();
             let bounds = ring.bounds();
-            let is_other_life = query.epoch.is_some_and(|epoch| epoch != bounds.epoch);
-            let Some(span) = Span::of(query, &bounds).ok().filter(|_| !is_other_life) else {
+            let is_other_epoch = query.epoch.is_some_and(|epoch| epoch != bounds.epoch);
+            let Some(span) = Span::of(query, &bounds).ok().filter(|_| !is_other_epoch) else {
                 return Ok(FromRing::Read(EventRead::Expired(bounds)));
             };
             let Some(held) = ring.held(span, query.order) else { return Ok(FromRing::Older(bounds, span)) };

@@ -47,7 +47,7 @@ impl WebhookTable {
     /// The records that have changed since a revision.
     pub(crate) fn changes(&self, since: u64) -> WebhookChanges {
         let records = self.0.read();
-        // A revision of another life of the store may be higher than that of this one.
+        // A revision of another opening of the store may be higher than that of this one.
         let since = if since > records.revision { 0 } else { since };
         let changed = records.by_revision.range(since + 1..).map(|(_, account)| account);
         let accounts = changed.filter_map(|account| records.by_account.get(account));

@@ -6,20 +6,35 @@ use std::ops::ControlFlow;
 
 use common::*;
 use petstore_domain::*;
-use petstore_memory::MemoryStore;
+use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::*;
 
-/// A journal with these rows, to which nothing is written.
-struct Rows(Vec<Row>);
+/// A journal with these rows, and perhaps one batch of events. Nothing is written to it.
+struct Contents {
+    rows: Vec<Row>,
+    /// The body of the newest events.
+    events: Option<&'static [u8]>,
+}
+
+/// Opens a store on these rows.
+fn open_rows(rows: Vec<Row>) -> Result<Opened, StoreError> {
+    MemoryStore::open(Box::new(Contents { rows, events: None }))
+}
+
+/// Opens a store without rows, whose newest events have this body.
+fn open_events(body: &'static [u8]) -> Result<Opened, StoreError> {
+    MemoryStore::open(Box::new(Contents { rows: Vec::new(), events: Some(body) }))
+}
 
 /// The last id issued of each kind.
 const LAST: u64 = 50;
 
-impl Journal for Rows {
+impl Journal for Contents {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        self.0.drain(..).try_for_each(into)?;
+        self.rows.drain(..).try_for_each(into)?;
+        let events = if self.events.is_some() { NEWEST } else { EventBounds::new(77) };
         let last_ids = LastIds { pet: LAST, category: LAST, order: LAST, account: LAST, key: LAST };
-        Ok(Header { last_batch: BatchNumber(9), last_ids, epoch: 77, events: EventBounds::new(77) })
+        Ok(Header { last_batch: BatchNumber(9), last_ids, epoch: 77, events })
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -51,7 +66,7 @@ impl Journal for Rows {
     }
 
     fn event_reader(&self) -> Box<dyn EventBatchReader> {
-        Box::new(NoEvents)
+        Box::new(Events(self.events))
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
@@ -59,16 +74,23 @@ impl Journal for Rows {
     }
 }
 
-/// A reader of no events.
-struct NoEvents;
+/// The bounds of a log whose last batch is the one of the test.
+const NEWEST: EventBounds =
+    EventBounds { epoch: 77, pruned: Position::START, last: Position::MAX, oldest_at: None };
 
-impl EventBatchReader for NoEvents {
+/// A reader of one batch of events, which is not called if there is none.
+struct Events(Option<&'static [u8]>);
+
+impl EventBatchReader for Events {
     fn read(
         &mut self,
         range: &EventRange,
-        _: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
     ) -> Result<EventBounds, StoreError> {
-        unreachable!("{range:?}")
+        let Self(Some(body)) = *self else { unreachable!("{range:?}") };
+        let batch = EventBatch { first: Position::MAX, last: Position::MAX, latest: Timestamp::EPOCH, body };
+        let _ = into(batch);
+        Ok(NEWEST)
     }
 }
 
@@ -135,7 +157,7 @@ fn consistent() -> Vec<Row> {
 
 #[test]
 fn consistent_rows_are_loaded() {
-    let opened = MemoryStore::open(Box::new(Rows(consistent()))).unwrap();
+    let opened = open_rows(consistent()).unwrap();
     assert_eq!((opened.header.epoch, opened.header.last_batch), (77, BatchNumber(9)));
     let store = opened.store;
     assert_eq!(get_pet(&store, 3).map(|record| record.open_orders), Some(2));
@@ -181,7 +203,7 @@ fn rows_that_contradict_each_other_are_named() {
     for (row, named) in cases {
         let mut rows = consistent();
         rows.push(row);
-        let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
+        let refused = open_rows(rows).map(drop);
         assert_eq!(refused, Err(StoreError::corrupt(named.to_owned())));
     }
 }
@@ -194,76 +216,15 @@ fn a_pet_whose_status_contradicts_its_units_is_named() {
         (PetStatus::Sold, 1, "sold"),
     ] {
         let rows = vec![kind(1, "Dogs", 1), animal(1, 1, status, stock, 0)];
-        let refused = MemoryStore::open(Box::new(Rows(rows))).map(drop);
+        let refused = open_rows(rows).map(drop);
         let named = format!("pet 1 is {said} (free units: {stock}, open orders: 0)");
         assert_eq!(refused, Err(StoreError::corrupt(named)));
     }
 }
 
-/// A journal without rows, whose newest events have this body.
-struct Newest(&'static [u8]);
-
-const NEWEST: EventBounds =
-    EventBounds { epoch: 77, pruned: Position::START, last: Position::MAX, oldest_at: None };
-
-impl EventBatchReader for Newest {
-    fn read(
-        &mut self,
-        _: &EventRange,
-        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
-    ) -> Result<EventBounds, StoreError> {
-        let batch =
-            EventBatch { first: Position::MAX, last: Position::MAX, latest: Timestamp::EPOCH, body: self.0 };
-        let _ = into(batch);
-        Ok(NEWEST)
-    }
-}
-
-impl Journal for Newest {
-    fn load(&mut self, _: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        Ok(Header { last_batch: BatchNumber(9), last_ids: LastIds::default(), epoch: 77, events: NEWEST })
-    }
-
-    fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
-        unreachable!("{batch:?}")
-    }
-
-    fn recover(&mut self) -> Result<BatchNumber, StoreError> {
-        unreachable!()
-    }
-
-    fn check(&mut self) -> Result<(), StoreError> {
-        unreachable!()
-    }
-
-    fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
-        unreachable!("{counts:?}")
-    }
-
-    fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
-        unreachable!("{notes:?}")
-    }
-
-    fn prune(&mut self, now: Timestamp) -> Result<usize, StoreError> {
-        unreachable!("{now:?}")
-    }
-
-    fn prune_events(&mut self, limits: &EventLimits) -> Result<EventsPruned, StoreError> {
-        unreachable!("{limits:?}")
-    }
-
-    fn event_reader(&self) -> Box<dyn EventBatchReader> {
-        Box::new(Self(self.0))
-    }
-
-    fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
-        unreachable!("{bulk:?} {}", rows.count())
-    }
-}
-
 #[test]
 fn events_in_an_unknown_format_or_of_an_unknown_kind_are_refused_at_the_start() {
-    let refused = |body| MemoryStore::open(Box::new(Newest(body))).map(drop).unwrap_err();
+    let refused = |body| open_events(body).map(drop).unwrap_err();
     let unknown = refused(&[9]);
     assert_eq!(unknown.kind(), StoreErrorKind::Unavailable);
     let said = "events are kept in format 9, which this version does not know: open the data with the version that \
@@ -276,5 +237,5 @@ fn events_in_an_unknown_format_or_of_an_unknown_kind_are_refused_at_the_start() 
     assert_eq!(fewer.kind(), StoreErrorKind::Corrupt);
     assert!(fewer.to_string().contains("0 events for 1 positions"), "{fewer}");
     // This body has format 1, the time 0, and one change of the stock of pet 1.
-    assert!(MemoryStore::open(Box::new(Newest(&[1, 0, 1, 11, 1, 1, 0, 0, 0]))).is_ok());
+    assert!(open_events(&[1, 0, 1, 11, 1, 1, 0, 0, 0]).is_ok());
 }

@@ -60,6 +60,7 @@ struct StoredPending {
     position: u64,
     attempts: u32,
     due: String,
+    wait_millis: u64,
     manual: bool,
 }
 
@@ -111,6 +112,7 @@ pub fn write_progress(progress: &Progress) -> String {
         position: delivery.position.get(),
         attempts: delivery.attempts,
         due: delivery.due.to_string(),
+        wait_millis: u64::try_from(delivery.wait.as_millis()).unwrap_or(u64::MAX),
         manual: delivery.is_manual,
     });
     json(&StoredProgress {
@@ -134,6 +136,7 @@ pub fn parse_progress(text: &str) -> Result<Progress, Fault> {
             position: position(delivery.position)?,
             attempts: delivery.attempts,
             due: Timestamp::parse(&delivery.due)?,
+            wait: Duration::from_millis(delivery.wait_millis),
             is_in_flight: false,
             is_manual: delivery.manual,
         })

@@ -104,7 +104,7 @@ pub enum OpenError {
 /// The consequence of a failed statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The transaction was undone for the sake of another one: it may be run again.
+    /// The transaction was rolled back because of another one: it may be run again.
     Conflict,
     /// A unique index found a row that the transaction did not see.
     Duplicate,

@@ -89,7 +89,7 @@ impl PostgresStore {
         let handle = self.background.handle();
         let mut membership = Membership::new(node, self.node_id(), Arc::clone(&self.forms));
         handle.block_on(async {
-            let session = self.connector.connect_at_start(Role::Writer).await?;
+            let session = self.connector.connect_with_retries(Role::Writer).await?;
             membership.join(&session, self.connector.schema()).await
         })?;
         let (task, orders) = mpsc::channel(ORDERS_MAX);

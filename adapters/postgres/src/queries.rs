@@ -6,6 +6,6 @@ mod lookup;
 mod pool;
 
 pub(crate) use batcher::Batcher;
-pub(crate) use link::{Link, READ_TIME};
+pub(crate) use link::Link;
 pub(crate) use lookup::Lookup;
 pub(crate) use pool::{Parameters, Pool};

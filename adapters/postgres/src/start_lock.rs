@@ -33,7 +33,7 @@ impl PostgresStore {
 }
 
 async fn take(connector: &Connector) -> Result<StartLock, StoreError> {
-    let session = connector.connect_at_start(Role::Writer).await?;
+    let session = connector.connect_with_retries(Role::Writer).await?;
     // The holder may work for longer than a transaction of the write lane may be idle.
     let sql = format!(
         "{}; set local lock_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s';

@@ -37,6 +37,8 @@ pub struct DatabaseStats {
     pub sequencer_runs: u64,
     /// The number of times that positions could not be given.
     pub sequencer_failures: u64,
+    /// The time that giving positions took, including the failures.
+    pub sequencer_time: Duration,
     /// The number of live nodes; 0 if this handle has not joined them.
     pub nodes: u32,
     /// The statistics of the server, as of the last count; none if the role may not read them.
@@ -106,6 +108,7 @@ impl PostgresStore {
             events_held_back: writes.held_back(),
             sequencer_runs: runs.runs(),
             sequencer_failures: runs.failures(),
+            sequencer_time: runs.time(),
             nodes: self.live_nodes(),
             server: self.stats.0.lock().server,
         }

@@ -178,7 +178,7 @@ impl PostgresStore {
         Ok(self.epoch())
     }
 
-    /// Removes and returns what there is to say to an operator: changes that the database has lost, and new epochs.
+    /// Removes and returns the messages for an operator: changes that the database has lost, and new epochs.
     pub fn take_notices(&self) -> Vec<Notice> {
         self.connector.continuity().take_notices()
     }
@@ -210,7 +210,7 @@ impl PostgresStore {
     /// The database cannot be reached.
     pub fn disclaim_sandbox(&self) -> Result<(), StoreError> {
         self.background.handle().block_on(async {
-            let session = self.connector.connect_at_start(Role::Writer).await?;
+            let session = self.connector.connect_with_retries(Role::Writer).await?;
             schema::disclaim(&session).await
         })
     }

@@ -1,4 +1,4 @@
-//! The regular look at the database: whether it answers, changes of keys, and the epoch.
+//! The regular check of the database: whether it answers, changes of keys, and the epoch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,11 @@ use crate::connection::{Connector, Role, Session};
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;
-use crate::queries::READ_TIME;
 
-/// The pause between two looks.
+/// The pause between two checks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// The time limit of a look.
+/// The time limit of a check.
 const TIME: Duration = Duration::from_secs(1);
 
 /// The reason why a store that requires synchronous standbys is not healthy.
@@ -92,7 +91,7 @@ impl Watch {
 
     async fn connect(&self) -> Result<Session, StoreError> {
         let mut session = self.connector.connect(Role::Reader).await?;
-        let set = session.set(READ_TIME).await;
+        let set = session.limit_reads().await;
         set.map_err(|error| crate::error::failed("set up the connection", error))?;
         Ok(session)
     }

@@ -9,7 +9,7 @@
 //! - [`footprint`], [`samples`]: the records that a transition will read.
 //! - [`decide`], [`absence`]: the decisions, and the absent records that they rest on.
 //! - [`net_changes`], [`statement`]: the change of each row, and the statement that writes all.
-//! - [`prior_reads`], [`first_flight`], [`second_flight`], [`attempt`]: the conversation with the server.
+//! - [`prior_reads`], [`first_flight`], [`second_flight`], [`attempt`]: the exchange with the server.
 //! - [`failure`], [`settle`], [`reconnect`], [`counters`], [`lane`]: attempts until a batch is answered.
 
 mod absence;

@@ -1,5 +1,6 @@
 //! Connections to Redis: their target, their replacement after a failure, and the clock of the server.
 
+mod addresses;
 mod backoff;
 mod examine;
 mod failure;
@@ -7,6 +8,7 @@ mod forget;
 mod links;
 mod monitor;
 mod owner;
+mod permissions;
 mod runtime_link;
 mod server_check;
 mod server_clock;

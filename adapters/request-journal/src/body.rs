@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 
-use crate::masking::masked;
+use crate::masking::{masked, masked_part};
 
 /// The first bytes of a body, with secrets masked, and the length of the whole body.
 #[derive(Debug, Clone, Default)]
@@ -20,11 +20,9 @@ pub struct RecordedBody {
 impl RecordedBody {
     /// Records the first bytes of a body. `bytes` is the length of the whole body.
     pub fn new(first: &[u8], bytes: u64) -> Self {
-        let kept = match masked(first) {
-            Cow::Borrowed(same) => same.into(),
-            Cow::Owned(other) => other.into(),
-        };
-        Self { kept, bytes, is_cut: bytes > first.len() as u64 }
+        let is_cut = bytes > first.len() as u64;
+        let kept = if is_cut { masked_part(first) } else { masked(first) };
+        Self { kept: kept.into(), bytes, is_cut }
     }
 
     /// Returns the bytes that are kept.
@@ -67,7 +65,7 @@ impl RecordedBody {
             return None;
         }
         let is_cut = self.is_cut || text.len() as u64 == TEXT_MAX;
-        let text = masked(&text);
+        let text = if is_cut { masked_part(&text) } else { masked(&text) };
         utf8(&text, is_cut).map(str::to_owned)
     }
 }

@@ -13,23 +13,53 @@ const KEY_START: &[u8] = b"pet_";
 /// The beginning of every secret of a webhook.
 const SECRET_START: &[u8] = b"whsec_";
 
-/// The name of the member that holds the secret of a webhook, with its quotation marks.
-const SECRET_MEMBER: &[u8] = b"\"secret\"";
+/// The name of the member that holds the secret of a webhook.
+const SECRET_MEMBER: &[u8] = b"secret";
+
+/// The names of headers and of query parameters whose values are credentials of other services, in lower case, with `_`
+/// for `-` and without a leading `x_`.
+const CREDENTIAL_NAMES: [&str; 13] = [
+    "access_token",
+    "api_key",
+    "apikey",
+    "auth_key",
+    "auth_token",
+    "client_secret",
+    "cookie",
+    "csrf_token",
+    "id_token",
+    "password",
+    "refresh_token",
+    "secret",
+    "token",
+];
 
 /// The number of base62 digits after `pet_` from which a text is masked. A whole key has 49. A key with a typing error or
 /// a part of a key is masked, too, and a name such as `pet_food` is not.
 const KEY_DIGITS_MIN: usize = 20;
 
+/// The number of base62 digits of a key that its prefix shows.
+const PREFIX_DIGITS: usize = KeyPrefix::LEN - KEY_START.len();
+
 /// Returns a text in which API keys are cut to their prefix, and secrets of webhooks to `whsec_`. The value of a member
-/// `secret` is masked whatever its form is.
+/// `secret` is masked whatever its form is. Escapes of URLs and of JSON hide no secret.
 pub fn masked(text: &[u8]) -> Cow<'_, [u8]> {
+    mask(text, false)
+}
+
+/// Returns the first part of a text that was cut off, with its secrets masked. A key at the end may be cut off, too.
+pub(crate) fn masked_part(text: &[u8]) -> Cow<'_, [u8]> {
+    mask(text, true)
+}
+
+fn mask(text: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let mut copied = 0;
-    let mut at = 0;
-    while let Some((kept_end, secret_end)) = next_secret(text, at) {
-        out.extend_from_slice(&text[copied..kept_end]);
+    while let Some(secret) = next_secret(text, copied, is_cut) {
+        out.extend_from_slice(&text[copied..secret.start]);
+        out.extend_from_slice(&secret.shown);
         out.extend_from_slice(MASK.as_bytes());
-        (copied, at) = (secret_end, secret_end);
+        copied = secret.end;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -46,9 +76,39 @@ pub fn masked_header<'v>(name: &str, value: &'v [u8]) -> Cow<'v, [u8]> {
             Some(end) => masked_credential(value, end + 1),
             None => masked_credential(value, 0),
         },
-        "x-api-key" | "cookie" => masked_credential(value, 0),
+        _ if is_credential(name.as_bytes()) => masked_credential(value, 0),
         _ => masked(value),
     }
+}
+
+/// Returns a request target without its secrets. Values of query parameters that are credentials of another service are
+/// masked, too.
+pub fn masked_target(target: &str) -> String {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut out = String::from_utf8_lossy(&masked(path.as_bytes())).into_owned();
+    for (place, piece) in query.split('&').enumerate() {
+        if place > 0 || path.len() < target.len() {
+            out.push(if place == 0 { '?' } else { '&' });
+        }
+        let shown = masked(piece.as_bytes());
+        match piece.split_once('=') {
+            Some((name, value))
+                if is_credential(name.as_bytes()) && *shown == *piece.as_bytes() && !value.is_empty() =>
+            {
+                out.extend([name, "=", MASK]);
+            }
+            _ => out.push_str(&String::from_utf8_lossy(&shown)),
+        }
+    }
+    out
+}
+
+/// Returns `true` for the name of a header or of a query parameter whose value is a credential.
+fn is_credential(name: &[u8]) -> bool {
+    let same = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    let name: Vec<u8> = name.iter().map(same).collect();
+    let name = name.strip_prefix(b"x_").unwrap_or(&name);
+    CREDENTIAL_NAMES.iter().any(|other| other.as_bytes() == name)
 }
 
 /// Masks a value that is a credential from `start` on.
@@ -57,46 +117,64 @@ fn masked_credential(value: &[u8], start: usize) -> Cow<'_, [u8]> {
     if credential.is_empty() {
         return Cow::Borrowed(value);
     }
-    let is_key = credential.strip_prefix(KEY_START).is_some_and(|rest| digits(rest) == rest.len());
+    let is_key =
+        credential.strip_prefix(KEY_START).is_some_and(|digits| digits.iter().all(u8::is_ascii_alphanumeric));
     let kept = if is_key { start + KeyPrefix::LEN.min(credential.len()) } else { start };
     Cow::Owned([&value[..kept], MASK.as_bytes()].concat())
 }
 
-/// Returns the end of the kept part, and the end of the secret, of the first secret at or after `from`.
-fn next_secret(text: &[u8], from: usize) -> Option<(usize, usize)> {
-    let mut at = from;
-    while at < text.len() {
-        let rest = &text[at..];
-        match rest[0] {
-            b'p' if rest.starts_with(KEY_START) => {
-                let digits = digits(&rest[KEY_START.len()..]);
-                if digits >= KEY_DIGITS_MIN {
-                    // A second key may follow without a separator, so the rest of the word is masked, too.
-                    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-                    return Some((at + KeyPrefix::LEN, at + rest.iter().take_while(is_word).count()));
-                }
-            }
-            b'w' if rest.starts_with(SECRET_START) => {
-                let start = at + SECRET_START.len();
-                let len = text[start..].iter().take_while(|byte| is_base64(**byte)).count();
-                if len > 0 {
-                    return Some((start, start + len));
-                }
-            }
-            b'"' if rest.starts_with(SECRET_MEMBER) => {
-                if let Some((start, end)) = string_after_colon(text, at + SECRET_MEMBER.len()) {
-                    let kept =
-                        if text[start..end].starts_with(SECRET_START) { SECRET_START.len() } else { 0 };
-                    if end > start + kept {
-                        return Some((start + kept, end));
-                    }
-                }
-            }
-            _ => {}
-        }
-        at += 1;
+/// A secret in a text.
+struct Secret {
+    start: usize,
+    end: usize,
+    /// The text in front of the mask.
+    shown: Vec<u8>,
+}
+
+/// Returns the first secret at or after `from`.
+fn next_secret(text: &[u8], from: usize, is_cut: bool) -> Option<Secret> {
+    (from..text.len()).find_map(|start| match text[start] {
+        b'"' => member_secret(text, start),
+        b'p' | b'w' | b'%' | b'\\' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)),
+        _ => None,
+    })
+}
+
+/// Returns the key that begins at `start`.
+fn key(text: &[u8], start: usize, is_cut: bool) -> Option<Secret> {
+    let digits_start = start + spelled(&text[start..], KEY_START)?;
+    let digits = run(&text[digits_start..], |byte| byte.is_ascii_alphanumeric());
+    let is_at_cut = is_cut && digits_start + digits.bytes == text.len();
+    let digits_min = if is_at_cut { PREFIX_DIGITS + 1 } else { KEY_DIGITS_MIN };
+    if digits.characters < digits_min {
+        return None;
     }
-    None
+    // A second key may follow without a separator, so the rest of the word is masked, too.
+    let word = run(&text[start..], |byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let shown = characters(&text[start..]).map(|(byte, _)| byte).take(KeyPrefix::LEN).collect();
+    Some(Secret { start, end: start + word.bytes, shown })
+}
+
+/// Returns the secret of a webhook that begins at `start`.
+fn webhook_secret(text: &[u8], start: usize) -> Option<Secret> {
+    let secret_start = start + spelled(&text[start..], SECRET_START)?;
+    let secret = run(&text[secret_start..], is_base64);
+    let end = secret_start + secret.bytes;
+    (secret.characters > 0).then(|| Secret { start, end, shown: SECRET_START.to_vec() })
+}
+
+/// Returns the value of a member `secret` whose name begins at `start`, with its quotation mark.
+fn member_secret(text: &[u8], start: usize) -> Option<Secret> {
+    let name_end = start + 1 + spelled(&text[start + 1..], SECRET_MEMBER)?;
+    if text.get(name_end) != Some(&b'"') {
+        return None;
+    }
+    let (start, end) = string_after_colon(text, name_end + 1)?;
+    let shown = match spelled(&text[start..end], SECRET_START) {
+        Some(_) => SECRET_START.to_vec(),
+        None => Vec::new(),
+    };
+    (end > start + shown.len()).then_some(Secret { start, end, shown })
 }
 
 /// Returns the place of a JSON string after a colon, without its quotation marks. A string without an end reaches to the
@@ -123,8 +201,49 @@ fn string_after_colon(text: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((start, end.min(text.len())))
 }
 
-fn digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count()
+/// The characters at the beginning of a text that belong together.
+#[derive(Default)]
+struct Run {
+    characters: usize,
+    /// The length in the text, with escapes.
+    bytes: usize,
+}
+
+/// Returns the characters at the beginning of a text up to the first one that does not belong to them.
+fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> Run {
+    let belonging = characters(text).take_while(|(byte, _)| belongs(*byte));
+    belonging
+        .fold(Run::default(), |run, (_, len)| Run { characters: run.characters + 1, bytes: run.bytes + len })
+}
+
+/// Returns the length of a word with which a text begins, with its escapes; `None` if the text does not begin with it.
+fn spelled(text: &[u8], word: &[u8]) -> Option<usize> {
+    let mut rest = characters(text);
+    word.iter().try_fold(0, |len, expected| match rest.next() {
+        Some((byte, bytes)) if byte == *expected => Some(len + bytes),
+        _ => None,
+    })
+}
+
+/// Returns the characters of a text, each with its length in the text. The escape of a character in a URL or in JSON is
+/// read as the character.
+fn characters(mut text: &[u8]) -> impl Iterator<Item = (u8, usize)> {
+    std::iter::from_fn(move || {
+        let (byte, len) = match *text {
+            [b'%', high, low, ..] => (hex_byte(high, low).unwrap_or(b'%'), 3),
+            [b'\\', b'u', b'0', b'0', high, low, ..] => (hex_byte(high, low).unwrap_or(b'\\'), 6),
+            [b'\\', b'/', ..] => (b'/', 2),
+            [byte, ..] => (byte, 1),
+            [] => return None,
+        };
+        text = &text[len..];
+        Some((byte, len))
+    })
+}
+
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(high)? << 4 | digit(low)?)
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -163,6 +282,13 @@ mod tests {
                 "{\"secret\":\"\",\"secret\":null,\"secret\"".to_owned(),
             ),
             ("a whsec_ and whsec_x!".to_owned(), "a whsec_ and whsec_…!".to_owned()),
+            (format!("?a={}&b=1", key.replace('_', "%5f")), format!("?a={prefix}…&b=1")),
+            (format!("%70et_{}.", &key[4..]), format!("{prefix}….")),
+            (format!("{{\"a\":\"pet\\u005F{}\"}}", &key[4..]), format!("{{\"a\":\"{prefix}…\"}}")),
+            ("?s=whsec_ab%2Fcd%2Bef%3D&b=1".to_owned(), "?s=whsec_…&b=1".to_owned()),
+            (r#"{"a":"whsec_ab\/cd="}"#.to_owned(), r#"{"a":"whsec_…"}"#.to_owned()),
+            (r#"{"s\u0065cret":"ab"}"#.to_owned(), r#"{"s\u0065cret":"…"}"#.to_owned()),
+            ("100%, %5, %zz, \\u00, \\u00zz".to_owned(), "100%, %5, %zz, \\u00, \\u00zz".to_owned()),
         ] {
             assert_eq!(shown(&text), expected, "{text}");
         }
@@ -183,10 +309,42 @@ mod tests {
             ("x-api-key", String::new(), String::new()),
             ("x-api-key", format!("{key}, {key}"), "…".to_owned()),
             ("cookie", "session=abc".to_owned(), "…".to_owned()),
+            ("x-auth-token", "another service's".to_owned(), "…".to_owned()),
+            ("api-key", key.to_owned(), format!("{prefix}…")),
+            ("idempotency-key", "order-1".to_owned(), "order-1".to_owned()),
             ("referer", format!("http://x/?k={key}"), format!("http://x/?k={prefix}…")),
             ("accept", "*/*".to_owned(), "*/*".to_owned()),
         ] {
             assert_eq!(masked_header(name, value.as_bytes()), expected.as_bytes(), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_was_cut_off_shows_no_more_than_its_prefix() {
+        let key = ApiKey::from_entropy([7; 32]);
+        let (key, prefix) = (key.reveal(), key.display_prefix());
+        for len in [KeyPrefix::LEN + 1, KeyPrefix::LEN + 5, 40, key.len()] {
+            let text = format!("a {}", &key[..len]);
+            assert_eq!(masked_part(text.as_bytes()), format!("a {prefix}…").as_bytes(), "{len}");
+        }
+        for text in [&key[..KeyPrefix::LEN], "pet_foodstuffs is food"] {
+            assert_eq!(masked_part(text.as_bytes()), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_target_shows_no_credentials_in_its_query() {
+        let key = ApiKey::from_entropy([7; 32]);
+        let (key, prefix) = (key.reveal(), key.display_prefix());
+        for (target, expected) in [
+            (format!("/v1/pets?api_key={key}&limit=1"), format!("/v1/pets?api_key={prefix}…&limit=1")),
+            (format!("/v1/{key}?access_token=a"), format!("/v1/{prefix}…?access_token=…")),
+            ("/v1/pets?".to_owned(), "/v1/pets?".to_owned()),
+            ("/v1/pets?token=&token&a=b".to_owned(), "/v1/pets?token=&token&a=b".to_owned()),
+            ("/v1/pets?X-Api-Key=a?b&c".to_owned(), "/v1/pets?X-Api-Key=…&c".to_owned()),
+            ("*".to_owned(), "*".to_owned()),
+        ] {
+            assert_eq!(masked_target(&target), expected);
         }
     }
 }

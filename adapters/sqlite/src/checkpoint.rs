@@ -1,4 +1,4 @@
-//! Checkpoints copy the write-ahead log into the database, while the writer goes on.
+//! Checkpoints copy the write-ahead log into the database, while the writer continues.
 //!
 //! SQLite restarts the log only when all of the log has been copied and nothing was added meanwhile. With a writer that
 //! never pauses, the log would grow without bound. So a checkpoint runs as a round. The round first copies most of the

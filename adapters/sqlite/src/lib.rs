@@ -7,7 +7,7 @@
 //! The guarantees of the journal, and the modules that provide them:
 //! - Durability: with a write-ahead log and `synchronous=FULL` a commit returns when its pages in the log are on disk.
 //! - Little write amplification: pages are small (`connection`), because a batch changes rows all over the file.
-//! - No pauses: checkpoints run on a separate thread and connection, while the writer goes on (`checkpoint`).
+//! - No pauses: checkpoints run on a separate thread and connection, while the writer continues (`checkpoint`).
 //! - One writer: a process holds a lock on a lock file, which contains its process id (`lock_file`), and a lock on the
 //!   data file itself, which covers all aliases (`aliases`). SQLite's exclusive mode is not used, because it would
 //!   exclude readers, too, and SQLite's own locks are released when any descriptor of the file is closed.
@@ -21,7 +21,7 @@
 //! - Atomic migrations: the schema (`schema`), values that are no longer valid (`repair`) and folded names (`name_folding`)
 //!   change in one transaction.
 //! - Events: the events of a batch are one row, written in the transaction of the batch (`event_batches`). They are
-//!   read while the writer goes on (`event_reader`).
+//!   read while the writer continues (`event_reader`).
 //!
 //! [`read_snapshot`], [`backup`] and [`EventFile`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 

@@ -49,6 +49,7 @@ fn an_incomplete_copy_is_removed_and_an_existing_target_is_kept() {
 fn inconsistent_rows_are_not_copied() {
     let room = Room::new();
     let rows = [Row::Pet(pet(1, 9))];
-    assert!(copy_of(&room.database(), &header(), rows.into_iter()).is_err());
+    let refused = copy_of(&room.database(), &header(), rows.into_iter()).map(drop).unwrap_err();
+    assert_eq!(refused.report(), "the store is unavailable: the copy: constraint failed (code 787)");
     assert_eq!(fs::read_dir(room.path("")).unwrap().count(), 0);
 }

@@ -228,8 +228,14 @@ fn a_file_that_was_used_without_a_checkpoint_and_lost_its_log_is_refused() {
         ),
         "{said}"
     );
-    assert!(read_snapshot(&path, &mut |_| Ok(())).is_err());
-    assert!(backup(&path, &room.path("copy.db")).is_err());
+    let read = read_snapshot(&path, &mut |_| Ok(())).unwrap_err().to_string();
+    let copied = backup(&path, &room.path("copy.db")).unwrap_err().to_string();
+    for refused in [read, copied] {
+        assert!(
+            refused.contains("which holds all changes since the file was created, is missing"),
+            "{refused}"
+        );
+    }
     fs::write(room.path("crash.db-wal"), &files.log).unwrap();
     assert_eq!(last(&mut SqliteJournal::open(&path, EPOCH).unwrap()), 1, "after the log is back");
     drop(journal);

@@ -103,7 +103,12 @@ fn events_that_do_not_follow_the_last_one_are_refused_with_their_batch() {
     let mut journal = room.open();
     fill_log(&mut journal, 2);
     for first in [1, 4, 6] {
-        assert!(append_events(&mut journal, 3, first, first + 1).is_err(), "{first}");
+        let refused = append_events(&mut journal, 3, first, first + 1).unwrap_err();
+        assert_eq!(
+            refused.report(),
+            "the store is unavailable: append: the batch does not follow the last one",
+            "{first}"
+        );
         assert_eq!(journal.recover(), Ok(BatchNumber(2)));
         assert_eq!(read(&journal, 0, 4, UP), (bounds(EPOCH, 0, 4), vec![(1, 2), (3, 4)]), "{first}");
     }
@@ -170,7 +175,7 @@ fn old_events_are_dropped_by_age_and_by_bytes_in_bounded_portions() {
 }
 
 #[test]
-fn a_bulk_load_begins_a_new_life_of_the_log() {
+fn a_bulk_load_begins_a_new_epoch_of_the_log() {
     for new_epoch in [None, Some(77)] {
         let room = Room::new();
         let mut journal = room.open();
@@ -187,7 +192,7 @@ fn a_bulk_load_begins_a_new_life_of_the_log() {
 }
 
 #[test]
-fn a_backup_has_no_events_and_begins_a_new_life_when_it_is_opened() {
+fn a_backup_has_no_events_and_begins_a_new_epoch_when_it_is_opened() {
     let room = Room::new();
     let mut journal = room.open();
     append_events(&mut journal, 1, 1, 1).unwrap();
@@ -236,7 +241,7 @@ fn missing_events_are_damage_and_never_a_gap() {
         let damaged = try_read(&journal, 0, 8, order).unwrap_err();
         assert_eq!(damaged.kind(), StoreErrorKind::Corrupt);
         assert!(damaged.to_string().contains("event_batches: event"), "{damaged}");
-        assert!(try_read(&journal, 3, 6, order).is_err(), "{order:?}");
+        assert_eq!(try_read(&journal, 3, 6, order).unwrap_err().kind(), StoreErrorKind::Corrupt, "{order:?}");
     }
     assert_eq!(read(&journal, 0, 4, UP).1, [(1, 2), (3, 4)]);
     room.tool().execute_batch("DELETE FROM event_batches WHERE first = 7").unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
-use petstore_sqlite::{Copied, OpenError, SqliteJournal, backup, read_snapshot};
+use petstore_sqlite::{BackupError, Copied, OpenError, SqliteJournal, backup, read_snapshot};
 
 fn snapshot(path: &Path) -> Result<(Header, Vec<Row>), StoreError> {
     let mut rows = Vec::new();
@@ -232,7 +232,9 @@ fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
         room.tool().execute_batch(edit).unwrap();
         let refused = SqliteJournal::open(room.database(), 1).err().unwrap().to_string();
         assert_eq!(refused, format!("{} {expected}", room.database().display()));
-        assert!(snapshot(&room.database()).is_err());
+        let unread = snapshot(&room.database()).unwrap_err().to_string();
+        let beside = expected.replace("is not the data file", "is not that");
+        assert!(unread.ends_with(&format!("the data file {beside}")), "{unread}");
         std::fs::remove_file(room.database()).unwrap();
     }
     std::fs::write(room.database(), "a diary, and not a database: ".repeat(100)).unwrap();
@@ -240,7 +242,10 @@ fn a_file_that_is_not_a_journal_of_this_program_is_refused_with_its_path() {
     assert!(matches!(refused, OpenError::NotAJournal { .. }), "{refused}");
     assert!(std::fs::read(room.database()).unwrap().starts_with(b"a diary"));
     assert!(matches!(SqliteJournal::open(room.path("no/where.db"), 1), Err(OpenError::File { .. })));
-    assert!(snapshot(&room.path("nothing.db")).is_err());
+    assert_eq!(
+        snapshot(&room.path("nothing.db")).unwrap_err().report(),
+        "the store is unavailable: the data file cannot be used: unable to open database file (code 14)"
+    );
     assert!(!room.path("nothing.db").exists());
 }
 
@@ -320,7 +325,8 @@ fn a_backup_is_an_independent_journal() {
     }
 
     let missing = room.path("missing.db");
-    assert!(backup(&missing, &room.path("other.db")).is_err());
+    let refused = backup(&missing, &room.path("other.db")).unwrap_err();
+    assert!(matches!(refused, BackupError::Source(OpenError::Engine { .. })), "{refused:?}");
     assert!(!missing.exists() && !room.path("other.db").exists());
 }
 

@@ -120,7 +120,7 @@ impl Shared {
         let exchange = self.exchange(request, &mut answer);
         let done = timeout_at(started + self.limits.attempt, exchange).await;
         let error = match (&answer, done) {
-            // The receiver refused, so that the rest of its answer does not matter.
+            // The receiver refused, so the rest of its answer does not matter.
             (Some(ReceiverAnswer { status: 300..=399, .. }), _) => Some(AttemptError::Redirect),
             (Some(answer), _) if !(200..=299).contains(&answer.status) => Some(AttemptError::Status),
             (_, Ok(Ok(()))) => None,
@@ -141,7 +141,7 @@ impl Shared {
         let (connection, response) = match self.idle.take(&target, &addresses) {
             Some(mut idle) => match idle.send(outgoing.request()).await {
                 Ok(response) => (idle, response),
-                // The receiver closed the connection while it was idle. This is no fault of the receiver, so that the
+                // The receiver closed the connection while it was idle. This is no fault of the receiver, so the
                 // request is sent once more.
                 Err(ExchangeError::Closed) => self.send_afresh(&target, &addresses, &outgoing).await?,
                 Err(ExchangeError::TooLarge) => return Err(AttemptError::TooLarge),

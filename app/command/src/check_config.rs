@@ -53,7 +53,9 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
 
 /// Connects to the Redis server in the same way as a start, without changing it. Returns the facts that a start relies on.
 fn redis_server(target: &RedisTarget, args: &ServeArgs) -> Result<Table<2>, Failure> {
-    let checked = single_threaded()?.block_on(check_server(target, args.redis_allow_eviction));
+    // The number in the default prefix is that of the database. An access rule for its keys cannot depend on it.
+    let prefix = args.redis_prefix.as_deref().unwrap_or("petstore:1");
+    let checked = single_threaded()?.block_on(check_server(target, prefix, args.redis_allow_eviction));
     let server = checked?;
     let mut table = Table::new(["REDIS", "FOUND"]);
     let rows = [

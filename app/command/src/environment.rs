@@ -1,4 +1,4 @@
-//! The machine: its clock and randomness, its name, the time that something takes, and the load of its threads.
+//! The machine: its name, measured durations, and the load of a server's threads.
 
 use std::time::Duration;
 
@@ -68,6 +68,6 @@ mod tests {
         let ms = Duration::from_millis;
         assert!(is_hardly_any(ms(9), ms(100), 1) && is_hardly_any(ms(19), ms(100), 2));
         assert!(!is_hardly_any(ms(10), ms(100), 1) && !is_hardly_any(ms(20), ms(100), 2));
-        assert!(!is_hardly_any(ms(0), ms(100), 0), "nobody is nobody's pressure");
+        assert!(!is_hardly_any(ms(0), ms(100), 0), "without threads there is no pressure");
     }
 }

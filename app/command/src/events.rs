@@ -11,6 +11,7 @@ mod page;
 mod pages;
 mod tail;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -34,8 +35,7 @@ const URL_VARIABLE: &str = "PETSTORE_URL";
 /// The base URL of a server with default settings.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
-/// The variable with the API key. It has no flag, because other users of the machine can read the arguments of a
-/// process.
+/// The variable with the API key.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
 
 /// `petstore events …`
@@ -43,7 +43,7 @@ const KEY_VARIABLE: &str = "PETSTORE_KEY";
 pub(crate) enum EventsCommand {
     /// Print the events of a server as they happen
     #[command(
-        after_help = "The API key is read from the variable PETSTORE_KEY or from a file. For https:// the server's \
+        after_help = "The API key is that of --key, of --key-file or of the variable PETSTORE_KEY. For https:// the server's \
                             certificate is checked against those that the system trusts, or against the file in \
                             SSL_CERT_FILE."
     )]
@@ -78,7 +78,7 @@ pub(crate) struct TailArgs {
     server: LogServer,
     /// Read this data file or database instead, also while servers use it; no key is needed, and events of all keys are
     /// shown
-    #[arg(long, value_parser = Db::parse, value_name = "FILE|URL", conflicts_with = "key_file")]
+    #[arg(long, value_parser = Db::parse, value_name = "FILE|URL", conflicts_with_all = ["key", "key_file"])]
     db: Option<Db>,
     /// File with the password of the PostgreSQL role
     #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
@@ -115,7 +115,10 @@ pub(crate) struct LogServer {
     /// Base URL of the server; default: the one in PETSTORE_URL, else http://127.0.0.1:8080/v1
     #[arg(long, value_parser = BaseUrl::parse, value_name = "URL")]
     server: Option<BaseUrl>,
-    /// File with the API key; default: the key in PETSTORE_KEY
+    /// API key, which other users of the machine can read in the arguments; default: the key in PETSTORE_KEY
+    #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
+    key: Option<String>,
+    /// File with the API key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
@@ -124,7 +127,7 @@ impl LogServer {
     /// Returns the log of the server, from after an event or from now on.
     pub(crate) fn log(self, after: Option<EventId>, types: Vec<String>) -> Result<LogPages, Failure> {
         let server = self.server.map_or_else(default_server, Ok)?;
-        let client = ApiClient::new(server, &key(self.key_file.as_deref())?)?;
+        let client = ApiClient::new(server, &key(self.key, self.key_file.as_deref())?)?;
         Ok(LogPages::new(client, after.map(|id| id.to_string()), types))
     }
 }
@@ -138,21 +141,24 @@ pub(crate) fn default_server() -> Result<BaseUrl, Failure> {
         .map_err(|why| Failure::usage(format!("{URL_VARIABLE}={url:?} in the environment: {why}")))
 }
 
-/// Returns the API key: from the file, or from the variable.
-fn key(file: Option<&Path>) -> Result<String, Failure> {
-    let key = match file {
-        Some(file) => text_file::read(file)
-            .map_err(|error| Failure::usage(format!("--key-file {}: {error}", file.display())))?,
-        None => std::env::var(KEY_VARIABLE).unwrap_or_default(),
+/// Returns the API key: the one that is given, else the one in the file, else the one in the variable.
+fn key(given: Option<String>, file: Option<&Path>) -> Result<String, Failure> {
+    let (key, if_empty) = match (given, file) {
+        (Some(key), _) => (key, "--key: it is empty".to_owned()),
+        (None, Some(file)) => {
+            let named = |why: &dyn Display| format!("--key-file {}: {why}", file.display());
+            let key = text_file::read(file).map_err(|error| Failure::usage(named(&error)))?;
+            (key, named(&"the file holds no key"))
+        }
+        (None, None) => {
+            let if_empty = format!(
+                "an API key is needed: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
+            );
+            (std::env::var(KEY_VARIABLE).unwrap_or_default(), if_empty)
+        }
     };
     let key = key.trim();
-    match file {
-        _ if !key.is_empty() => Ok(key.to_owned()),
-        Some(file) => Err(Failure::usage(format!("--key-file {}: the file holds no key", file.display()))),
-        None => Err(Failure::usage(format!(
-            "an API key is needed: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
-        ))),
-    }
+    if key.is_empty() { Err(Failure::usage(if_empty)) } else { Ok(key.to_owned()) }
 }
 
 pub(crate) fn event_id(text: &str) -> Result<EventId, String> {

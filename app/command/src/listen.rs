@@ -20,7 +20,7 @@ use crate::webhooks::SecretArgs;
 /// The events to post, their server, and the program that receives them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The API key is read from the variable PETSTORE_KEY or from a file. Events are posted in their order, one at \
+    after_help = "The API key is that of --key, of --key-file or of the variable PETSTORE_KEY. Events are posted in their order, one at \
                   a time. An event whose attempts all fail is left out, and makes the exit code 1 at the end of --limit.\n\
                   Exit codes: 0 all events up to --limit were delivered, 1 the server or the program refused, 2 usage."
 )]

@@ -136,6 +136,9 @@ fn print_tables(nodes: &[Node]) -> Result<(), Failure> {
         ]);
     }
     show(&table)?;
+    if let Some(older) = older_nodes(nodes) {
+        print(&format!("\n{older}\n"))?;
+    }
     let differences = differences(live(nodes));
     if differences.is_empty() {
         return Ok(());
@@ -147,6 +150,21 @@ fn print_tables(nodes: &[Node]) -> Result<(), Failure> {
         }
     }
     print("\n").and_then(|()| show(&table))
+}
+
+/// Returns a remark about the live nodes of an older release, if they do not know kinds of events that another live node knows.
+fn older_nodes(nodes: &[Node]) -> Option<String> {
+    let live = || nodes.iter().filter(|node| node.is_live);
+    let newest = live().map(|node| node.event_form).max()?;
+    let older = live().filter(|node| node.event_form < newest);
+    let ids: Vec<_> = older.map(|node| format!("{} ({})", node.id, node.version)).collect();
+    (!ids.is_empty()).then(|| {
+        format!(
+            "Nodes of an older release run: {}. Events of kinds that they do not know are left out until about 30 s after \
+             these nodes have stopped.",
+            ids.join(", ")
+        )
+    })
 }
 
 const LIVE: &str = "live";
@@ -201,6 +219,16 @@ mod tests {
             is_live,
             settings: vec![setting.to_owned()],
         }
+    }
+
+    #[test]
+    fn live_nodes_that_hold_back_a_new_kind_of_event_are_named() {
+        let form = |event_form, node| Node { event_form, ..node };
+        let same = [node("a", true, "x=1"), node("b", true, "x=1"), form(2, node("gone", false, "x=1"))];
+        assert_eq!(older_nodes(&same), None);
+        let upgrade = [node("a", true, "x=1"), form(2, node("b", true, "x=1")), node("gone", false, "x=1")];
+        let found = older_nodes(&upgrade).expect("a knows fewer kinds than b");
+        assert!(found.starts_with("Nodes of an older release run: a-id (1.0.0). Events"), "{found}");
     }
 
     #[test]

@@ -224,7 +224,7 @@ async fn until_stopped(signals: &mut Signals, reloader: &Reloader, log: &Log) {
     }
 }
 
-/// Lets the requests and the deliveries that have begun end, unless a second signal ends all at once.
+/// Waits until the requests and deliveries in progress have ended, unless a second signal ends the server at once.
 async fn end(
     signals: &mut Signals,
     servers: Vec<Server>,

@@ -40,7 +40,7 @@ use crate::openapi;
 /// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and
 /// the reference are made from it. The `value_name` of a setting shows the range of its values.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub(crate) struct ServeArgs {
     /// Address to serve on
     #[arg(long, env = "PETSTORE_LISTEN", default_value = "127.0.0.1:8080", value_parser = expected::address, value_name = "ADDRESS:PORT", help_heading = "Serving")]

@@ -258,8 +258,7 @@ impl Backend {
         }
     }
 
-    /// Removes and returns what there is to say to an operator about the database: changes that it has lost, and new
-    /// epochs.
+    /// Removes and returns the messages for an operator about the database: lost changes, and new epochs.
     pub(crate) fn take_notices(&self) -> Vec<Notice> {
         match &self.kind {
             Kind::Local(_) => Vec::new(),

@@ -74,11 +74,22 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     written_out(json, |sign| sign != '\n' && acts(sign), |sign| format!("\\u{:04x}", u32::from(sign)))
 }
 
-/// Returns whether a terminal treats a character as an instruction: a control character, or a mark that changes the
-/// direction of text.
+/// Returns whether a terminal treats a character as an instruction or shows nothing for it: a control character, an
+/// invisible mark, or a mark that changes the
+/// direction of text. Joiners stay, because they belong to the spelling of names.
 fn acts(sign: char) -> bool {
     sign.is_control()
-        || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            sign,
+            '\u{61c}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+        )
 }
 
 fn written_out(text: &str, is_meant: impl Fn(char) -> bool, form: impl Fn(char) -> String) -> Cow<'_, str> {
@@ -133,6 +144,8 @@ mod tests {
             ("a\rb\tc\u{8}", "a\\u{d}b\\u{9}c\\u{8}"),
             ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}"),
             ("\u{202e}txt", "\\u{202e}txt"),
+            ("a\u{200b}\u{feff}b", "a\\u{200b}\\u{feff}b"),
+            ("\u{646}\u{200c}\u{647}", "\u{646}\u{200c}\u{647}"),
         ] {
             assert_eq!(visible(text), expected);
             assert_eq!(visible_line(text), expected);

@@ -26,7 +26,7 @@ pub(crate) enum WebhooksCommand {
     Disable(WebhookArgs),
     /// Enable a webhook: it goes on after the last event that it got
     Enable(WebhookArgs),
-    /// Give webhooks whose master key is lost new secrets from the present one
+    /// Give new secrets to webhooks whose master key is lost
     Rekey(TargetArgs),
     /// Check the signature of a request that a receiver has saved
     Verify(VerifyArgs),

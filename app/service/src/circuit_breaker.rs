@@ -4,8 +4,12 @@
 
 use std::time::Duration;
 
-/// Consecutive failures that open the circuit.
+/// Consecutive failures that open the circuit. Those within [`ONE_FAILURE`] count as one.
 pub(crate) const FAILURES_MAX: u32 = 3;
+
+/// The time from a counted failure within which further failures are not counted. When a connection is lost, all calls in
+/// progress over it fail together, although the next call succeeds over a new connection.
+pub(crate) const ONE_FAILURE: Duration = Duration::from_millis(50);
 
 /// Time for which the circuit stays open before a probe. It is short, because requests must be counted again within a
 /// second of the store's return.
@@ -16,8 +20,10 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(250);
 pub(crate) enum Circuit {
     /// Every caller may call the port.
     Closed {
-        /// Failures since the last success.
+        /// Counted failures since the last success.
         failures: u32,
+        /// The time of the last counted failure.
+        last: Duration,
     },
     /// No caller may call the port.
     Open {
@@ -44,7 +50,7 @@ pub(crate) enum Passage {
 
 impl Circuit {
     /// The state in which no call has failed.
-    pub(crate) const CALM: Self = Self::Closed { failures: 0 };
+    pub(crate) const CALM: Self = Self::Closed { failures: 0, last: Duration::ZERO };
 
     /// Decides on a call, and returns the next state.
     pub(crate) fn ask(self, now: Duration) -> (Self, Passage) {
@@ -71,8 +77,9 @@ impl Circuit {
     #[must_use]
     pub(crate) fn failed(self, passage: Passage, now: Duration) -> Self {
         match (self, passage) {
-            (Self::Closed { failures }, _) if failures + 1 < FAILURES_MAX => {
-                Self::Closed { failures: failures + 1 }
+            (Self::Closed { failures: 1.., last }, _) if now.saturating_sub(last) < ONE_FAILURE => self,
+            (Self::Closed { failures, .. }, _) if failures + 1 < FAILURES_MAX => {
+                Self::Closed { failures: failures + 1, last: now }
             }
             (Self::Closed { .. }, _) | (Self::HalfOpen { .. }, Passage::Probe) => Self::Open { since: now },
             (Self::Open { .. } | Self::HalfOpen { .. }, _) => self,
@@ -101,13 +108,17 @@ mod tests {
 
     const SINCE: Duration = at(5_000);
 
+    const fn closed(failures: u32, last: Duration) -> Circuit {
+        Closed { failures, last }
+    }
+
     #[test]
     fn permission_depends_on_the_state_and_the_time() {
         let open = Open { since: SINCE };
         let half_open = HalfOpen { since: SINCE };
         let cases = [
-            (Closed { failures: 0 }, at(0), Closed { failures: 0 }, Call),
-            (Closed { failures: 2 }, at(9_000), Closed { failures: 2 }, Call),
+            (Circuit::CALM, at(0), Circuit::CALM, Call),
+            (closed(2, at(8_000)), at(9_000), closed(2, at(8_000)), Call),
             (open, at(5_000), open, Refused),
             (open, at(5_249), open, Refused),
             (open, at(5_250), half_open, Probe),
@@ -124,9 +135,9 @@ mod tests {
         let (open, half_open, now) = (Open { since: SINCE }, HalfOpen { since: SINCE }, at(7_000));
         // Each case has the state, the passage of the caller, the state after a success, and the state after a failure.
         let cases = [
-            (Closed { failures: 0 }, Call, Circuit::CALM, Closed { failures: 1 }),
-            (Closed { failures: 1 }, Call, Circuit::CALM, Closed { failures: 2 }),
-            (Closed { failures: 2 }, Call, Circuit::CALM, Open { since: now }),
+            (Circuit::CALM, Call, Circuit::CALM, closed(1, now)),
+            (closed(1, SINCE), Call, Circuit::CALM, closed(2, now)),
+            (closed(2, SINCE), Call, Circuit::CALM, Open { since: now }),
             (open, Call, open, open),
             (half_open, Call, half_open, half_open),
             (half_open, Probe, Circuit::CALM, Open { since: now }),
@@ -139,5 +150,22 @@ mod tests {
         for state in [Circuit::CALM, open] {
             assert_eq!(state.abandoned(), state);
         }
+    }
+    #[test]
+    fn calls_that_fail_together_count_as_one_failure() {
+        let fail = |circuit: Circuit, millis| circuit.failed(Call, at(millis));
+        let mut circuit = fail(Circuit::CALM, 0);
+        for millis in [0, 0, 1, 20, 49] {
+            circuit = fail(circuit, millis);
+        }
+        assert_eq!(circuit, closed(1, at(0)));
+        // Failures that go on are counted, however many calls fail meanwhile.
+        for millis in 50..100 {
+            circuit = fail(circuit, millis);
+        }
+        assert_eq!(circuit, closed(2, at(50)));
+        assert_eq!(fail(circuit, 100), Open { since: at(100) });
+        // After a success the next failure is the first one.
+        assert_eq!(fail(circuit.succeeded(Call), 60), closed(1, at(60)));
     }
 }

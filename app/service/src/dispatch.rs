@@ -1,9 +1,9 @@
 //! The delivery of events to webhooks.
 //!
-//! A [`Dispatcher`] claims webhooks, reads the event log for them, and sends each event by a [`Courier`](petstore_ports::Courier).
-//! Which attempt begins when is the rule of [`dispatch_step`](petstore_domain::dispatch_step); the order among webhooks is
-//! that of the machine, which takes turns. Progress is saved some times a second, so a crash repeats the deliveries since
-//! the last save.
+//! A [`Dispatcher`] claims webhooks, reads the event log for them, and sends each event by a
+//! [`Courier`](petstore_ports::Courier). The rule [`dispatch_step`](petstore_domain::dispatch_step) decides when each
+//! attempt begins; the machine lets the webhooks take turns. Progress is saved some times a second, so a crash repeats
+//! the deliveries since the last save.
 
 mod attempt;
 mod endpoint;

@@ -12,7 +12,7 @@ use petstore_ports::api::{FailingCheck, Failure, IdempotentRequest, Readiness, R
 use petstore_ports::{
     AccountDirectory, AddressLimits, CategoryReader, Clock, Entropy, EventFeed, EventReader,
     IdempotencyRecords, KeyReader, OrderReader, PetReader, Quotas, StoreError, StoreErrorKind, StoreHealth,
-    Timer, Transactor, run,
+    StorePorts, Timer, Transactor, run,
 };
 
 use crate::call_deadlines::CallDeadlines;
@@ -71,19 +71,7 @@ impl Ports {
         timer: Arc<dyn Timer>,
     ) -> Self
     where
-        S: Transactor
-            + PetReader
-            + CategoryReader
-            + OrderReader
-            + EventReader
-            + EventFeed
-            + KeyReader
-            + AccountDirectory
-            + IdempotencyRecords
-            + Quotas
-            + AddressLimits
-            + StoreHealth
-            + 'static,
+        S: StorePorts + StoreHealth + 'static,
     {
         Self {
             transactor: Arc::clone(&store) as _,

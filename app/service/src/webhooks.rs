@@ -61,8 +61,8 @@ impl WebhookService {
         Self { knows_key: false, ..self }
     }
 
-    /// Makes the master key with the first webhook. A second key is not made while webhooks wait for the first one, because
-    /// its file would be in the way when an operator restores that of the first one.
+    /// Makes the master key with the first webhook. A second key is not made while webhooks wait for the first one,
+    /// because its file would prevent an operator from restoring the file of the first one.
     async fn prepare_first(&self) -> Result<MasterKeyId, StoreError> {
         if self.ports.signer.master().is_none()
             && self.of_all_accounts().await?.iter().any(|(_, webhook)| webhook.is_enabled())

@@ -1,4 +1,4 @@
-//! The settings of a petstore.
+//! The settings of a petstore. Its start is in the module `petstore`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,9 +7,6 @@ use std::time::Duration;
 use petstore_domain::{Limit, Limits, PlanTable};
 
 use crate::error::TestingError;
-use crate::in_process;
-use crate::petstore::Petstore;
-use crate::program;
 
 /// The settings of a petstore, and its start.
 ///
@@ -55,7 +52,7 @@ impl Builder {
         self
     }
 
-    /// The requests a minute and a day that the Business plan admits, which is the plan of [`Petstore::key`].
+    /// The requests a minute and a day that the Business plan admits, which is the plan of [`Petstore::key`](crate::Petstore::key).
     #[must_use]
     pub fn business(mut self, minute: u32, day: u32) -> Self {
         self.business = Some((minute, day));
@@ -81,23 +78,6 @@ impl Builder {
     pub fn start_limit(mut self, limit: Duration) -> Self {
         self.start_limit = Some(limit);
         self
-    }
-
-    /// Starts the petstore.
-    ///
-    /// # Errors
-    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, ended early or
-    /// is not ready within [`Builder::start_limit`], with the end of its log; no port, thread or randomness is available.
-    pub async fn start(self) -> Result<Petstore, TestingError> {
-        if self.binary.is_some() {
-            return program::start(self).await;
-        }
-        if !self.flags.is_empty() {
-            let why =
-                "flags are for the program: name it with `Builder::binary`, or leave out `Builder::flag`";
-            return Err(TestingError::Start(why.to_owned()));
-        }
-        in_process::start(self).await
     }
 
     /// The limits of the named plans.

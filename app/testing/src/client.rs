@@ -25,6 +25,17 @@ const ANSWER_MAX: usize = 64 * 1024 * 1024;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A server that has just started: in this process, or a program.
+pub(crate) struct StartedServer<S> {
+    /// The base of the contract's paths.
+    pub(crate) url: String,
+    /// The initial key.
+    pub(crate) key: String,
+    pub(crate) version: String,
+    pub(crate) sandbox: SandboxClient,
+    pub(crate) server: S,
+}
+
 /// The sandbox of a petstore.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxClient {

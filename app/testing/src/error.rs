@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::requests::{ReceivedRequest, brief};
+use crate::received::{ReceivedRequest, brief};
 
 /// The reason why a petstore did not start, or did not do what a test asked.
 #[derive(Debug, thiserror::Error)]

@@ -19,9 +19,8 @@ use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
 use crate::builder::Builder;
-use crate::client::SandboxClient;
+use crate::client::{SandboxClient, StartedServer};
 use crate::error::TestingError;
-use crate::petstore::{Petstore, RunningServer};
 
 /// Interval of the periodic work of the service and of its store.
 const HOUSEKEEPING: Duration = Duration::from_millis(500);
@@ -34,7 +33,7 @@ pub(crate) struct InProcess {
 }
 
 /// Starts a server in this process.
-pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
+pub(crate) async fn start(builder: Builder) -> Result<StartedServer<InProcess>, TestingError> {
     let epoch = SystemEntropy::number().map_err(store_failed)?;
     let store = Arc::new(MemoryStore::with_epoch(epoch));
     let mut shop = vec![];
@@ -74,12 +73,12 @@ pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
     let server = server.map_err(|error| TestingError::Start(format!("cannot listen: {error}")))?;
     let address = server.local_addr();
     let housekeeping = start_housekeeping(Arc::clone(&service), store, clock)?;
-    Ok(Petstore {
+    Ok(StartedServer {
         url: format!("http://{address}/v1"),
         key: key.reveal().to_string(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sandbox: SandboxClient { address, program: None },
-        server: RunningServer::InProcess(InProcess { server, _housekeeping: housekeeping }),
+        server: InProcess { server, _housekeeping: housekeeping },
     })
 }
 

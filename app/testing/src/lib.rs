@@ -40,6 +40,8 @@ mod keys;
 mod petstore;
 mod program;
 mod program_folder;
+mod program_start;
+mod received;
 mod report;
 mod requests;
 mod runtime;
@@ -51,10 +53,11 @@ pub use faults::{BodyFault, Fault, FaultPoint, Faults, PlannedFault, QuotaWindow
 pub use keys::NewKey;
 pub use petstore::Petstore;
 pub use petstore_domain::{Limit, Limits, Plan};
+pub use received::{QuotaReading, ReceivedRequest, SentAnswer};
 pub use report::{
     BehaviorFinding, BehaviorReport, BehaviorVerdict, ClientBehavior, JudgedRule, ProvingRequest,
 };
-pub use requests::{QuotaReading, ReceivedRequest, RequestQuery, SentAnswer};
+pub use requests::RequestQuery;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -6,29 +6,30 @@ use hyper::Method;
 use serde::Deserialize;
 
 use crate::builder::Builder;
-use crate::client::SandboxClient;
+use crate::client::{SandboxClient, StartedServer};
 use crate::clock::ShopClock;
 use crate::error::TestingError;
 use crate::faults::Faults;
-use crate::in_process::InProcess;
+use crate::in_process::{self, InProcess};
 use crate::keys::NewKey;
 use crate::program::Program;
+use crate::program_start;
 use crate::report::BehaviorReport;
 use crate::requests::{self, RequestQuery, encoded, key_prefix};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct Petstore {
-    pub(crate) url: String,
-    pub(crate) key: String,
-    pub(crate) version: String,
-    pub(crate) sandbox: SandboxClient,
-    pub(crate) server: RunningServer,
+    url: String,
+    key: String,
+    version: String,
+    sandbox: SandboxClient,
+    server: RunningServer,
 }
 
 /// The server of a petstore.
 #[derive(Debug)]
-pub(crate) enum RunningServer {
+enum RunningServer {
     InProcess(InProcess),
     Program(Arc<Program>),
 }
@@ -37,6 +38,32 @@ pub(crate) enum RunningServer {
 #[derive(Deserialize)]
 struct MadeKey {
     secret: String,
+}
+
+impl Builder {
+    /// Starts the petstore.
+    ///
+    /// # Errors
+    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, ended early or
+    /// is not ready within [`Builder::start_limit`], with the end of its log; no port, thread or randomness is available.
+    pub async fn start(self) -> Result<Petstore, TestingError> {
+        if self.binary.is_some() {
+            return program_start::start(self).await.map(|started| started.petstore(RunningServer::Program));
+        }
+        if !self.flags.is_empty() {
+            let why =
+                "flags are for the program: name it with `Builder::binary`, or leave out `Builder::flag`";
+            return Err(TestingError::Start(why.to_owned()));
+        }
+        in_process::start(self).await.map(|started| started.petstore(RunningServer::InProcess))
+    }
+}
+
+impl<S> StartedServer<S> {
+    fn petstore(self, server: impl FnOnce(S) -> RunningServer) -> Petstore {
+        let Self { url, key, version, sandbox, server: started } = self;
+        Petstore { url, key, version, sandbox, server: server(started) }
+    }
 }
 
 impl Petstore {

@@ -1,24 +1,13 @@
-//! A petstore that is a separate program, and ends with the test.
+//! The process of a petstore that is a separate program, and ends with the test.
 
-use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use crate::builder::Builder;
-use crate::client::SandboxClient;
 use crate::error::TestingError;
-use crate::petstore::{Petstore, RunningServer};
 use crate::program_folder::ProgramFolder;
-
-/// The time limit of a start, unless the test sets another one.
-pub(crate) const START_TIME: Duration = Duration::from_secs(10);
 
 /// The time limit of a stop, which is longer than the time limits of the program itself.
 const STOP_TIME: Duration = Duration::from_secs(15);
@@ -38,93 +27,24 @@ pub(crate) struct Program {
     folder: ProgramFolder,
 }
 
-/// The line that the program prints once it accepts requests.
-#[derive(Deserialize)]
-struct ReadyLine {
-    url: String,
-    operations: String,
-    key: String,
-    version: String,
-}
-
-/// Starts the program, and waits until it accepts requests.
-pub(crate) async fn start(builder: Builder) -> Result<Petstore, TestingError> {
-    // Waiting for a process blocks.
-    tokio::task::spawn_blocking(move || spawn(&builder)).await.map_err(|error| start_failed(&error))?
-}
-
-fn spawn(builder: &Builder) -> Result<Petstore, TestingError> {
-    let path = builder.binary.clone().unwrap_or_default();
-    let limit = builder.start_limit.unwrap_or(START_TIME);
-    let folder = ProgramFolder::create()?;
-    let mut command = Command::new(&path);
-    command.args(flags(builder)?).current_dir(folder.path());
-    // Settings for another server must not act here.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PETSTORE_")) {
-        command.env_remove(name);
-    }
-    // The log is a file, so that the program never waits for a full pipe.
-    let log = File::create(folder.log()).map_err(|error| start_failed(&error))?;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
-    let mut child = command
-        .spawn()
-        .map_err(|error| TestingError::Start(format!("cannot run {}: {error}", path.display())))?;
-    let (input, output) = (child.stdin.take(), child.stdout.take());
-    let program = Program { child: Mutex::new(child), input: Mutex::new(input), folder };
-    let line = program.first_line(output, limit)?;
-    let unlike = |why: String| {
-        let end = program.kill();
-        let why =
-            format!("{} is no petstore of this version: its first line is {line:?} ({why})", path.display());
-        TestingError::Start(program.folder.with_log(&format!("{why}; {end}")))
-    };
-    let ready = serde_json::from_str::<ReadyLine>(&line).map_err(|error| unlike(error.to_string()))?;
-    let address =
-        ready.operations.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
-    let address = address.ok_or_else(|| unlike(format!("{} is no origin", ready.operations)))?;
-    let program = Arc::new(program);
-    Ok(Petstore {
-        url: ready.url,
-        key: ready.key,
-        version: ready.version,
-        sandbox: SandboxClient { address, program: Some(Arc::clone(&program)) },
-        server: RunningServer::Program(program),
-    })
-}
-
-/// The flags of the program. The program refuses a flag of the test that repeats one of these.
-fn flags(builder: &Builder) -> Result<Vec<OsString>, TestingError> {
-    // The same check, and the same message, as in this process.
-    builder.plans()?;
-    let mut flags: Vec<OsString> =
-        ["--sandbox", "--db", "memory", "--listen", "127.0.0.1:0"].map(OsString::from).into();
-    flags.extend(["--ready-json", "--end-with-stdin"].map(OsString::from));
-    let numbers = [("--demo", builder.demo.map(|pets| (pets, None)))].into_iter().chain(
-        [("--free", builder.free), ("--pro", builder.pro), ("--business", builder.business)]
-            .map(|(plan, limits)| (plan, limits.map(|(minute, day)| (minute, Some(day))))),
-    );
-    for (name, value) in numbers {
-        match value {
-            None => {}
-            Some((pets, None)) => flags.push(format!("{name}={pets}").into()),
-            Some((minute, Some(day))) => {
-                flags.push(format!("{name}-minute={minute}").into());
-                flags.push(format!("{name}-day={day}").into());
-            }
-        }
-    }
-    flags.extend(builder.flags.iter().cloned());
-    Ok(flags)
-}
-
 impl Program {
+    /// The process of a program, which runs in this folder.
+    pub(crate) fn new(mut child: Child, folder: ProgramFolder) -> Self {
+        let input = child.stdin.take();
+        Self { child: Mutex::new(child), input: Mutex::new(input), folder }
+    }
+
     /// The number of the process.
     pub(crate) fn id(&self) -> u32 {
         self.child().id()
     }
 
     /// Reads the first line of the program. A program without one is killed at the limit.
-    fn first_line(&self, output: Option<ChildStdout>, limit: Duration) -> Result<String, TestingError> {
+    pub(crate) fn first_line(
+        &self,
+        output: Option<ChildStdout>,
+        limit: Duration,
+    ) -> Result<String, TestingError> {
         let (sender, line) = mpsc::channel();
         // The thread ends with the program at the latest.
         std::thread::spawn(move || {
@@ -141,7 +61,7 @@ impl Program {
             }
             // It closed its output, so it ends.
             Ok(Ok(_)) | Err(RecvTimeoutError::Disconnected) => {
-                let end = self.wait(ENDING_TIME).map_or_else(|| self.kill(), |status| ended(status));
+                let end = self.wait(ENDING_TIME).map_or_else(|| self.kill(), ended);
                 self.folder.keep();
                 Err(TestingError::Start(self.folder.with_log(&end)))
             }
@@ -206,12 +126,18 @@ impl Program {
         self.child().try_wait().ok().flatten()
     }
 
+    /// Ends a program that printed another line than that of a petstore.
+    pub(crate) fn refuse(&self, why: &str) -> TestingError {
+        let end = self.kill();
+        TestingError::Start(self.folder.with_log(&format!("{why}; {end}")))
+    }
+
     /// Ends a program that has failed, and keeps its log. Returns a description of the end.
     fn kill(&self) -> String {
         self.folder.keep();
         let mut child = self.child();
         let _ = child.kill();
-        child.wait().map_or_else(|error| error.to_string(), |status| ended(status))
+        child.wait().map_or_else(|error| error.to_string(), ended)
     }
 
     fn child(&self) -> MutexGuard<'_, Child> {
@@ -230,8 +156,4 @@ impl Drop for Program {
 
 fn ended(status: ExitStatus) -> String {
     format!("it ended with {status}")
-}
-
-fn start_failed(error: &dyn std::error::Error) -> TestingError {
-    TestingError::Start(error.to_string())
 }

@@ -1,5 +1,7 @@
 //! The progress of a webhook's deliveries.
 
+use std::time::Duration;
+
 use super::{DeliveryOrder, DeliveryRun, WebhookId};
 use crate::{Position, Timestamp};
 
@@ -49,6 +51,8 @@ pub struct PendingDelivery {
     pub attempts: u32,
     /// The time from which the next attempt may begin.
     pub due: Timestamp,
+    /// The time from the last failed attempt to the next one. A clock that was set back cannot make `due` lie further away.
+    pub wait: Duration,
     /// `true` while an attempt is in flight. A store need not keep it: the attempt is repeated after a crash.
     pub is_in_flight: bool,
     /// `true` if a client has asked for the next attempt.

@@ -106,7 +106,11 @@ impl Operation for Redeliver {
         let event = self.event.ok_or(StartDeliveriesRejection::Expired)?;
         let requests = &mut webhook.redeliveries;
         if requests.len() >= REDELIVERIES_MAX {
-            if requests.first().is_some_and(|oldest| self.now.since(oldest.at) < REDELIVERIES_WITHIN) {
+            // A request of a later time was made before the clock was set back. It does not count.
+            let is_recent = |oldest: &Redelivery| {
+                oldest.at <= self.now && self.now.since(oldest.at) < REDELIVERIES_WITHIN
+            };
+            if requests.first().is_some_and(is_recent) {
                 return Err(StartDeliveriesRejection::TooMany);
             }
             requests.remove(0);

@@ -120,6 +120,7 @@ pub fn dispatch_step(
     now: Timestamp,
 ) -> Vec<DispatchOrder> {
     let mut orders = Vec::new();
+    progress.bound_waits(now);
     match input {
         DispatchInput::Log { matching, scanned } => progress.take(matching, scanned),
         DispatchInput::Tick { attempts_max } => {
@@ -156,7 +157,14 @@ pub fn dispatch_step(
 impl PendingDelivery {
     /// A delivery without an attempt. It is due at any time, so that a clock that steps back does not delay it.
     const fn new(position: Position) -> Self {
-        Self { position, attempts: 0, due: Timestamp::MIN, is_in_flight: false, is_manual: false }
+        Self {
+            position,
+            attempts: 0,
+            due: Timestamp::MIN,
+            wait: Duration::ZERO,
+            is_in_flight: false,
+            is_manual: false,
+        }
     }
 
     const fn begin(&mut self) -> DispatchOrder {
@@ -168,6 +176,14 @@ impl PendingDelivery {
 }
 
 impl Progress {
+    /// Brings forward the retries that are due later than their wait from now, because the clock was set back: such a retry
+    /// waits once more as long as after its attempt, and no longer.
+    fn bound_waits(&mut self, now: Timestamp) {
+        for delivery in &mut self.pending {
+            delivery.due = delivery.due.min(now.plus(delivery.wait));
+        }
+    }
+
     fn take(&mut self, matching: &[Position], scanned: Position) {
         for position in matching {
             // An event up to `scanned` has been taken before.
@@ -257,12 +273,14 @@ impl Progress {
         };
         if let Some(delay) = retry_delay(attempts) {
             let permille = if rules.has_jitter { retry_jitter(rules.webhook, position, attempts) } else { 0 };
-            let due = now.plus(jittered(delay, permille).max(wait));
-            self.pending[index].due = due;
+            let wait = jittered(delay, permille).max(wait);
+            let due = now.plus(wait);
+            (self.pending[index].due, self.pending[index].wait) = (due, wait);
             orders.push(DispatchOrder::Retry { position, due });
         } else if rules.ordering == DeliveryOrder::Strict {
             // The event stays pending, so that it is the first one when the webhook is enabled again.
-            (self.pending[index].attempts, self.pending[index].due) = (ATTEMPTS_MAX, now);
+            let delivery = &mut self.pending[index];
+            (delivery.attempts, delivery.due, delivery.wait) = (ATTEMPTS_MAX, now, Duration::ZERO);
             self.stop(DisabledReason::Exhausted, orders);
         } else {
             self.pending.remove(index);

@@ -1,6 +1,6 @@
 //! Builders that the tests share: ids, numbers and records, and a shop to decide in.
 
-#![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this module")]
+#![allow(dead_code, reason = "each test file is a separate crate that uses a part of this module")]
 
 mod fold;
 pub(crate) mod keys;

@@ -24,10 +24,10 @@ impl Shop {
         }
         let folded: BTreeSet<FoldedName> =
             self.categories.values().map(|record| record.category.name.folded()).collect();
-        assert_eq!(folded.len(), self.categories.len(), "each category has a name of its own");
+        assert_eq!(folded.len(), self.categories.len(), "each category has a unique name");
         let names: BTreeSet<FoldedName> =
             self.accounts.values().map(|account| account.name.folded()).collect();
-        assert_eq!(names.len(), self.accounts.len(), "each account has a name of its own");
+        assert_eq!(names.len(), self.accounts.len(), "each account has a unique name");
     }
 
     fn assert_pet_is_sound(&self, record: &PetRecord) {

@@ -26,6 +26,8 @@ struct Model {
     /// The events that were given, and are neither delivered nor failed, with the number of failed attempts and the earliest
     /// time of the next one.
     open: BTreeMap<u64, (u32, Timestamp)>,
+    /// The time that each of them waits from its last failed attempt.
+    waits: BTreeMap<u64, Duration>,
     in_flight: BTreeSet<u64>,
     settled: BTreeSet<u64>,
     /// The last event whose first attempt has begun.
@@ -41,7 +43,7 @@ fn run_history(seed: u64) {
     let mut case = Case::new(ordering);
     case.rules.has_jitter = true;
     let mut model = Model::default();
-    let (mut now, mut end) = (at(0), 0_u64);
+    let (mut now, mut end) = (at(100_000_000), 0_u64);
     for _ in 0..40 {
         match random.below(5) {
             0 => {
@@ -69,9 +71,13 @@ fn run_history(seed: u64) {
                 check_end(seed, &mut model, number, result, &orders, now, ordering);
             }
             _ => {
-                now = now.plus(Duration::from_secs(
-                    [1, 10, 400, 40_000][usize::try_from(random.below(4)).unwrap()],
-                ));
+                let pace =
+                    Duration::from_secs([1, 10, 400, 40_000][usize::try_from(random.below(4)).unwrap()]);
+                if random.below(4) == 0 {
+                    now = set_back(seed, &mut case, &mut model, now.minus(pace));
+                } else {
+                    now = now.plus(pace);
+                }
             }
         }
         let pending: BTreeSet<u64> =
@@ -80,6 +86,21 @@ fn run_history(seed: u64) {
         assert_eq!(pending, open, "seed {seed}: each event is settled or pending");
         assert!(case.progress.in_flight() <= IN_FLIGHT_MAX, "seed {seed}");
     }
+}
+
+/// Sets the clock back. A retry then waits as long as it had to, from now, or less.
+fn set_back(seed: u64, case: &mut Case, model: &mut Model, now: Timestamp) -> Timestamp {
+    for (number, (_, earliest)) in &mut model.open {
+        let wait = model.waits.get(number).copied().unwrap_or_default();
+        *earliest = (*earliest).min(now.plus(wait));
+    }
+    case.step(DispatchInput::Tick { attempts_max: 0 }, now);
+    for delivery in &case.progress.pending {
+        let (failed, earliest) = model.open[&delivery.position.get()];
+        let due = if failed == 0 { Timestamp::MIN } else { earliest };
+        assert_eq!(delivery.due, due, "seed {seed}: {delivery:?}");
+    }
+    now
 }
 
 fn pick(random: &mut Random, among: &BTreeSet<u64>) -> Option<u64> {
@@ -147,10 +168,12 @@ fn check_end(
             let due = due.unwrap_or_else(|| panic!("seed {seed}: {orders:?}"));
             assert!((earliest..=latest).contains(&due.since(now)), "seed {seed}: the schedule is kept");
             model.open.insert(number, (failed, due));
+            model.waits.insert(number, due.since(now));
         }
         None if ordering == DeliveryOrder::Strict => {
             assert!(orders.contains(&DispatchOrder::Disable(DisabledReason::Exhausted)), "seed {seed}");
             model.open.insert(number, (failed, now));
+            model.waits.remove(&number);
         }
         None => {
             model.open.remove(&number);

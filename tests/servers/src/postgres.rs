@@ -50,8 +50,8 @@ static SHARED: LazyLock<Option<Postgres>> = LazyLock::new(|| PostgresBuilder::de
 
 impl Postgres {
     /// The cluster that the tests of this process share, started at the first call. None after the calling test was
-    /// reported as skipped, because PostgreSQL is not installed; under `CI=true` the test fails instead. Each test uses a
-    /// schema of its own.
+    /// reported as skipped, because PostgreSQL is not installed; under `CI=true` the test fails instead. Each test uses
+    /// a separate schema.
     #[track_caller]
     pub fn shared() -> Option<&'static Self> {
         reported(SHARED.as_ref())
@@ -216,7 +216,7 @@ impl Postgres {
         if let Some(mut server) = self.server.lock().unwrap().take() {
             let sent = Command::new("kill").args([signal, &server.id().to_string()]).status();
             assert!(sent.is_ok_and(|status| status.success()), "the server takes {signal}");
-            // A server that is paused takes the signal only when it goes on.
+            // A server that is paused takes the signal only when it continues.
             let _ = Command::new("kill").args(["-CONT", &server.id().to_string()]).output();
             server.wait().expect("a child can be awaited");
         }

@@ -15,7 +15,7 @@ impl Postgres {
         signal("-STOP", &children(first));
     }
 
-    /// Lets the processes go on after [`Postgres::pause`].
+    /// Continues the processes after [`Postgres::pause`].
     pub fn resume(&self) {
         let first = self.process_id();
         signal("-CONT", &children(first));

@@ -25,7 +25,8 @@ rm -rf "$1"
 "#;
 
 impl Reaper {
-    /// Starts the shell for the server that writes its id to this file of the folder, and that this signal ends. The shell has a process group of its own, so that Ctrl+C does not end it before its work.
+    /// Starts the shell for the server that writes its id to this file of the folder, and that this signal ends. The
+    /// shell has a separate process group, so that Ctrl+C does not end it before its work.
     pub(crate) fn of(folder: &Path, id_file: &str, signal: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT, "sh"]).arg(folder).args([id_file, signal]).process_group(0);

@@ -15,7 +15,7 @@ use crate::skips;
 /// The time limit for a server to start, to load its data, or to follow its primary: this many pauses.
 const WAITS: u32 = 1_000;
 
-/// The time between two looks at a server that starts.
+/// The time between two checks of a server that starts.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A Redis server on a free loopback port that keeps its data in a temporary folder. Dropping it stops the server and removes

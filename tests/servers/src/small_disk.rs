@@ -27,7 +27,7 @@ impl Postgres {
         mount.args(["-t", "tmpfs", "-o", &format!("size={mebibytes}m"), "tmpfs"]).arg(&folder);
         let mounted = mount.stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !mounted.is_ok_and(|status| status.success()) {
-            skips::skip_even_under_ci("a file system of its own needs root");
+            skips::skip_even_under_ci("mounting a file system needs root");
             return None;
         }
         self.programs().give(&folder);

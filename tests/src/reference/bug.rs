@@ -165,6 +165,8 @@ pub enum Bug {
     AttemptsReplaced,
     /// Keeps all settled deliveries.
     DeliveriesKept,
+    /// Keeps all settled deliveries until they are old.
+    DeliveriesUncounted,
     /// Returns deliveries that do not pass the filter.
     DeliveryFilterIgnored,
 }

@@ -31,10 +31,9 @@ impl Kept {
     }
 
     /// Drops settled deliveries: all but the latest ones, and those of long ago.
-    fn prune(&mut self, now: Timestamp) {
+    fn prune(&mut self, most: usize, now: Timestamp) {
         let is_settled = |delivery: &Delivery| delivery.status != DeliveryStatus::Pending;
-        let mut excess =
-            self.deliveries.values().filter(|one| is_settled(one)).count().saturating_sub(SETTLED_KEPT);
+        let mut excess = self.deliveries.values().filter(|one| is_settled(one)).count().saturating_sub(most);
         self.deliveries.retain(|_, delivery| {
             if !is_settled(delivery) {
                 return true;
@@ -123,6 +122,7 @@ impl DeliveryLog for ReferenceStore {
             return Reply::now(Ok(LeaseState::Lost));
         };
         kept.progress = Some(progress);
+        let most = if self.has(Bug::DeliveriesUncounted) { usize::MAX } else { SETTLED_KEPT };
         for update in updates {
             let now = update.at;
             let before = kept.deliveries.remove(&update.event).filter(|_| !self.has(Bug::AttemptsReplaced));
@@ -136,7 +136,7 @@ impl DeliveryLog for ReferenceStore {
             };
             kept.deliveries.insert(event, delivery);
             if !self.has(Bug::DeliveriesKept) {
-                kept.prune(now);
+                kept.prune(most, now);
             }
         }
         Reply::now(Ok(LeaseState::Held))

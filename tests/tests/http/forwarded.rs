@@ -76,7 +76,7 @@ fn of_hosts_that_are_listed_a_proxy_may_tell_one() {
 }
 
 #[test]
-fn whom_nobody_trusts_tells_nothing_and_a_public_url_wins() {
+fn headers_of_untrusted_peers_are_ignored_and_a_public_url_takes_precedence() {
     let told = [(PROTO, "https"), (HOST, "evil.example"), ("forwarded", "proto=https;host=evil.example")];
     let shop = Shop::open();
     let client = shop.client(PLENTY);
@@ -104,7 +104,7 @@ fn the_first_request_of_a_proxy_that_names_no_scheme_is_logged_once() {
     let (options, observer) = observed(true);
     let shop = Shop::open_as(options);
     shop.client(PLENTY).get("/v1/pets");
-    assert_eq!(observer.advice(), Vec::<String>::new(), "where nobody is trusted nobody is missed");
+    assert_eq!(observer.advice(), Vec::<String>::new(), "without trusted proxies no header is missed");
 }
 
 #[test]
@@ -125,7 +125,11 @@ fn the_log_is_told_the_clients_address() {
     let (options, observer) = observed(true);
     let shop = Shop::open_as(options);
     shop.client(PLENTY).send("GET", "/v1/pets", &[("x-forwarded-for", "192.0.2.1")], None);
-    assert_eq!(observer.latest().client, IpAddr::from([127, 0, 0, 1]), "whom nobody trusts tells nothing");
+    assert_eq!(
+        observer.latest().client,
+        IpAddr::from([127, 0, 0, 1]),
+        "headers of an untrusted peer are ignored"
+    );
 }
 
 #[test]
@@ -138,6 +142,6 @@ fn an_address_is_limited_by_what_forwarded_says() {
         answer.number("x-ratelimit-remaining")
     };
     assert_eq!([left("for=192.0.2.1"), left("for=\"192.0.2.1:80\""), left("for=192.0.2.2")], [299, 298, 299]);
-    assert_eq!(left("for=192.0.2.9, for=192.0.2.1"), 297, "what stands before it a client may have invented");
+    assert_eq!(left("for=192.0.2.9, for=192.0.2.1"), 297, "a client may have invented the entries before it");
     assert_eq!(observer.latest().client, IpAddr::from([192, 0, 2, 1]));
 }

@@ -94,7 +94,7 @@ fn is_request_id(id: &str) -> bool {
 }
 
 #[test]
-fn every_answer_has_a_request_id_of_its_own() {
+fn every_answer_has_a_unique_request_id() {
     let stall = Stall::open();
     let mut seen = HashSet::new();
     for _ in 0..5 {

@@ -1,5 +1,6 @@
 //! The life cycle of a server: start, readiness, drain, stop.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, mpsc};
@@ -276,7 +277,8 @@ fn operator_endpoints_may_have_their_own_listener() {
 #[test]
 fn an_address_in_use_cannot_be_listened_on() {
     let shop = Shop::open();
-    assert!(shop.http.listen(shop.address(), NonZeroUsize::MIN).is_err());
+    let refused = shop.http.listen(shop.address(), NonZeroUsize::MIN).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::AddrInUse);
     assert_eq!(shop.anonymous().get("/health").status, 200);
 }
 

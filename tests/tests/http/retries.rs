@@ -109,7 +109,7 @@ fn keys_are_1_to_255_visible_characters_once() {
 }
 
 #[test]
-fn a_record_lives_for_24_hours() {
+fn a_record_is_replayed_for_24_hours() {
     let stall = Stall::open();
     let pet = stall.pet_of(10);
     let path = format!("/v1/inventory/{pet}/adjustments");

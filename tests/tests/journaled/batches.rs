@@ -125,7 +125,8 @@ fn a_batch_is_one_commit_and_invisible_before() {
     assert_eq!(stepped.snapshot(), before, "nothing is visible before it is decided and on disk");
     stepped.writer.step();
     assert!(matches!(poll(&mut sold), Poll::Ready(Ok(Ok(_)))));
-    assert!(matches!(poll(&mut refused), Poll::Ready(Ok(Err(_)))), "the last unit is sold once");
+    let none_left = PlaceOrderRejection::PetNotAvailable { status: PetStatus::Pending };
+    assert_eq!(poll(&mut refused), Poll::Ready(Ok(Err(none_left))), "the last unit is sold once");
     assert_eq!(stepped.disk.batches(), batches + 1);
 }
 
@@ -133,7 +134,8 @@ fn a_batch_is_one_commit_and_invisible_before() {
 fn a_batch_that_changes_nothing_is_not_written() {
     let stepped = SteppedStore::on(&Disk::new());
     let calls = stepped.disk.calls();
-    assert!(stepped.finish(stepped.call(place_order(7, 1))).unwrap().is_err(), "there is no pet");
+    let unknown = PlaceOrderRejection::UnknownPet(pet_id(7));
+    assert_eq!(stepped.finish(stepped.call(place_order(7, 1))).unwrap(), Err(unknown));
     assert_eq!(stepped.disk.calls(), calls);
 }
 

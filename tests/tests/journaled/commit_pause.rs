@@ -31,8 +31,8 @@ fn the_rows_during_a_pause_are_those_of_the_journal() {
 
     let (header, rows) = kept(&stepped.disk);
     let pause = stepped.store.pause_commits().unwrap();
-    let without_life = Header { epoch: 0, events: petstore_ports::EventBounds::new(0), ..header };
-    assert_eq!(pause.header(), without_life);
+    let without_epoch = Header { epoch: 0, events: petstore_ports::EventBounds::new(0), ..header };
+    assert_eq!(pause.header(), without_epoch);
     assert_eq!((pause.rows().collect::<Vec<_>>(), pause.shop_len()), (rows, 4));
 }
 

@@ -89,7 +89,7 @@ fn the_power_may_fail_at_each_call_and_an_event_is_there_if_and_only_if_its_chan
 }
 
 #[test]
-fn a_reset_and_an_import_begin_a_life_whose_ids_were_never_given() {
+fn a_reset_and_an_import_begin_an_epoch_whose_ids_were_never_issued() {
     let stepped = SteppedStore::on(&Disk::new());
     stepped.done(create_category("Dogs"));
     let first = bounds(&stepped.store);
@@ -99,7 +99,7 @@ fn a_reset_and_an_import_begin_a_life_whose_ids_were_never_given() {
     stepped.store.import().unwrap().finish().unwrap();
     let third = bounds(&stepped.store);
     assert_eq!(third.last, Position::START);
-    assert!(![first.epoch, second.epoch].contains(&third.epoch), "an import begins a new life");
+    assert!(![first.epoch, second.epoch].contains(&third.epoch), "an import begins a new epoch");
     for old in [first, second] {
         let query = EventQuery { epoch: Some(old.epoch), ..query(Some(Position::START)) };
         assert_eq!(ready(EventReader::read(&stepped.store, query)), EventRead::Expired(third));
@@ -112,7 +112,7 @@ fn a_reset_and_an_import_begin_a_life_whose_ids_were_never_given() {
 }
 
 #[test]
-fn a_bulk_load_that_fails_keeps_the_life_of_the_log() {
+fn a_bulk_load_that_fails_keeps_the_epoch_of_the_log() {
     for fault in [Fault::Before, Fault::After] {
         let stepped = SteppedStore::on(&Disk::new());
         stepped.done(create_category("Dogs"));

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use petstore_memory::MemoryStore;
@@ -20,6 +21,10 @@ pub(crate) struct Shop {
 
 /// The connections of the pooler to the server. They are fewer than the clients of a case, so that clients share them.
 const POOLED_CONNECTIONS: u32 = 12;
+
+/// The time that a store of the suite waits for an answer. The suite judges the contract, and the machine may be busy with
+/// other tests.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
 
 /// The pooler that all cases share.
 static POOLER: OnceLock<Option<PgBouncer>> = OnceLock::new();
@@ -54,6 +59,7 @@ impl Shop {
         let url = self.pooler.map_or_else(|| self.server.url(), PgBouncer::url);
         let mut target = Target::parse(&url).expect("the URL of the server");
         target.set_prepares(self.pooler.is_none());
+        target.set_answer_time(ANSWER_TIME);
         let options = Options { schema: self.schema.clone(), seed: SEED.fetch_add(1, Ordering::Relaxed) };
         let opened = tokio::task::spawn_blocking(move || PostgresStore::open(target, options)).await;
         Arc::new(opened.expect("opening does not panic").expect("the store can be opened"))

@@ -88,7 +88,7 @@ pub(crate) async fn step_clocks(world: Rc<World>, mut random: Random, between: D
             6 => HOUR,
             _ => DAY,
         };
-        world.environment.oracle.note(&format!("the clock steps by {step} ms"));
+        world.environment.oracle.clock_stepped(step);
         clock.step(step);
     }
 }

@@ -114,7 +114,7 @@ impl Process {
         let watched = WatchedShop::new(recorder, *bug, Arc::clone(&service));
         let http = Http::new(Arc::new(watched), settings(epoch), false);
         let hang = Rc::new(RefCell::new(Instant::now()));
-        let delays = judge_delays(Arc::clone(oracle), number, profile.between_clock_steps.is_some());
+        let delays = judge_delays(Arc::clone(oracle), number);
         let tasks = vec![
             spawn_local(delays),
             spawn_local(write(
@@ -242,11 +242,11 @@ fn deliver(ports: DispatcherPorts, policy: &Policy) -> (oneshot::Sender<()>, Joi
     (stop, spawn_local(async move { dispatcher.run(async { drop(stopped.await) }).await }))
 }
 
-async fn judge_delays(oracle: Arc<Oracle>, process: u64, has_steps: bool) {
+async fn judge_delays(oracle: Arc<Oracle>, process: u64) {
     let mut ticks = interval(JUDGING);
     loop {
         ticks.tick().await;
-        oracle.judge_delays(process, has_steps);
+        oracle.judge_delays(process);
     }
 }
 

@@ -11,7 +11,7 @@ use hyper::{Method, StatusCode, Version};
 use petstore_domain::{AccountId, ApiKey, KeyPrefix};
 use petstore_request_journal::{
     AnswerOutcome, HeaderLines, Protocol, RecordTicket, RecordedAnswer, RecordedBody, RecordedQuota,
-    RecordedRequest, masked, masked_header,
+    RecordedRequest, masked, masked_header, masked_target,
 };
 use tokio::time::Instant;
 
@@ -90,8 +90,8 @@ impl Recording {
             },
             is_secure,
             key_prefix: key.map(|key: ApiKey| -> KeyPrefix { key.display_prefix() }),
-            method: parts.method.as_str().into(),
-            target: String::from_utf8_lossy(&masked(target.as_bytes())).into(),
+            method: String::from_utf8_lossy(&masked(parts.method.as_str().as_bytes())).into(),
+            target: masked_target(&target).into(),
             route: resource.map(|resource| RouteLabel::of(&resource).template()),
             headers: masked_lines(parts),
         });
@@ -130,7 +130,8 @@ impl Recording {
         for (name, value) in headers {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
-        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
+        // Links repeat the parameters of the request.
+        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(masked(&lines).into_owned()));
     }
 
     /// Takes an answer that is lost although it was made.

@@ -155,7 +155,7 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
 }
 
 #[test]
-fn a_new_life_begins_at_the_first_position_and_refuses_readers_of_the_old_one() {
+fn a_new_epoch_begins_at_the_first_position_and_refuses_readers_of_the_old_one() {
     let log = log_of(1 << 20);
     append(&log, 1..=10);
     log.restart(8);
@@ -258,7 +258,7 @@ impl Wake for Count {
 }
 
 #[test]
-fn readers_that_wait_are_woken_by_an_event_and_by_a_new_life_and_leave_nothing_behind() {
+fn readers_that_wait_are_woken_by_an_event_and_by_a_new_epoch_and_leave_nothing_behind() {
     let log = log_of(1 << 20);
     let count = Arc::new(Count(AtomicUsize::new(0)));
     let waker = Waker::from(Arc::clone(&count));

@@ -120,7 +120,7 @@ function webhook({ account, webhook: hook, deliveries }) {
     el('h4', {}, el('code', {}, visible(hook.url)), ' ', tag(hook.status, kindOf(hook.status))),
     hook.description && el('p', {}, visible(hook.description)), el('p', { class: 'quiet' }, facts),
     deliveries.length > 0 && el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': `Deliveries of ${hook.id}` },
-      el('table', { class: 'grid' }, el('caption', {}, 'Last deliveries'),
+      el('table', { class: 'grid deliveries' }, el('caption', {}, 'Last deliveries'),
       el('thead', {}, el('tr', {}, ['Event', 'State', 'Attempts', 'Last answer', 'Next attempt'].map((name) => el('th', { scope: 'col' }, name)))),
       el('tbody', {}, deliveries.map(delivery)))));
 }

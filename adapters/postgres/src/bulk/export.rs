@@ -24,7 +24,7 @@ pub(super) fn export(
 ) -> Result<(), StoreError> {
     let connector = Arc::clone(&store.connector);
     let session = store.background.run(async move {
-        let session = connector.connect(Role::Reader).await?;
+        let session = connector.connect_with_retries(Role::Reader).await?;
         let begin = session.begin_as("isolation level repeatable read read only");
         session.batch(&begin).await.map_err(|error| failed("begin an export", error))?;
         Ok::<_, StoreError>(Arc::new(session))

@@ -21,7 +21,7 @@ impl Gate {
     /// Keeps writers out. Fails as busy if the table is not free in time, for example because of another import or
     /// reset.
     pub(super) async fn close(connector: &Connector) -> Result<Self, StoreError> {
-        let session = connector.connect(Role::Writer).await?;
+        let session = connector.connect_with_retries(Role::Writer).await?;
         close_in(&session).await?;
         Ok(Self(session))
     }

@@ -29,7 +29,7 @@ impl<'s> Import<'s> {
     pub(super) fn begin(store: &'s PostgresStore) -> Result<Self, ImportError> {
         let connector = Arc::clone(&store.connector);
         let begun = store.background.run(async move {
-            let session = connector.connect_at_start(Role::Writer).await?;
+            let session = connector.connect_with_retries(Role::Writer).await?;
             // Writers are not kept out of a shop that is in use.
             if !is_empty(session.rows_alone(IS_EMPTY, &[]).await)? {
                 return Ok(None);

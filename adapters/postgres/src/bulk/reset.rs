@@ -46,7 +46,7 @@ pub(super) fn reset(
 pub(super) fn forget_bans(store: &PostgresStore, begun: Vec<BegunBan>) -> Result<(), StoreError> {
     let connector = Arc::clone(&store.connector);
     let done = store.background.run(async move {
-        let session = connector.connect(Role::Writer).await?;
+        let session = connector.connect_with_retries(Role::Writer).await?;
         super::gate::close_in(&session).await?;
         forget_in(&session, &begun).await?;
         commit(&session).await
@@ -69,7 +69,7 @@ async fn replace(
     begun: Vec<BegunBan>,
     is_sandbox: bool,
 ) -> Result<Restarted, StoreError> {
-    let writer = connector.connect(Role::Writer).await?;
+    let writer = connector.connect_with_retries(Role::Writer).await?;
     // Sequences do not take part in a transaction. So they are set after the commit, and writers are kept out until then by
     // another connection.
     let gate = Gate::close(connector).await?;

@@ -7,7 +7,7 @@ use petstore_domain::{
     OrderQuantity, Pet, PetId, PetName, PetStatus, Timestamp, Version,
 };
 use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, run};
-use petstore_test_servers::Postgres;
+use petstore_test_servers::{FaultProxy, Mode, Postgres};
 
 use crate::connection::{Connector, Role};
 use crate::{Options, PostgresStore, Target};
@@ -175,4 +175,28 @@ fn an_import_into_a_shop_in_use_is_refused_without_waiting_for_its_writers() {
     let begin = format!("{}; lock table shop_lock in row share mode", writer.begin());
     runtime.block_on(writer.batch(&begin)).expect("a change has begun");
     assert_eq!(store.import().err(), Some(ImportError::NotEmpty));
+}
+
+#[test]
+fn exports_and_resets_try_again_while_the_database_is_too_busy_to_accept_a_connection() {
+    let Some(server) = Postgres::shared() else { return };
+    let proxy = FaultProxy::before(server.port());
+    let url = format!("postgres://petstore@127.0.0.1:{}/petstore", proxy.port());
+    let store = another(&Target::parse(&url).expect("a URL"), &server.new_schema());
+    fill(&store).expect("it is empty");
+    let before = rows(&store);
+    let calls: [&(dyn Fn() + Sync); 2] =
+        [&|| assert_eq!(rows(&store), before), &|| store.reset(Vec::new().into(), 7).expect("it is reset")];
+    for call in calls {
+        let failures = store.database_stats().connect_failures;
+        proxy.set_mode(Mode::Blackhole);
+        std::thread::scope(|scope| {
+            let called = scope.spawn(call);
+            while store.database_stats().connect_failures == failures && !called.is_finished() {
+                std::thread::yield_now();
+            }
+            proxy.set_mode(Mode::Pass);
+        });
+    }
+    assert_eq!(rows(&store), []);
 }

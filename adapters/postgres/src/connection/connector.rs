@@ -27,8 +27,11 @@ use crate::random::Random;
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
 
-/// The time for which a node that starts waits for a server that is starting or busy.
-const START_TIME: Duration = Duration::from_secs(15);
+/// The time for which a node that starts, or a command of an operator, waits for a server that is starting or busy.
+const RETRY_TIME: Duration = Duration::from_secs(15);
+
+/// The time that a caller waits for a read after the time limit of the read.
+const REASON_TIME: Duration = Duration::from_millis(100);
 
 /// The failure of an attempt that a server did not answer.
 const LATE: &str = "PostgreSQL does not answer in time";
@@ -98,6 +101,17 @@ impl Connector {
         self.target.schema()
     }
 
+    /// The time within which a batch of writes or a transaction of the event log must be answered.
+    pub(crate) fn answer_time(&self) -> Duration {
+        self.target.answer_time
+    }
+
+    /// The time limit of a read, with its wait for a connection. It ends before the service stops waiting for the store, so
+    /// that the caller learns the reason.
+    pub(crate) fn read_time(&self) -> Duration {
+        self.target.answer_time.saturating_sub(REASON_TIME)
+    }
+
     /// The state of the database that this handle has seen.
     pub(crate) fn continuity(&self) -> &Arc<Continuity> {
         &self.continuity
@@ -113,13 +127,13 @@ impl Connector {
         self.connect_to_server(role).await.map(|(session, _)| session)
     }
 
-    /// Opens a connection like [`Connector::connect`], for a node that starts. A server that is starting itself, or too busy
-    /// to answer in time, is tried again for [`START_TIME`].
-    pub(crate) async fn connect_at_start(&self, role: Role) -> Result<Session, StoreError> {
+    /// Opens a connection like [`Connector::connect`], for a node that starts or for a command of an operator. A server that
+    /// is starting itself, or too busy to answer in time, is tried again for [`RETRY_TIME`].
+    pub(crate) async fn connect_with_retries(&self, role: Role) -> Result<Session, StoreError> {
         let since = Instant::now();
         loop {
             match self.connect(role).await {
-                Err(error) if may_pass(&error) && since.elapsed() < START_TIME => {}
+                Err(error) if may_pass(&error) && since.elapsed() < RETRY_TIME => {}
                 connected => return connected,
             }
         }
@@ -257,11 +271,8 @@ impl Connector {
 
     fn session(&self, client: Client, role: Role) -> Session {
         let counted = self.counts.count();
-        if self.target.prepares {
-            Session::prepared_once(client, &self.server_failures, counted)
-        } else {
-            Session::pooled(client, self.settings(role, "set local"), &self.server_failures, counted)
-        }
+        let settings = (!self.target.prepares).then(|| self.settings(role, "set local"));
+        Session::new(client, settings, &self.server_failures, self.target.answer_time, counted)
     }
 
     /// The statements that set what all other statements rely on. `set`: `set` for a connection, or `set local` for a

@@ -137,7 +137,7 @@ impl Continuity {
         }
     }
 
-    /// Removes and returns what there is to say to an operator.
+    /// Removes and returns the messages for an operator.
     pub(crate) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut self.notices.lock())
     }

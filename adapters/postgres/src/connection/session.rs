@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use futures_util::future::join3;
 use parking_lot::Mutex;
@@ -33,6 +34,7 @@ pub(crate) struct Session {
     /// The number of failures of the whole server when the connection was opened, and now.
     opened_at: u64,
     now: Arc<AtomicU64>,
+    answer_time: Duration,
     _counted: Counted,
 }
 
@@ -51,34 +53,50 @@ pub(crate) enum Statement<'s> {
 }
 
 impl Session {
-    /// A connection whose statements are prepared.
-    pub(super) fn prepared_once(client: Client, now: &Arc<AtomicU64>, counted: Counted) -> Self {
-        Self::new(client, State::Prepared(Mutex::default()), now, counted)
-    }
-
-    /// A connection through a pooler. `settings`: SQL that sets the settings of a transaction.
-    pub(super) fn pooled(client: Client, settings: String, now: &Arc<AtomicU64>, counted: Counted) -> Self {
-        Self::new(client, State::Unprepared(settings), now, counted)
-    }
-
-    fn new(client: Client, state: State, now: &Arc<AtomicU64>, counted: Counted) -> Self {
-        let sending = Mutex::default();
+    /// A connection. `settings`: SQL that sets the settings of a transaction, if the connection leads through a pooler; none
+    /// if its statements are prepared. `answer_time`: the time within which its server must answer.
+    pub(super) fn new(
+        client: Client,
+        settings: Option<String>,
+        now: &Arc<AtomicU64>,
+        answer_time: Duration,
+        counted: Counted,
+    ) -> Self {
         Self {
             client,
-            state,
-            sending,
+            state: settings.map_or_else(|| State::Prepared(Mutex::default()), State::Unprepared),
+            sending: Mutex::default(),
             opened_at: now.load(Ordering::Relaxed),
             now: Arc::clone(now),
+            answer_time,
             _counted: counted,
         }
     }
 
+    /// The time within which the server must answer.
+    pub(crate) const fn answer_time(&self) -> Duration {
+        self.answer_time
+    }
+
     /// Adds settings to those of the connection's role.
     pub(crate) async fn set(&mut self, settings: Settings) -> Result<(), Error> {
+        self.add(|set| assignments(set, settings)).await
+    }
+
+    /// Lets the server end a read after its caller has given up, so that each read that hangs does not occupy a connection.
+    /// Not for writers: a commit that waits for a standby is not undone if its statement is ended.
+    pub(crate) async fn limit_reads(&mut self) -> Result<(), Error> {
+        // The server takes the number of milliseconds as an `int`.
+        let time = self.answer_time.as_millis().min(i32::MAX as u128);
+        self.add(|set| format!("{set} statement_timeout = {time}; ")).await
+    }
+
+    /// Adds the settings that `sql` makes from `set` or `set local`.
+    async fn add(&mut self, sql: impl FnOnce(&'static str) -> String) -> Result<(), Error> {
         match &mut self.state {
-            State::Prepared(_) => self.client.batch_execute(&assignments("set", settings)).await,
+            State::Prepared(_) => self.client.batch_execute(&sql("set")).await,
             State::Unprepared(all) => {
-                all.push_str(&assignments("set local", settings));
+                all.push_str(&sql("set local"));
                 Ok(())
             }
         }

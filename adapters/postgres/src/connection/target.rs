@@ -19,6 +19,10 @@ pub(super) const DEFAULT_SCHEMA: &str = "petstore";
 /// The time limit for one attempt to open a connection, over all hosts.
 pub(super) const ATTEMPT_TIME: Duration = Duration::from_millis(1_500);
 
+/// The shortest time within which a store expects an answer, and the default. A shorter one would give up connections of a
+/// database that is only slow, and open new ones.
+const ANSWER_TIME_MIN: Duration = Duration::from_secs(2);
+
 /// The time limit of the system for unacknowledged bytes.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -40,6 +44,8 @@ pub struct Target {
     pub(super) prepares: bool,
     /// True if a store is not healthy while no commit waits for a standby.
     pub(crate) requires_sync: bool,
+    /// The time within which a store expects the answer to a read, a batch of writes or a transaction of the event log.
+    pub(super) answer_time: Duration,
 }
 
 /// The TLS client of a target. Two clients are equal if they are the same object.
@@ -94,6 +100,12 @@ impl Target {
     /// Sets whether a store is healthy only while the server waits for a standby before it acknowledges a commit.
     pub fn set_requires_sync(&mut self, requires_sync: bool) {
         self.requires_sync = requires_sync;
+    }
+
+    /// Sets how long a store waits for the answer to a read or to a batch of writes before it gives up the connection. Less
+    /// than 2 s, the default, counts as 2 s: a caller may stop waiting earlier.
+    pub fn set_answer_time(&mut self, time: Duration) {
+        self.answer_time = time.max(ANSWER_TIME_MIN);
     }
 
     /// The certificates that [`Target::set_tls`] needs.
@@ -190,6 +202,7 @@ impl From<Config> for Target {
             tls: None,
             prepares: true,
             requires_sync: false,
+            answer_time: ANSWER_TIME_MIN,
         }
         .with_fixed_settings()
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use petstore_ports::{EventBounds, LogEnd, PageOrder, StoreError, StoreErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -23,9 +22,6 @@ pub(super) const JOBS_MAX: usize = 4_096;
 /// The maximum number of statements that run at the same time. Further fetches wait, and equal ones among them then
 /// share a statement.
 const STATEMENTS_MAX: usize = 4;
-
-/// The time limit of a fetch, including the wait for positions.
-const FETCH_TIME: Duration = Duration::from_secs(2);
 
 /// Attempts of a fetch: a connection that was lost is replaced once.
 const ATTEMPTS_MAX: u32 = 2;
@@ -136,7 +132,9 @@ async fn run(
     turn: OwnedSemaphorePermit,
     shared: Shared,
 ) {
-    let fetched = timeout(FETCH_TIME, fetch(&connection, wanted, turn, &shared)).await;
+    // The time includes the wait for positions.
+    let time = connection.session.answer_time();
+    let fetched = timeout(time, fetch(&connection, wanted, turn, &shared)).await;
     let is_lost = matches!(&fetched, Ok(Err(error)) if error.kind() == StoreErrorKind::Unavailable);
     let outcome = fetched.unwrap_or_else(|_| {
         connection.discard();

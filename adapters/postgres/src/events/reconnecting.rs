@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use petstore_ports::StoreError;
 
 use super::statements;
 use crate::connection::{Connector, Role, Session};
 use crate::error::failed;
-use crate::queries::READ_TIME;
 
 /// The use of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,11 @@ impl Reconnecting {
         Self { connector, purpose, connection: None }
     }
 
+    /// The time limit of a transaction.
+    pub(super) fn answer_time(&self) -> Duration {
+        self.connector.answer_time()
+    }
+
     /// Returns the open connection, or opens one. While the database cannot be reached, it fails after a short time.
     pub(super) async fn connection(&mut self) -> Result<Arc<Connection>, StoreError> {
         if let Some(connection) = self.connection.take_if(|connection| connection.is_usable()) {
@@ -63,7 +68,7 @@ impl Reconnecting {
         match self.purpose {
             Use::Pages => {
                 let mut session = self.connector.connect(Role::Reader).await?;
-                let limited = session.set(READ_TIME).await;
+                let limited = session.limit_reads().await;
                 limited.map_err(|error| failed("set up the connection for pages of events", error))?;
                 Ok(session)
             }

@@ -13,7 +13,7 @@ use super::backlog::Backlog;
 use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::retention::{EventRetention, Limits, Pruned};
-use super::transactions::{TRANSACTION_TIME, number, prune};
+use super::transactions::{number, prune};
 
 /// The maximum number of requests that wait for a run.
 pub(super) const REQUESTS_MAX: usize = 4_096;
@@ -38,6 +38,8 @@ pub(super) enum Request {
 pub(crate) struct RunCounts {
     runs: AtomicU64,
     failures: AtomicU64,
+    /// The time of all runs, in microseconds.
+    micros: AtomicU64,
 }
 
 impl RunCounts {
@@ -51,7 +53,13 @@ impl RunCounts {
         self.failures.load(Ordering::Relaxed)
     }
 
-    fn add(&self, outcome: &Result<(), StoreError>) {
+    /// The time of all runs, including those that failed.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, outcome: &Result<(), StoreError>, took: Duration) {
+        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         let count = if outcome.is_ok() { &self.runs } else { &self.failures };
         count.fetch_add(1, Ordering::Relaxed);
     }
@@ -122,8 +130,9 @@ pub(super) async fn serve(
                         Request::Prune(limits, done) => prunes.push((limits, done)),
                     }
                 }
+                let began = Instant::now();
                 let outcome = worker.number_all(&mut connections).await;
-                counts.add(&outcome);
+                counts.add(&outcome, began.elapsed());
                 for done in waiting {
                     // A caller that is gone needs no answer.
                     let _ = done.send(outcome.clone());
@@ -151,7 +160,7 @@ impl Worker {
     /// Gives positions to all batches that are visible when it is called. If the connection is lost, tries once more on
     /// another one: the positions that were already given stay.
     async fn number_all(&mut self, connections: &mut Reconnecting) -> Result<(), StoreError> {
-        let deadline = Instant::now() + TRANSACTION_TIME;
+        let deadline = Instant::now() + connections.answer_time();
         let mut attempts = 1;
         loop {
             let connection = self.connect(connections).await?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use petstore_domain::{
     Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, PetId, PetStatus,
     Position, Timestamp,
@@ -245,9 +246,9 @@ fn waiting_readers_learn_of_commits_of_other_handles() {
             let bounds = subject.store.bounds().await.unwrap();
             let known = LogEnd { epoch: bounds.epoch, last: bounds.last };
             assert_eq!(subject.store.end(), known);
-            let waiting = subject.store.changed(known, EventFilter::ALL);
+            let mut waiting = subject.store.changed(known, EventFilter::ALL);
             if round % 2 == 0 {
-                tokio::time::sleep(Duration::from_millis(60)).await;
+                assert_eq!((&mut waiting).now_or_never(), None, "it waits before the commit");
             }
             insert(&writer, 1, 1..4).await;
             let end = tokio::time::timeout(Duration::from_secs(5), waiting).await.expect("it wakes");
@@ -310,8 +311,8 @@ fn lost_connections_are_replaced() {
     });
 }
 
-/// The readers of the event log: the connection for pages, and the one of the regular look at the database. The server ends
-/// their waits.
+/// The readers of the event log: the connection for pages, and the one of the regular check of the database. The server
+/// ends their waits.
 const READERS: u32 = 2;
 
 #[test]

@@ -1,7 +1,5 @@
 //! The transactions of the sequencer. Each one is sent as a whole and takes one round trip.
 
-use std::time::Duration;
-
 use futures_util::future::join4;
 use petstore_ports::{LogEnd, StoreError};
 use tokio::time::timeout;
@@ -15,9 +13,6 @@ use super::statements;
 use crate::connection::Parameter;
 use crate::error::{Fate, failed, fate};
 use crate::records::{Fields, stored};
-
-/// The time limit of a transaction.
-pub(super) const TRANSACTION_TIME: Duration = Duration::from_secs(2);
 
 /// The maximum number of batches to which one transaction gives positions.
 const NUMBERED_MAX: i64 = 4_096;
@@ -87,7 +82,7 @@ async fn limited<T>(
     connection: &Connection,
     answer: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, StoreError> {
-    let Ok(outcome) = timeout(TRANSACTION_TIME, answer).await else {
+    let Ok(outcome) = timeout(connection.session.answer_time(), answer).await else {
         connection.discard();
         return Err(StoreError::unavailable("positions of events were not given in time"));
     };
@@ -101,7 +96,8 @@ async fn limited<T>(
 
 /// Rolls a failed transaction back. Returns whether the server has confirmed it in time.
 async fn is_rolled_back(connection: &Connection) -> bool {
-    matches!(timeout(TRANSACTION_TIME, connection.session.batch("rollback")).await, Ok(Ok(())))
+    let session = &connection.session;
+    matches!(timeout(session.answer_time(), session.batch("rollback")).await, Ok(Ok(())))
 }
 
 async fn pipeline(

@@ -161,38 +161,56 @@ fn nodes_join_and_renew_while_commits_wait_for_a_standby() {
     assert_eq!(shop.sql("select count(*) from nodes"), "0");
 }
 
+/// Waits until a transaction on the tables of the shop waits for a lock.
+async fn waits_for_a_lock(shop: &Shop<'_>) {
+    let waiting = format!(
+        "select count(*) from pg_locks as waiting join pg_locks as held using (pid)
+         where not waiting.granted and held.relation = '{}.schema_version'::regclass",
+        shop.schema
+    );
+    while shop.server.sql(&waiting) == "0" {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[test]
-fn a_node_that_joins_and_one_that_raises_the_form_do_not_miss_each_other() {
+fn a_node_that_raises_the_form_waits_for_one_that_joins_and_sees_it() {
     let Some(server) = Postgres::shared() else { return };
     let shop = Shop::new(server);
     let (old, new) = (shop.open(OLDER, 2), shop.open(NEWER, 3));
-    let (mut joined, mut refused) = (0, 0);
-    for round in 0..30 {
-        shop.sql("delete from nodes; update schema_version set event_form = 1");
-        let barrier = std::sync::Barrier::new(2);
-        let result = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(async {
-                    // The connection is opened before the race.
-                    let session = new.connector.connect(Role::Writer).await.unwrap();
-                    barrier.wait();
-                    tokio::time::sleep(Duration::from_micros(round * 100)).await;
-                    session.batch_alone(&statements::raise(2)).await.unwrap();
-                });
-            });
-            shop.runtime.block_on(async {
-                let mut node = Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms));
-                let session = old.connector.connect(Role::Writer).await.unwrap();
-                barrier.wait();
-                node.join(&session, &shop.schema).await
-            })
-        });
-        match (result, &*shop.form()) {
-            (Ok(()), "1") => joined += 1,
-            (Err(OpenError::EventForm { found: 2, known: 1, .. }), "2") => refused += 1,
-            (result, form) => panic!("{result:?}, and the form is {form}"),
-        }
-    }
-    assert!(joined + refused == 30 && joined > 0, "{joined} joined, {refused} were refused");
+    shop.runtime.block_on(async {
+        let joining = old.connector.connect(Role::Writer).await.unwrap();
+        let raising = new.connector.connect(Role::Writer).await.unwrap();
+        let mut node = Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms));
+        joining.batch("begin").await.unwrap();
+        node.join(&joining, &shop.schema).await.unwrap();
+        let raise = statements::raise(2);
+        let ends = async {
+            waits_for_a_lock(&shop).await;
+            joining.batch("commit").await.unwrap();
+        };
+        tokio::join!(ends, async { raising.batch_alone(&raise).await.unwrap() });
+    });
+    assert_eq!(shop.form(), "1");
+}
+
+#[test]
+fn a_node_that_joins_waits_for_one_that_raises_the_form_and_is_refused() {
+    let Some(server) = Postgres::shared() else { return };
+    let shop = Shop::new(server);
+    let (old, new) = (shop.open(OLDER, 2), shop.open(NEWER, 3));
+    let joined = shop.runtime.block_on(async {
+        let joining = old.connector.connect(Role::Writer).await.unwrap();
+        let raising = new.connector.connect(Role::Writer).await.unwrap();
+        let mut node = Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms));
+        raising.batch("begin").await.unwrap();
+        raising.batch(&statements::raise(2)).await.unwrap();
+        let ends = async {
+            waits_for_a_lock(&shop).await;
+            raising.batch("commit").await.unwrap();
+        };
+        tokio::join!(node.join(&joining, &shop.schema), ends).0
+    });
+    assert!(matches!(joined, Err(OpenError::EventForm { found: 2, known: 1, .. })), "{joined:?}");
+    assert_eq!((&*shop.form(), &*shop.sql("select count(*) from nodes")), ("2", "0"));
 }

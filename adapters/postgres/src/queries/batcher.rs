@@ -1,7 +1,6 @@
 //! Reads of one runtime that are sent together.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::{Reply, StoreError};
@@ -25,10 +24,6 @@ const FLIGHTS_MAX: u32 = 2;
 /// node and its database would work in turns: while one works, the other one waits. With a lower number the statements
 /// would be smaller, and each read would cost the database more.
 const NEXT_FLIGHT: usize = 24;
-
-/// The time limit of a statement, including the wait for a connection. It ends before the service stops waiting for the
-/// store, so that the caller learns the reason.
-const FLIGHT_TIME: Duration = Duration::from_millis(1_900);
 
 type Answer<L> = Result<Option<<L as Lookup>::Found>, StoreError>;
 
@@ -94,7 +89,7 @@ impl<L: Lookup> Batcher<L> {
     async fn send(&self, batch: &mut Vec<Waiting<L>>) {
         batch.sort_unstable_by(|left, right| left.key.cmp(&right.key));
         let keys: L::Columns = batch.iter().map(|waiting| L::column(&waiting.key)).collect();
-        match self.link.rows(&self.sql, &[&keys], Instant::now() + FLIGHT_TIME).await {
+        match self.link.rows(&self.sql, &[&keys], Instant::now() + self.link.read_time()).await {
             Ok(rows) => deliver(batch.drain(..), &rows),
             Err(error) => {
                 // The reads that came meanwhile have waited for the same connection, so they fail with it.

@@ -1,6 +1,7 @@
 //! A connection that is replaced after any failure.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
@@ -8,12 +9,8 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 
-use crate::connection::{Connector, Parameter, Role, Session, Settings};
+use crate::connection::{Connector, Parameter, Role, Session};
 use crate::error::{Fate, failed, fate};
-
-/// Ends a read on the server after its caller has given up, so that each read that hangs does not occupy a connection.
-/// Not for writers: a commit that waits for a standby is not undone if its statement is ended.
-pub(crate) const READ_TIME: Settings = &[("statement_timeout", "'2s'")];
 
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
 /// on the runtime that first used it.
@@ -28,6 +25,11 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(connector: Arc<Connector>, role: Role) -> Self {
         Self { connector, role, session: Mutex::default(), opening: Semaphore::new(1) }
+    }
+
+    /// The time limit of a read on this connection.
+    pub(crate) fn read_time(&self) -> Duration {
+        self.connector.read_time()
     }
 
     /// Executes a statement that may be repeated, and returns its rows. After a failure it is executed once more on a new
@@ -83,7 +85,7 @@ impl Link {
         }
         let mut session = self.connector.connect(self.role).await?;
         if self.role == Role::Reader {
-            let limited = session.set(READ_TIME).await;
+            let limited = session.limit_reads().await;
             limited.map_err(|error| failed("set up the connection", error))?;
         }
         let session = Arc::new(session);

@@ -17,9 +17,6 @@ use crate::connection::{Connector, Parameter, Role};
 /// The maximum number of statements that wait for a connection.
 const WAITING_MAX: usize = 1_024;
 
-/// The time limit of a statement, with its wait for a connection. It ends before the service stops waiting.
-const STATEMENT_TIME: Duration = Duration::from_millis(1_900);
-
 /// The parameters of a statement.
 pub(crate) type Parameters = Vec<Box<dyn Parameter + Send>>;
 
@@ -28,6 +25,8 @@ pub(crate) type Parameters = Vec<Box<dyn Parameter + Send>>;
 pub(crate) struct Pool {
     background: Handle,
     links: Arc<Links>,
+    /// The time limit of a statement, with its wait for a connection.
+    statement_time: Duration,
 }
 
 struct Links {
@@ -47,7 +46,7 @@ impl Pool {
             statements: AtomicUsize::new(0),
             statements_max: size + WAITING_MAX,
         };
-        Self { background, links: Arc::new(links) }
+        Self { background, links: Arc::new(links), statement_time: connector.read_time() }
     }
 
     /// The number of statements that execute or wait for a connection.
@@ -58,7 +57,7 @@ impl Pool {
     /// Executes a statement that may be repeated, and returns its rows.
     pub(crate) async fn rows(&self, sql: String, parameters: Parameters) -> Result<Vec<Row>, StoreError> {
         let links = Arc::clone(&self.links);
-        let deadline = Instant::now() + STATEMENT_TIME;
+        let deadline = Instant::now() + self.statement_time;
         let task = self.background.spawn(async move {
             let _statement = links.enter()?;
             links.rows(&sql, &parameters, deadline).await

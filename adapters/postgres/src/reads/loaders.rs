@@ -16,8 +16,8 @@ use crate::queries::{Batcher, Link, Lookup};
 /// The maximum number of loaders. Further runtimes use that of the background thread.
 const LOADERS_MAX: usize = 256;
 
-/// Reads single rows, those of each runtime on a connection that the runtime itself drives. A thread of the server has a
-/// runtime of its own, so a read does not change threads.
+/// Reads single rows, those of each runtime on a connection that the runtime itself drives. A thread of the server has
+/// a separate runtime, so a read does not change threads.
 pub(crate) struct Loaders {
     connector: Arc<Connector>,
     background: Handle,

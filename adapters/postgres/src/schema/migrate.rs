@@ -37,7 +37,7 @@ pub(crate) async fn prepare(
     let (schema, known) = (connector.schema(), program.version());
     let since = Instant::now();
     loop {
-        let session = connector.connect_at_start(Role::Writer).await?;
+        let session = connector.connect_with_retries(Role::Writer).await?;
         match within(ANSWER_TIME, probe(&session, schema)).await?? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {

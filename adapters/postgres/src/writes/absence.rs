@@ -1,4 +1,4 @@
-//! The second look at absent records, once all locks of a batch are held.
+//! The second read of absent records, once all locks of a batch are held.
 
 use std::collections::BTreeSet;
 

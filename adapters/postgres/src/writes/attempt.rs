@@ -124,7 +124,7 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
             done.appeared.extend(appeared);
             Ok((done, true))
         }
-        // The second look at absent records was not answered, so transitions that rest on them are asked again in a
+        // The second read of absent records was not answered, so transitions that rest on them are asked again in a
         // later batch.
         Answer::Unknown => {
             if let Some(rest) = rest {

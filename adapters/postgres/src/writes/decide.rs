@@ -129,10 +129,11 @@ impl Decisions {
 
 /// The absent records that a decision rests on, and that are to be read again once all locks are held.
 ///
-/// A decision must hold at one moment. Rows that exist are locked, so from the last lock on they all are as they were read.
-/// An absent record is not locked: it may have appeared since it was read, and the view then shows a state that never
-/// existed. Two kinds need no second look. A record that the decision itself inserts is guarded by its unique index: if it
-/// has appeared, the insertion fails. And a decision on a single record was true when that record was read.
+/// A decision must hold at one moment. Rows that exist are locked, so from the last lock on they all are as they were
+/// read. An absent record is not locked: it may have appeared since it was read, and the view then shows a state that
+/// never existed. Two kinds need no second read. A record that the decision itself inserts is guarded by its unique
+/// index: if it has appeared, the insertion fails. And a decision on a single record was true when that record was
+/// read.
 fn unguarded(footprint: &Footprint, absent: Vec<RecordRef>, changes: &[Change]) -> Vec<RecordRef> {
     let records = footprint.records().iter().filter(|reference| IdKind::of(reference).is_none()).count();
     if records < 2 {

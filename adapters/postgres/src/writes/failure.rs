@@ -7,7 +7,7 @@ use crate::error::{Driver, Fate, fate};
 /// A failed attempt to run a batch. Except for [`Failure::Unsettled`], nothing was done.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The transaction was undone for the sake of another one, or for a row that appeared meanwhile.
+    /// The transaction was rolled back because of another one, or for a row that appeared meanwhile.
     Conflict(StoreError),
     /// It waited too long for a lock.
     Locked(StoreError),

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use petstore_domain::RecordRef;
@@ -17,9 +16,6 @@ use super::next_ids::NextIds;
 use super::reconnect::Open;
 use super::wanted::{Locking, Wanted};
 use crate::connection::Session;
-
-/// The time limit of one flight. Beyond it the connection is discarded.
-pub(super) const FLIGHT_TIME: Duration = Duration::from_secs(2);
 
 type Statements<'s> = Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 's>>>;
 
@@ -45,7 +41,7 @@ pub(super) async fn read(
 /// Rolls a transaction back. Returns `true` if the connection can be used again, and `false` if the server has not
 /// confirmed it in time.
 pub(super) async fn roll_back(open: &Open) -> bool {
-    matches!(timeout(FLIGHT_TIME, open.session.batch("rollback")).await, Ok(Ok(())))
+    matches!(timeout(open.session.answer_time(), open.session.batch("rollback")).await, Ok(Ok(())))
 }
 
 async fn fly(
@@ -56,7 +52,8 @@ async fn fly(
 ) -> Result<(Loaded, NextIds), Failure> {
     let locking = if begin.is_some() { Locking::Rows } else { Locking::None };
     let late = |_| Failure::Late(StoreError::unavailable("the records were not read in time"));
-    let flight = timeout(FLIGHT_TIME, send(open, wanted, locking, begin)).await.map_err(late)?;
+    let flight =
+        timeout(open.session.answer_time(), send(open, wanted, locking, begin)).await.map_err(late)?;
     let (tables, results) = flight.map_err(|error| Failure::of("read the records of a batch", error))?;
     let mut loaded = Loaded::absent(references.iter().copied());
     let mut ids = NextIds::default();
@@ -89,7 +86,7 @@ async fn send(
     for (kind, count) in wanted.draws() {
         drawn.push((session.prepared(kind.sql()).await?, count));
     }
-    // Without prepared statements these need a transaction of their own, which has the settings.
+    // Without prepared statements these need a separate transaction, which has the settings.
     let alone = (begin.is_none() && !session.prepares()).then(|| session.begin());
     let mut statements: Statements<'_> = Vec::with_capacity(2 + prepared.len() + drawn.len());
     statements.push(Box::pin(batch(session, begin.or(alone.as_deref()))));

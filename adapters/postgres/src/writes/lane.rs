@@ -24,10 +24,6 @@ use crate::random::Random;
 /// of a commit would hardly be shared better.
 const BATCH_MAX: usize = 256;
 
-/// The time limit for the attempts of a batch. After it, transitions that still conflict with others are not tried
-/// again.
-const BATCH_TIME: Duration = Duration::from_secs(2);
-
 /// The time for which batches wait shorter for locks after a wait in vain. If a record is locked for long, for example
 /// by a node that hangs, many transitions ask for it, and each wait delays all other writes of the lane.
 const SHORT_WAITS: Duration = Duration::from_secs(1);
@@ -105,7 +101,8 @@ impl Lane {
     }
 
     async fn run_batch(&mut self, mut batch: Vec<Pending>) {
-        let end = Instant::now() + BATCH_TIME;
+        // After this time, transitions that still conflict with others are not tried again.
+        let end = Instant::now() + self.connection.answer_time();
         let mut attempts = Attempts::default();
         while !batch.is_empty() {
             let Err(failure) = self.attempt(&mut batch, self.begin()).await else { return };

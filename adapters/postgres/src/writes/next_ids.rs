@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use petstore_domain::{AccountId, CategoryId, Change, KeyId, OrderId, PetId, RecordRef, View};
 use petstore_ports::StoreError;
 
-/// A kind of record with ids of its own sequence.
+/// A kind of record with a separate sequence of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdKind {
     Pet,

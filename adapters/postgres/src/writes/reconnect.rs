@@ -1,6 +1,7 @@
 //! The connection of the lane.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use petstore_ports::StoreError;
 use tokio::time::Instant;
@@ -34,6 +35,11 @@ impl Reconnecting {
     /// Begins with a connection that is open.
     pub(crate) fn with(connector: Arc<Connector>, first: Session) -> Self {
         Self { connector, open: None, first: Some(first) }
+    }
+
+    /// The time within which a batch must be answered, and the outcome of a commit be found out.
+    pub(super) fn answer_time(&self) -> Duration {
+        self.connector.answer_time()
     }
 
     /// Takes the connection, or opens one.

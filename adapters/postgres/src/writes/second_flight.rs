@@ -7,7 +7,6 @@ use tokio_postgres::{Error, Row};
 
 use super::absence::{self, Absent, Identity};
 use super::failure::Failure;
-use super::first_flight::FLIGHT_TIME;
 use super::reconnect::Open;
 use super::statement::Statement;
 use crate::connection::{Session, Statement as Prepared};
@@ -15,7 +14,7 @@ use crate::connection::{Session, Statement as Prepared};
 /// The answer to a commit.
 pub(super) enum Answer {
     /// It was committed. These are the records that the batch had read as absent and that have appeared by the second
-    /// look.
+    /// read.
     Committed(Vec<Identity>),
     /// The connection was lost, or the answer did not come in time: the commit may have taken place.
     Unknown,
@@ -27,7 +26,7 @@ pub(super) async fn read_again(open: &Open, absent: &Absent) -> Result<Vec<Ident
         let statement = open.session.prepared(absence::SQL).await?;
         query(&open.session, Some((&statement, absent))).await
     };
-    let rows = timeout(FLIGHT_TIME, rows).await.map_err(|_| late())?;
+    let rows = timeout(open.session.answer_time(), rows).await.map_err(|_| late())?;
     absence::identities(&rows.map_err(|error| Failure::of("read absent records again", error))?)
 }
 
@@ -40,7 +39,7 @@ pub(super) async fn release(open: &Open, absent: Option<&Absent>) -> Result<Answ
             join(query(session, statement.as_ref().zip(absent)), session.batch("rollback")).await;
         ended.and(rows)
     };
-    let rows = timeout(FLIGHT_TIME, flight).await.map_err(|_| late())?;
+    let rows = timeout(open.session.answer_time(), flight).await.map_err(|_| late())?;
     let rows = rows.map_err(|error| Failure::of("end a transaction without changes", error))?;
     Ok(Answer::Committed(absence::identities(&rows)?))
 }
@@ -60,7 +59,7 @@ pub(super) async fn commit(
         let again = prepared_again(open, absent).await?;
         Ok::<_, Error>((again, session.prepared(&statement.sql).await?))
     };
-    let prepared = timeout(FLIGHT_TIME, preparing).await.map_err(|_| late())?;
+    let prepared = timeout(open.session.answer_time(), preparing).await.map_err(|_| late())?;
     let (again, write) = prepared.map_err(|error| Failure::of("prepare the write of a batch", error))?;
     let parameters = statement.parameters();
     let flight = join3(
@@ -68,7 +67,7 @@ pub(super) async fn commit(
         session.execute(&write, &parameters),
         session.batch("commit"),
     );
-    let Ok((rows, written, committed)) = timeout(FLIGHT_TIME, flight).await else {
+    let Ok((rows, written, committed)) = timeout(open.session.answer_time(), flight).await else {
         return Ok(Answer::Unknown);
     };
     let rows = match (rows, written) {

@@ -8,9 +8,6 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::reconnect::Reconnecting;
 use crate::error::Driver;
 
-/// The time in which the outcome of a commit must be found out. Beyond it the callers are told that it is unknown.
-pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
-
 /// The pause between two attempts to find out.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,7 +28,8 @@ pub(super) enum Outcome {
 /// it. If the old transaction was committed, the insertion finds its row. If the insertion succeeds, the old transaction
 /// was undone or has not run yet. If it has not run yet, its statements will fail because the token exists.
 pub(super) async fn settle(connection: &mut Reconnecting, token: [u8; 16]) -> Result<Outcome, StoreError> {
-    let end = Instant::now() + SETTLE_TIME;
+    // Beyond this time the callers are told that the outcome is unknown.
+    let end = Instant::now() + connection.answer_time();
     let mut last = StoreError::indeterminate("the commit was not answered in time");
     while Instant::now() < end {
         match timeout_at(end, insert(connection, token)).await {

@@ -1,5 +1,6 @@
 //! Writes against a server: batches of which a part fails, conflicts, and connections that are lost at any point.
 
+mod answer_time;
 mod batches;
 mod commits;
 mod consistency;

@@ -1,4 +1,4 @@
-//! A store on a schema of its own, with a pet.
+//! A store on a separate schema, with a pet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -54,7 +54,7 @@ fn a_database_that_is_read_only_is_unavailable_without_a_storm_and_is_used_again
     }
     let made = connects(&shop.store) - before;
     assert!(made < 100, "{made}");
-    // The regular look at the database has noticed it, too.
+    // The regular check of the database has noticed it, too.
     wait_until("the check fails", || {
         let checked = block_on(shop.store.check(Timestamp::EPOCH)).map_err(|error| error.report());
         checked.is_err_and(|report| report.contains("has not answered"))

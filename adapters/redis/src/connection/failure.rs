@@ -45,6 +45,11 @@ pub(super) fn greeting_refused(error: &RedisError) -> StoreError {
 const PASSWORD_REFUSED: &str =
     "Redis refuses the user or the password of redis-url, redis-password-file or PETSTORE_REDIS_PASSWORD";
 
+const PERMISSION_LACKS: &str = "the Redis user lacks a permission (NOPERM)";
+
+/// The beginning of the error of a script whose user may not run a command in it. Its code is `ERR`.
+const SCRIPT_REFUSED: &str = "The user executing the script can't run this command";
+
 /// The name of a refusal by the server, and its consequence. None if the server did not answer.
 fn by_name(error: &RedisError) -> Option<(&'static str, Aftermath)> {
     use Aftermath::{Unfit, Usable};
@@ -55,13 +60,16 @@ fn by_name(error: &RedisError) -> Option<(&'static str, Aftermath)> {
         "LOADING" => ("Redis is loading its data (LOADING)", Unfit),
         "MASTERDOWN" => ("Redis is a replica that has lost its primary (MASTERDOWN)", Unfit),
         "NOAUTH" | "WRONGPASS" => (PASSWORD_REFUSED, Unfit),
-        "OOM" => ("the memory of Redis is full (OOM): raise maxmemory", Usable),
-        "MISCONF" => ("Redis cannot save its data to the disk and accepts no writes (MISCONF)", Usable),
+        "OOM" => ("the memory of Redis is full (OOM): raise maxmemory", Unfit),
+        "MISCONF" => ("Redis cannot save its data to the disk and accepts no writes (MISCONF)", Unfit),
         "NOREPLICAS" => {
-            ("Redis has fewer replicas than min-replicas-to-write and accepts no writes (NOREPLICAS)", Usable)
+            ("Redis has fewer replicas than min-replicas-to-write and accepts no writes (NOREPLICAS)", Unfit)
         }
-        "BUSY" => ("Redis is busy with a script (BUSY)", Usable),
-        "NOPERM" => ("the Redis user lacks a permission (NOPERM)", Usable),
+        "BUSY" => ("Redis is busy with a script (BUSY)", Unfit),
+        "NOPERM" => (PERMISSION_LACKS, Unfit),
+        "ERR" if error.detail().is_some_and(|detail| detail.starts_with(SCRIPT_REFUSED)) => {
+            (PERMISSION_LACKS, Unfit)
+        }
         "MOVED" | "ASK" | "CROSSSLOT" | "CLUSTERDOWN" | "TRYAGAIN" => {
             ("Redis is a cluster, which is not supported: use a single primary with replicas", Unfit)
         }
@@ -78,7 +86,8 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let code = self.0.code().unwrap_or_else(|| self.0.category());
         match self.0.detail() {
-            Some(detail) => write!(f, "{code} {detail}"),
+            // A message that contains this one ends with a full stop, too.
+            Some(detail) => write!(f, "{code} {}", detail.trim_end_matches('.')),
             None => f.write_str(code),
         }
     }
@@ -113,11 +122,11 @@ mod tests {
             ("MASTERDOWN", "lost its primary", Aftermath::Unfit),
             ("NOAUTH", "redis-password-file", Aftermath::Unfit),
             ("WRONGPASS", "redis-password-file", Aftermath::Unfit),
-            ("OOM", "raise maxmemory", Aftermath::Usable),
-            ("MISCONF", "cannot save its data", Aftermath::Usable),
-            ("NOREPLICAS", "min-replicas-to-write", Aftermath::Usable),
-            ("BUSY", "busy with a script", Aftermath::Usable),
-            ("NOPERM", "lacks a permission", Aftermath::Usable),
+            ("OOM", "raise maxmemory", Aftermath::Unfit),
+            ("MISCONF", "cannot save its data", Aftermath::Unfit),
+            ("NOREPLICAS", "min-replicas-to-write", Aftermath::Unfit),
+            ("BUSY", "busy with a script", Aftermath::Unfit),
+            ("NOPERM", "lacks a permission", Aftermath::Unfit),
             ("MOVED", "a cluster", Aftermath::Unfit),
             ("CROSSSLOT", "a cluster", Aftermath::Unfit),
             ("ERR", "refuses a command", Aftermath::Usable),
@@ -128,6 +137,15 @@ mod tests {
             assert!(told.contains(named) && told.contains(&format!("{code} some detail")), "{code}: {told}");
             assert_eq!(after, aftermath, "{code}");
         }
+    }
+
+    #[test]
+    fn a_command_that_a_script_may_not_run_is_a_lacking_permission() {
+        let reply = format!("-ERR {SCRIPT_REFUSED} or subcommand script: 0123, on @user_script:1.\r\n");
+        let error = redis::parse_redis_value(reply.as_bytes()).unwrap().extract_error().unwrap_err();
+        let (error, after) = failed(error);
+        assert!(error.report().contains("lacks a permission"), "{}", error.report());
+        assert_eq!(after, Aftermath::Unfit);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use tokio::time::timeout;
 
 use super::links::RedisConnections;
 use super::monitor::refused;
-use super::session::Session;
 
 /// The time limit of a removal.
 const TIME: Duration = Duration::from_secs(2);
@@ -21,7 +20,7 @@ impl RedisConnections {
     /// not be forgotten.
     pub async fn forget(&self) -> Result<(), StoreError> {
         let removed = timeout(TIME, async {
-            let session = Session::open(&self.target).await?;
+            let session = self.addresses.open(&self.target, TIME).await?;
             let pattern = format!("{}:[0-9]*", self.options.prefix);
             let mut cursor = "0".to_owned();
             loop {

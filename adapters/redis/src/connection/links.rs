@@ -9,6 +9,7 @@ use petstore_ports::{Clock, StoreError, StoreErrorKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::addresses::Addresses;
 use super::owner::PrefixOwner;
 use super::runtime_link::RuntimeLink;
 use super::server_clock::ServerClock;
@@ -38,6 +39,7 @@ pub struct RedisOptions {
 /// server, measures its clock, and is the only one that looks for a server that has failed. Meanwhile commands fail at once.
 pub struct RedisConnections {
     pub(super) target: RedisTarget,
+    pub(super) addresses: Addresses,
     pub(super) options: RedisOptions,
     /// The clock of the node.
     pub(super) clock: Arc<dyn Clock>,
@@ -84,6 +86,7 @@ impl RedisConnections {
         let fault = StoreError::unavailable("Redis was not reached yet");
         Arc::new(Self {
             target,
+            addresses: Addresses::default(),
             options,
             clock,
             is_up: AtomicBool::new(false),
@@ -139,6 +142,7 @@ impl RedisConnections {
         let was_up = state.fault.is_none();
         // A command that is not sent changes nothing, so the error is not `Indeterminate`.
         state.fault = Some(error.clone().with_kind(StoreErrorKind::Unavailable));
+        self.addresses.failed();
         if was_up {
             self.is_up.store(false, Ordering::Release);
             self.outages.fetch_add(1, Ordering::AcqRel);
@@ -169,7 +173,7 @@ impl RedisConnections {
         let direction = if deviation > 0 { "ahead of" } else { "behind" };
         Some(StoreError::unavailable(format!(
             "the clock of this node is {} s {direction} that of Redis: synchronise the clocks",
-            // In whole seconds, so that the text is the same at each look.
+            // In whole seconds, so that the text stays the same while the difference hardly changes.
             (deviation.abs() + 500) / 1_000
         )))
     }

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::backoff::Backoff;
 use super::failure;
 use super::links::RedisConnections;
+use super::permissions::check_permissions;
 use super::server_check::RedisServer;
 use super::server_clock::{ClockSample, SAMPLES, ServerClock};
 use super::session::Session;
@@ -72,7 +73,7 @@ impl RedisConnections {
             };
             let visited = match visited {
                 Some(watch) => Ok(watch),
-                None => self.first_visit().await.map(|(watch, _)| watch),
+                None => self.reconnect().await,
             };
             match visited {
                 Ok(visited) => {
@@ -90,10 +91,20 @@ impl RedisConnections {
         }
     }
 
+    /// Connects to a server and examines it. If this fails while the server works, makes a second attempt at once, because
+    /// the server may have ended only this connection.
+    async fn reconnect(&self) -> Result<Watch, Visit> {
+        let visited = match self.first_visit().await {
+            Err(_) if self.fault().is_none() => self.first_visit().await,
+            visited => visited,
+        };
+        visited.map(|(watch, _)| watch)
+    }
+
     /// Connects to the server and examines it. Commands are sent from then on.
     async fn first_visit(&self) -> Result<(Watch, RedisServer), Visit> {
         let visited = timeout(EXAMINATION_TIME, async {
-            let session = Session::open(&self.target).await?;
+            let session = self.addresses.open(&self.target, EXAMINATION_TIME).await?;
             self.connects.fetch_add(1, Ordering::Relaxed);
             let server = self.examine_over(&session).await?;
             let mut watch = Watch { session, samples: Vec::with_capacity(SAMPLES), measured: 0 };
@@ -102,7 +113,8 @@ impl RedisConnections {
             }
             Ok((watch, server))
         });
-        visited.await.unwrap_or_else(|_| Err(late()))
+        let visited = visited.await.unwrap_or_else(|_| Err(late()));
+        visited.inspect_err(|_| self.addresses.failed())
     }
 
     /// Measures the clock of the server, and from time to time examines the server.
@@ -127,6 +139,7 @@ impl RedisConnections {
         {
             return Err(Visit { error: unfit.to_error(), is_permanent: unfit.is_permanent() });
         }
+        check_permissions(session, &self.options.prefix).await?;
         let [set, get, keep] = self.options.owner.claim(&self.options.prefix);
         for command in [&set, &keep] {
             session.send(command).await.map_err(refused)?;

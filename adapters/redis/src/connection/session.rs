@@ -1,5 +1,6 @@
 //! An open connection.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,10 +32,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects and authenticates. The caller limits the time.
-    pub(super) async fn open(target: &RedisTarget) -> Result<Self, StoreError> {
-        let stream = TcpStream::connect((target.host.as_str(), target.port)).await.map_err(cannot_connect)?;
+    /// Connects to an address. The caller limits the time.
+    pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, StoreError> {
+        let stream = TcpStream::connect(address).await.map_err(cannot_connect)?;
         prepare(&stream).map_err(cannot_connect)?;
+        Ok(stream)
+    }
+
+    /// Begins TLS if the target demands it, and authenticates. The caller limits the time.
+    pub(super) async fn over_stream(target: &RedisTarget, stream: TcpStream) -> Result<Self, StoreError> {
         match &target.tls {
             None => Self::over(target, stream).await,
             Some(Tls { config: None, .. }) => {
@@ -97,6 +103,6 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_INTERVAL))
 }
 
-fn cannot_connect(error: std::io::Error) -> StoreError {
+pub(super) fn cannot_connect(error: std::io::Error) -> StoreError {
     StoreError::unavailable("cannot connect to Redis").with_source(error)
 }

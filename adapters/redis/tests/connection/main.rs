@@ -1,5 +1,6 @@
 //! The connections to a server that fails in each way, and is back.
 
+mod permissions;
 mod servers;
 
 use std::sync::Arc;
@@ -213,11 +214,10 @@ async fn loading_and_a_changed_password_are_named() {
 }
 
 #[tokio::test]
-async fn full_memory_and_missing_replicas_are_named_and_need_no_new_connection() {
+async fn full_memory_and_missing_replicas_are_named_until_they_end_also_without_a_request() {
     let Some(server) = Redis::start() else { return };
     let (node, link, _) = started(&server.url(), "p").await;
     is_back(&*link).await;
-    let connects = node.stats().connects;
     for (setting, value, back, named) in [
         ("maxmemory", "1", "0", "raise maxmemory"),
         ("min-replicas-to-write", "1", "0", "min-replicas-to-write"),
@@ -225,10 +225,36 @@ async fn full_memory_and_missing_replicas_are_named_and_need_no_new_connection()
         server.set(setting, value);
         let (kind, why) = count(&*link).await.unwrap_err();
         assert!(kind == StoreErrorKind::Unavailable && why.contains(named), "{why}");
+        // Longer than several examinations.
+        sleep(Duration::from_millis(400)).await;
+        let fault = node.fault().map(|error| error.report());
+        assert!(fault.as_ref().is_some_and(|fault| fault.contains(named)), "{fault:?}");
         server.set(setting, back);
-        is_back(&*link).await;
+        let since = Instant::now();
+        while node.fault().is_some() {
+            assert!(since.elapsed() < BACK, "{setting}");
+            sleep(Duration::from_millis(5)).await;
+        }
+        assert!(count(&*link).await.is_ok());
     }
-    assert_eq!(node.stats().connects, connects);
+}
+
+#[tokio::test]
+async fn a_server_that_also_ends_the_connection_of_the_examination_is_not_down() {
+    let Some(server) = Redis::start() else { return };
+    let proxy = ServerProxy::before(server.port()).await;
+    let (node, link, _) = started(&proxy.url(), "p").await;
+    let connects = node.stats().connects;
+    proxy.cut_next();
+    server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    // The task notices the loss at its next measurement. Its first new connection is cut, too.
+    let since = Instant::now();
+    while node.stats().connects < connects + 2 {
+        assert!(since.elapsed() < Duration::from_secs(3), "the task has not connected twice");
+        sleep(Duration::from_millis(5)).await;
+    }
+    assert!(count(&*link).await.is_ok());
+    assert_eq!(node.stats().outages, 0);
 }
 
 #[tokio::test]

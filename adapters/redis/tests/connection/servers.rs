@@ -1,7 +1,7 @@
 //! A proxy before a server, which loses bytes on demand.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -32,6 +32,8 @@ pub(crate) struct ServerProxy {
 struct ProxyState {
     mode: AtomicU8,
     server: AtomicU16,
+    /// `true` if the next connection is closed at its first reply.
+    cuts_next: AtomicBool,
 }
 
 impl ProxyState {
@@ -45,7 +47,11 @@ impl ServerProxy {
     pub(crate) async fn before(server: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(ProxyState { mode: AtomicU8::new(0), server: AtomicU16::new(server) });
+        let state = Arc::new(ProxyState {
+            mode: AtomicU8::new(0),
+            server: AtomicU16::new(server),
+            cuts_next: AtomicBool::new(false),
+        });
         let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -54,6 +60,10 @@ impl ServerProxy {
                 }
                 let address = ("127.0.0.1", shared.server.load(Ordering::SeqCst));
                 let Ok(server) = TcpStream::connect(address).await else { continue };
+                if shared.cuts_next.swap(false, Ordering::SeqCst) {
+                    tokio::spawn(cut_at_first_reply(client, server));
+                    continue;
+                }
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), server.into_split());
                 tokio::spawn(pass(from_client, to_server, Arc::clone(&shared), ProxyMode::LoseCommands));
@@ -67,13 +77,26 @@ impl ServerProxy {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// Closes the next connection when its server replies for the first time.
+    pub(crate) fn cut_next(&self) {
+        self.state.cuts_next.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn set(&self, mode: ProxyMode) {
         self.state.mode.store(mode as u8, Ordering::SeqCst);
     }
 
-    /// Leads new connections to another server. Connections to the former one stay open.
+    /// Connects new clients to another server. Connections to the former one stay open.
     pub(crate) fn lead_to(&self, server: u16) {
         self.state.server.store(server, Ordering::SeqCst);
+    }
+}
+
+async fn cut_at_first_reply(mut client: TcpStream, mut server: TcpStream) {
+    let mut buffer = vec![0; 16_384];
+    if let Ok(count @ 1..) = client.read(&mut buffer).await {
+        let _ = server.write_all(&buffer[..count]).await;
+        let _ = server.read(&mut buffer).await;
     }
 }
 

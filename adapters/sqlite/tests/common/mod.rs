@@ -238,8 +238,14 @@ pub(crate) fn webhooks() -> AccountWebhooks {
 /// The progress of the webhook, and a delivery of it.
 pub(crate) fn delivered() -> (Progress, Delivery) {
     let (webhook, position) = (WebhookId::from_bits(u128::MAX), Position::new(4).unwrap());
-    let pending =
-        PendingDelivery { position, attempts: 2, due: Timestamp::MAX, is_in_flight: false, is_manual: true };
+    let pending = PendingDelivery {
+        position,
+        attempts: 2,
+        due: Timestamp::MAX,
+        wait: Duration::from_mins(5),
+        is_in_flight: false,
+        is_manual: true,
+    };
     let progress = Progress {
         run: 3,
         epoch: EPOCH,

@@ -19,7 +19,7 @@ const DERIVATION: &[u8] = b"petstore-webhook-1";
 
 /// The place of the master key.
 enum Home {
-    /// It lasts as long as the process, as a store in memory does.
+    /// Memory: the key lasts as long as the process, like a store in memory.
     Memory,
     /// A file that is made when the first webhook is created.
     File(PathBuf),

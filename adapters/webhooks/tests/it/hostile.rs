@@ -90,7 +90,7 @@ async fn an_answer_is_read_up_to_its_bound() {
         let receiver = repeat(head, part, at_once).await;
         check(&courier, &receiver.url(), Some(TooLarge), status).await;
     }
-    // A refusal stays one, however long its page is.
+    // A refusal stays a refusal, however long its body is.
     let receiver = repeat(b"HTTP/1.1 404 x\r\n\r\n", vec![b'a'; 65_536], at_once).await;
     check(&courier, &receiver.url(), Some(Status), Some(404)).await;
     // The largest body is read to its end.

@@ -186,8 +186,12 @@ impl Shell {
         });
         drop(shell);
         let (printed, errors) = (fs::read_to_string(out).unwrap(), fs::read_to_string(errors).unwrap());
-        let status = status
-            .unwrap_or_else(|| panic!("it goes on and on\n{printed}\n{errors}\n{}", logs(&site.folder)));
+        let status = status.unwrap_or_else(|| {
+            panic!(
+                "the commands of the page have not ended in time\n{printed}\n{errors}\n{}",
+                logs(&site.folder)
+            )
+        });
         (status, printed, errors)
     }
 }

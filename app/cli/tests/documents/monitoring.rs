@@ -10,6 +10,7 @@ use crate::common::{Client, Site};
 
 const DASHBOARD: &str = include_str!("../../../../docs/monitoring/grafana.json");
 const ALERTS: &str = include_str!("../../../../docs/monitoring/alerts.yaml");
+const REFERENCE: &str = include_str!("../../../../docs/nodes-reference.md");
 
 /// Labels that Prometheus adds to every sample.
 const OF_PROMETHEUS: [&str; 2] = ["job", "instance"];
@@ -172,6 +173,16 @@ fn dashboard_and_alerts_use_every_exported_metric_and_no_other() {
     if let Some(server) = server {
         let url = server.url_of(&server.new_schema());
         add_exposition(&mut exported, "monitoring-node", &url);
+        let described = REFERENCE.lines().filter_map(|line| {
+            let name = line.strip_prefix("| `")?.split(['`', '{']).next()?;
+            name.starts_with(OF_POSTGRES).then_some(name)
+        });
+        let of_postgres = exported.keys().map(String::as_str).filter(|name| name.starts_with(OF_POSTGRES));
+        assert_eq!(
+            described.collect::<BTreeSet<_>>(),
+            of_postgres.collect(),
+            "the tables of nodes-reference.md"
+        );
     }
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let alerts: Value = serde_saphyr::from_str(ALERTS).unwrap();

@@ -1,4 +1,4 @@
-//! Transactions that the server undoes for the sake of others.
+//! Transactions that the server rolls back because of conflicts with others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -33,14 +33,14 @@ pub(crate) struct Run {
     /// The time at which the last write that succeeded was sent, by node.
     pub(crate) last_write: Vec<Mutex<Option<Instant>>>,
     pub(crate) slowest: Mutex<Duration>,
-    /// Everything that must not be.
+    /// The violations of the contract.
     pub(crate) violations: Mutex<Vec<String>>,
 }
 
 /// The knowledge of a client about one of its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It was not asked for.
+    /// It was not requested.
     Not,
     /// It was sent at this time, and its outcome is unknown.
     Sent(Instant),

@@ -7,7 +7,7 @@ use petstore_test_servers::{Mode, Postgres, Stop};
 use crate::outage::{fault_time, node_count, run};
 use crate::scene::Scene;
 
-/// Starts nodes on a cluster of their own, if PostgreSQL is installed.
+/// Starts nodes on a separate cluster, if PostgreSQL is installed.
 #[track_caller]
 fn scene(name: &str) -> Option<Scene> {
     Some(Scene::on(Postgres::start()?, name, node_count()))

@@ -69,7 +69,7 @@ fn a_failover_while_commits_wait_for_the_standby() {
     let other = standby.port();
     let hosts = |proxy: u16| format!("127.0.0.1:{proxy},127.0.0.1:{other}");
     let mut scene = Scene::with_hosts(primary, "held-failover", node_count(), "petstore", "petstore", hosts);
-    // The commits that wait are on the disk of the primary alone, and die with it.
+    // The commits that wait are on the disk of the primary alone, and are lost with it.
     let report = run(
         &mut scene,
         fault_time(2),

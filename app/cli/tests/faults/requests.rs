@@ -74,7 +74,7 @@ impl<'r> Connections<'r> {
             }
         };
         if run.was_disturbed(node, sent) {
-            // The time of its answer says nothing.
+            // The time of its answer proves nothing.
         } else {
             if took > ANSWER_MAX && !path.contains("wait=") {
                 run.late

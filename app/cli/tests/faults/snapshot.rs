@@ -1,5 +1,5 @@
-//! A foreign transaction that keeps an old snapshot, so that no row version which it may see is removed.
-//! `PETSTORE_SNAPSHOT_SECONDS` sets for how long, which is four seconds by default.
+//! A foreign transaction that keeps an old snapshot, so that no row version that it may read is removed.
+//! `PETSTORE_SNAPSHOT_SECONDS` sets how long it does so: four seconds by default.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};

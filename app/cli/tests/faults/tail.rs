@@ -24,7 +24,8 @@ impl Seen {
     }
 }
 
-/// Follows the events until no further change is made and no further event comes. After a failure it goes on at the next node.
+/// Follows the events until no further change is made and no further event comes. After a failure it continues at the
+/// next node.
 pub(crate) fn follow(run: &Run, first_node: usize) -> Vec<Seen> {
     let mut connections = Connections::new(run, 0);
     let (mut node, mut seen, mut last) = (first_node, Vec::new(), None::<String>);

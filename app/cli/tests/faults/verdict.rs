@@ -1,4 +1,5 @@
-//! The check of a run: nothing acknowledged is lost, nothing is done twice, and the events tell it all in order.
+//! The check of a run: nothing acknowledged is lost, nothing is done twice, and the events report every change in
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use crate::tail::Seen;
 /// The time limit for the requests that find out what was unknown.
 const SETTLE_MAX: Duration = Duration::from_mins(1);
 
-/// Sends each request whose outcome is unknown again, until it is known. Returns their number.
+/// Sends each request whose outcome is unknown again, until its outcome is known. Returns the number of these requests.
 pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
     let (until, mut count, mut node) = (now() + SETTLE_MAX, 0, 0);
     for (client, records) in records.iter_mut().enumerate() {
@@ -26,7 +27,7 @@ pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
             let mut repeat = |send: fn(&mut Connections<'_>, usize, &mut Order) -> bool| {
                 while !send(&mut connections, node, order) {
                     if now() > until {
-                        run.violation(format!("it is never known what became of {order:?}"));
+                        run.violation(format!("the outcome of {order:?} is never known"));
                         return false;
                     }
                     node = (node + 1) % run.ports.len();

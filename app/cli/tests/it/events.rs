@@ -146,7 +146,7 @@ fn a_server_that_refuses_for_a_while_is_waited_for() {
 }
 
 #[test]
-fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
+fn a_place_of_another_epoch_ends_the_command_with_the_way_to_begin_again() {
     let mut shop = Shop::open("tail-expired", &["--sandbox"]);
     shop.new_category("One");
     let first = shop.last_id();
@@ -170,7 +170,7 @@ fn a_place_of_another_life_ends_the_command_with_the_way_to_begin_again() {
 }
 
 #[test]
-fn the_key_comes_from_the_variable_or_from_a_file() {
+fn the_key_comes_from_a_flag_a_file_or_the_variable() {
     let mut shop = Shop::open("tail-keys", &[]);
     shop.new_category("One");
     let first = shop.last_id();
@@ -184,10 +184,14 @@ fn the_key_comes_from_the_variable_or_from_a_file() {
     };
     assert_eq!(with(&["--key-file", "key"], "").0, Some(0));
     assert_eq!(with(&["--key-file", "key"], "pet_wrong").0, Some(0), "the file wins");
+    assert_eq!(with(&["--key", &shop.key], "pet_wrong").0, Some(0), "the flag wins");
     for (more, key, code, expected) in [
         (&[][..], "", 2, "set PETSTORE_KEY"),
         (&["--key-file", "empty"], "", 2, "the file holds no key"),
         (&["--key-file", "missing"], "", 2, "No such file"),
+        (&["--key", " "], "", 2, "--key: it is empty"),
+        (&["--key", "pet_wrong"], "", 1, "refuses the API key (401)"),
+        (&["--key", "a", "--key-file", "key"], "", 2, "cannot be used with"),
         (&[], "pet_wrong", 1, "refuses the API key (401)"),
         (&[], "new\nline", 2, "has characters that no key has"),
     ] {
@@ -195,9 +199,6 @@ fn the_key_comes_from_the_variable_or_from_a_file() {
         assert_eq!((status, &*printed), (Some(code), ""), "{more:?}: {errors}");
         assert!(errors.contains(expected), "{more:?}: {errors}");
     }
-    // The key itself cannot be passed as a flag.
-    let (status, _, errors) = with(&["--key", &shop.key], "");
-    assert!(status == Some(2) && errors.contains("--key-file"), "{errors}");
 }
 
 #[test]
@@ -273,6 +274,7 @@ fn events_are_read_from_the_file_beside_its_server_and_after_it() {
         (["--db", "text.db", "--limit", "1"], 1, "text.db"),
         (["--db", "memory", "--limit", "1"], 2, "name its server with --server"),
         (["--db", "petstore.db", "--key-file", "key"], 2, "cannot be used with"),
+        (["--db", "petstore.db", "--key", "key"], 2, "cannot be used with"),
     ] {
         let (status, printed, errors) = said(&shop.tail(&arguments).output().unwrap());
         assert_eq!((status, &*printed), (Some(code), ""), "{arguments:?}: {errors}");

@@ -185,7 +185,7 @@ fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
     let again = json(&site, &["keys", "rotate", &id, "--overlap", "2h"]);
     assert!(again["expiresAt"].is_null(), "{again}");
     let (first, second) = (&lost["replaced"], &again["replaced"]);
-    assert_eq!(second["expiresAt"], first["expiresAt"], "the old key lives no longer for it");
+    assert_eq!(second["expiresAt"], first["expiresAt"], "the old key stays valid no longer because of it");
     assert_eq!([&first["isCutShort"], &second["isCutShort"]], [false, true], "and that is told");
     // An expiry that the operator sets replaces the calculated one.
     let longer = json(&site, &["keys", "update", &id, "--expires", "9999-01-01T00:00:00Z"]);

@@ -94,7 +94,7 @@ fn a_node_with_the_demo_waits_for_the_import_of_another_one() {
 }
 
 #[test]
-fn a_change_on_one_node_is_seen_by_the_next_request_on_another_and_a_revoked_key_dies_on_both_within_a_second()
+fn a_change_on_one_node_is_seen_by_the_next_request_on_another_and_a_revoked_key_is_refused_on_both_within_a_second()
  {
     let Some(server) = Postgres::shared() else { return };
     let url = server.url_of(&server.new_schema());

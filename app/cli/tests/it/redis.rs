@@ -18,14 +18,14 @@ fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 
-/// A schema of its own.
+/// Returns the URL of a new schema; none if PostgreSQL is not installed.
 #[track_caller]
 fn new_database() -> Option<String> {
     let database = Postgres::shared()?;
     Some(database.url_of(&database.new_schema()))
 }
 
-/// Starts two nodes with quotas in a Redis server of their own, and a proxy that alternates their requests.
+/// Starts two nodes with quotas in a separate Redis server, and a proxy that alternates their requests.
 #[track_caller]
 fn two_nodes(name: &str, args: &[&str]) -> Option<(Redis, Nodes)> {
     let redis = Redis::start()?;
@@ -49,9 +49,9 @@ fn newest_key(nodes: &Nodes) -> String {
     listed.as_array().unwrap().last().unwrap()["id"].to_string()
 }
 
-/// The statuses and the remaining requests that a key without a quota of its own sees up to its ban: 60 requests pass, 60
-/// are refused, and the next ones are banned. None if a request was refused with 503, because the machine was so busy that
-/// Redis was not asked in time.
+/// The statuses and the remaining requests in the answers to a key on the Free plan, up to its ban: 60 requests pass,
+/// 60 are refused, and the next ones are banned. None if a request was refused with 503, because the machine was so
+/// busy that Redis was not asked in time.
 fn course_of_a_quota(client: &mut Client) -> Option<Vec<(u16, Option<u64>)>> {
     let mut ask = || {
         let answer = client.ask("GET", "/v1/pets", "", "").unwrap();

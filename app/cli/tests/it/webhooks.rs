@@ -5,6 +5,7 @@ mod exports;
 mod master_key;
 mod stolen;
 mod targets;
+mod trust;
 
 use std::time::Duration;
 

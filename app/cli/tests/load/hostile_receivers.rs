@@ -1,5 +1,5 @@
-//! Receivers of webhooks that hang, drip, never end or break off: the memory and the descriptors of the server stay where they
-//! were. `PETSTORE_HOSTILE_SECONDS` sets the length, which is 3 seconds by default.
+//! Receivers of webhooks that hang, answer slowly, never end or disconnect: the memory and the descriptors of the
+//! server stay where they were. `PETSTORE_HOSTILE_SECONDS` sets the length, which is 3 seconds by default.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -86,7 +86,7 @@ fn hostile_receivers_leave_the_memory_and_the_descriptors_of_the_server_where_th
     assert!(count > webhooks.len() * AT_A_TIME, "{count} attempts");
 }
 
-/// Starts a server with a webhook for each kind of hostile receiver. Returns the path at which the test of each is asked for,
+/// Starts a server with a webhook for each kind of hostile receiver. Returns the path that requests a test of each,
 /// with a key of its account.
 fn prepare() -> (Site, Vec<(String, String)>) {
     let at_once = Duration::ZERO;
@@ -132,7 +132,7 @@ fn prepare() -> (Site, Vec<(String, String)>) {
     (site, webhooks)
 }
 
-/// Asks for tests of all webhooks, several at a time, for this long and at least once each.
+/// Requests tests of all webhooks, several at a time, for this long and at least once each.
 fn attack(site: &Site, webhooks: &[(String, String)], length: Duration, attempts: &AtomicUsize) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

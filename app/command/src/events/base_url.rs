@@ -40,7 +40,8 @@ impl BaseUrl {
         let authority = uri.authority().ok_or(EXPECTED)?;
         if authority.as_str().contains('@') {
             return Err(
-                "expected a URL without a user: the API key is read from PETSTORE_KEY or a file".to_owned()
+                "expected a URL without a user: name the API key with --key, --key-file or PETSTORE_KEY"
+                    .to_owned(),
             );
         }
         if uri.query().is_some() || text.contains('#') || authority.host().is_empty() {

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::page::ReceivedEvent;
 use crate::failure::Failure;
 
-/// The wait between two looks at the file.
+/// The wait between two reads of the file.
 const POLL: Duration = Duration::from_millis(250);
 
 /// The maximum number of positions that one page covers. It bounds the memory of a page, and the time for which a read

@@ -29,6 +29,8 @@ pub(super) fn encode(stats: &DatabaseStats, families: &mut Families<'_>) -> fmt:
     families.counter("petstore_postgres_sequencer_runs", help, stats.sequencer_runs)?;
     let help = "Times that this node failed to give positions to events";
     families.counter("petstore_postgres_sequencer_failures", help, stats.sequencer_failures)?;
+    let help = "Time that this node needed to give positions to events";
+    families.seconds_counter("petstore_postgres_sequencer", help, stats.sequencer_time.as_secs_f64())?;
     let Some(server) = &stats.server else { return Ok(()) };
     let standbys = [("synchronous", server.synchronous_standbys), ("other", server.other_standbys)];
     let counts = standbys.map(|(kind, count)| ([("kind", kind)], count));

@@ -261,7 +261,12 @@ mod tests {
             }
         }
         let twice = format!("{category}\n\u{feff}{category}");
-        assert!(import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, |_| {}).is_err());
+        let twice = import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, |_| {});
+        let Err(ImportFailure::Nothing(why)) = twice else { panic!() };
+        assert_eq!(
+            why, "line 2: not JSON: expected value in column 1",
+            "a byte order mark is skipped only at the start"
+        );
     }
 
     #[test]

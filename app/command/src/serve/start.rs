@@ -54,7 +54,7 @@ impl<'a> Inputs<'a> {
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
         let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
-        let db = db.with_connection(args.pg_prepare, args.pg_require_sync);
+        let db = db.with_connection(args.pg_prepare, args.pg_require_sync, args.store_timeout);
         let redis = args.redis_target()?;
         Ok(Self {
             db,

@@ -1,5 +1,7 @@
 //! The settings of connections to PostgreSQL, besides the password.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 
 use super::Db;
@@ -12,6 +14,10 @@ pub(crate) enum PgPrepare {
     /// Never. Each transaction begins with the settings that it needs.
     Off,
 }
+
+/// The time that a command without a server waits for an answer. It may wait longer than a request, because it runs beside
+/// nodes that have much to do.
+const COMMAND_TIME: Duration = Duration::from_secs(15);
 
 /// The settings of connections that commands without a server have, too.
 #[derive(Debug, Clone, Copy, Args)]
@@ -34,16 +40,18 @@ pub(crate) struct PgArgs {
 impl PgArgs {
     /// Applies the settings to a database.
     pub(crate) fn applied(self, db: Db) -> Db {
-        db.with_connection(self.pg_prepare, false)
+        db.with_connection(self.pg_prepare, false, COMMAND_TIME)
     }
 }
 
 impl Db {
-    /// Sets whether statements are prepared, and whether a standby must confirm commits. Other stores are left as they are.
-    pub(crate) fn with_connection(self, prepare: PgPrepare, requires_sync: bool) -> Self {
+    /// Sets whether statements are prepared, whether a standby must confirm commits, and how long an answer may take. Other
+    /// stores are left as they are.
+    pub(crate) fn with_connection(self, prepare: PgPrepare, requires_sync: bool, time: Duration) -> Self {
         let Self::Postgres(mut target) = self else { return self };
         target.set_prepares(prepare == PgPrepare::On);
         target.set_requires_sync(requires_sync);
+        target.set_answer_time(time);
         Self::Postgres(target)
     }
 }

@@ -131,13 +131,14 @@ impl Resettable for Reset {
     }
 }
 
-/// Checks the server of the settings without changing it.
+/// Checks the server of the settings without changing it, and whether its user may use the keys that begin with `prefix`.
 pub(crate) async fn check_server(
     target: &RedisTarget,
+    prefix: &str,
     allows_eviction: bool,
 ) -> Result<RedisServer, Failure> {
     let target = with_roots(target)?;
-    let examined = examine_redis(&target).await;
+    let examined = examine_redis(&target, prefix).await;
     let server = examined.map_err(|error| unusable(&target.to_string(), &error))?;
     match server.unfit(allows_eviction) {
         Some(unfit) => Err(Failure::because(format!("{target} cannot be used: {unfit}"))),

@@ -4,13 +4,11 @@ use std::net::{IpAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, StreamOwned,
-};
+use rustls::client::danger::ServerCertVerified;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Error, RootCertStore, StreamOwned};
 
+use super::verifier::{CertificateRule, Presented, client_config};
 use super::{chain, provider};
 use crate::failure::Failure;
 
@@ -57,12 +55,7 @@ pub(crate) fn connect(
     stream: TcpStream,
     address: IpAddr,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, Error> {
-    let provider = provider();
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        .with_no_client_auth();
+    let config = client_config(provider(), AnyCertificate)?;
     let connection = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address.into()))?;
     Ok(StreamOwned::new(connection, stream))
 }
@@ -70,40 +63,10 @@ pub(crate) fn connect(
 /// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway, because the
 /// certificate is issued for the public name and not for this address. The file may also hold a renewed certificate
 /// that the server has not loaded yet.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+struct AnyCertificate;
 
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+impl CertificateRule for AnyCertificate {
+    fn verify(&self, _: &Presented<'_>) -> Result<ServerCertVerified, Error> {
         Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

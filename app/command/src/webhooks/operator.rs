@@ -38,7 +38,7 @@ impl TargetArgs {
         if target.json { print_json(&all) } else { show(&webhooks_table(&all)) }
     }
 
-    /// Gives webhooks whose secrets are derived from another master key new ones.
+    /// Gives new secrets to webhooks whose secrets are derived from another master key.
     pub(super) fn rekey(self, config: Option<PathBuf>) -> Result<(), Failure> {
         let target = self.target.with_config(config);
         let mut all: Vec<WebhookView> = Vec::new();

@@ -39,7 +39,7 @@ pub struct DispatcherPorts {
 }
 
 impl DispatcherPorts {
-    /// The ports of a store that implements all that a store can.
+    /// The ports of one store, which implements every port that belongs to a store.
     pub fn of_one_store<S>(
         store: &Arc<S>,
         courier: Arc<dyn Courier>,

@@ -101,7 +101,7 @@ impl Endpoint {
         self.is_caught_up
     }
 
-    /// Leaves the webhooks at the head. They have looked at all events up to it.
+    /// Removes it from the webhooks at the head, which have looked at all events up to the head.
     pub(super) fn leave_head(&mut self, head: LogEnd) {
         self.look_up_to(head);
         self.is_caught_up = false;

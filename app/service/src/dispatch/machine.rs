@@ -115,6 +115,19 @@ impl Machine {
         }
     }
 
+    /// Looks at the times of all webhooks once more, because the clock was set back: what waits for an earlier time of the
+    /// old clock would wait longer than it has to.
+    pub(super) fn clock_set_back(&mut self, now: Timestamp) {
+        self.read_after = self.read_after.min(now.plus(FAILURE_PAUSE));
+        for id in self.held.keys().copied().collect::<Vec<_>>() {
+            let Some(endpoint) = self.held.get_mut(&id) else { continue };
+            endpoint.saved_at = endpoint.saved_at.min(now);
+            endpoint.is_dirty |= !endpoint.progress.pending.is_empty();
+            let wake = endpoint.wake(now);
+            self.schedule(id, wake, now);
+        }
+    }
+
     /// Enabled webhooks that are not held, and whose secrets are derived from this master key.
     pub(super) fn unclaimed(&self, master: Option<MasterKeyId>) -> Vec<WebhookId> {
         let enabled = self.known.iter().filter(|(id, (_, webhook))| {

@@ -50,7 +50,8 @@ impl Notices {
 
     pub(super) fn refused(&self, webhook: WebhookId, now: Timestamp) {
         let mut waiting = self.waiting();
-        waiting.refused.retain(|_, at| now.since(*at) < REFUSED_AGAIN);
+        // A time after `now` is from before the clock was set back.
+        waiting.refused.retain(|_, at| *at <= now && now.since(*at) < REFUSED_AGAIN);
         if let Entry::Vacant(entry) = waiting.refused.entry(webhook) {
             entry.insert(now);
             waiting.push(DispatchNotice::Refused { webhook });
@@ -83,11 +84,11 @@ mod tests {
         let notices = Notices::default();
         let at = |minutes: u64| Timestamp::EPOCH.plus(Duration::from_mins(minutes));
         let [one, other] = [1, 2].map(WebhookId::from_bits);
-        for (webhook, minute) in [(one, 0), (one, 59), (other, 59), (one, 60), (one, 119)] {
+        for (webhook, minute) in [(one, 0), (one, 59), (other, 59), (one, 60), (one, 119), (one, 30)] {
             notices.refused(webhook, at(minute));
         }
         let refused = |webhook| DispatchNotice::Refused { webhook };
-        assert_eq!(notices.take(), [refused(one), refused(other), refused(one)]);
+        assert_eq!(notices.take(), [refused(one), refused(other), refused(one), refused(one)]);
         for _ in 0..=NOTICES_MAX {
             notices.disabled(AccountId::FIRST, one, DisabledReason::Gone);
         }

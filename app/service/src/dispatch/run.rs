@@ -32,7 +32,7 @@ const RENEW: Duration = Duration::from_secs(10);
 /// The time after which webhooks are claimed again that another node holds.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 
-/// The time between two looks at the state of all webhooks, for the statistics.
+/// The time between two counts of all webhooks by state, for the statistics.
 const OVERVIEW: Duration = Duration::from_secs(1);
 
 /// Delivers the events of webhooks until it is stopped.
@@ -123,8 +123,13 @@ impl Dispatcher {
             oldest: [LookedUp::Nothing; 2],
         };
         let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
+        let mut latest = Timestamp::MIN;
         loop {
             let (now, elapsed) = (self.ports.clock.now(), self.deadlines.elapsed());
+            if now < latest {
+                machine.clock_set_back(now);
+            }
+            latest = now;
             if elapsed >= rounds.next_round {
                 rounds.next_round = elapsed + ROUND;
                 self.begin_round(&mut machine, &mut rounds, &work, now, elapsed);
@@ -340,7 +345,7 @@ impl Dispatcher {
     }
 }
 
-/// The reason why the loop goes on.
+/// The reason why the loop continues.
 enum Woken {
     Stopped,
     Done(Done),

@@ -13,13 +13,13 @@ use super::nudge::DispatchNudge;
 use super::stats::DispatchStats;
 use crate::call_deadlines::CallDeadlines;
 
-/// The first pause between two looks at the dispatcher. Each further pause is twice as long.
+/// The first pause between two checks of the dispatcher. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The longest time for which a reset waits for attempts in flight.
 const RESET_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest pause between two looks at the dispatcher.
+/// The longest pause between two checks of the dispatcher.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// The webhooks of a petstore for tests, with the dispatcher that delivers their events.

@@ -282,7 +282,7 @@ fn the_look_up_of_a_key_and_the_operation_share_the_time_of_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_in_for_the_quota_store_counts_once_that_has_not_answered_in_time() {
+async fn substitute_quotas_count_once_the_quota_store_has_not_answered_in_time() {
     let on_quota_outage = OnQuotaOutage::CountWith(Arc::new(MemoryStore::new()));
     let counting = service(Ports { quotas: Arc::new(HungStore), on_quota_outage, ..ports() });
     let secret = counting.create_key(new_key()).await.unwrap().secret;

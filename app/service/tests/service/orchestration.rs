@@ -31,7 +31,7 @@ fn down() -> StoreError {
 }
 
 #[tokio::test]
-async fn a_busy_store_is_the_callers_to_try_again() {
+async fn a_busy_store_is_reported_so_that_the_caller_retries() {
     let mut transactor = MockTransactor::new();
     transactor.expect_transact().times(2).returning(|_| Err(busy()));
     let service = service(Ports { transactor: Arc::new(transactor), ..ports() });

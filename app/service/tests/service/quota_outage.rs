@@ -86,15 +86,23 @@ async fn ask(service: &Service, secret: &ApiKey) -> Result<(), StoreError> {
     }
 }
 
+/// Sends three requests, each at a time at which its failure is counted. Returns their results.
+async fn ask_three_times(service: &Service, secret: &ApiKey) -> [Result<(), StoreError>; 3] {
+    let mut results = [Ok(()), Ok(()), Ok(())];
+    for result in &mut results {
+        advance(Duration::from_millis(50)).await;
+        *result = ask(service, secret).await;
+    }
+    results
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_while_and_then_probed() {
     let quotas = Scripted::new(down());
     let service = over(&quotas);
     let secret = secret(&service).await;
-    for _ in 0..3 {
-        assert_eq!(service.quota_fault(), None);
-        assert!(ask(&service, &secret).await.is_err());
-    }
+    assert_eq!(service.quota_fault(), None);
+    assert!(ask_three_times(&service, &secret).await.iter().all(Result::is_err));
     assert_eq!(quotas.calls(), 3);
     assert_eq!(service.quota_fault(), Some(StoreError::unavailable("connection refused")));
     for _ in 0..10 {
@@ -121,13 +129,28 @@ async fn a_quota_store_that_fails_three_times_is_left_alone_for_a_while_and_then
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_that_fail_together_are_no_reason_to_leave_the_quota_store_alone() {
+    let quotas = Scripted::new(Mode::Fails(StoreError::indeterminate("the connection was lost")));
+    let service = over(&quotas);
+    let secret = secret(&service).await;
+    // All of them were sent over one connection, which is lost. The next ones are sent over another connection.
+    for _ in 0..20 {
+        assert!(ask(&service, &secret).await.is_err());
+    }
+    quotas.set(Mode::Works);
+    for _ in 0..5 {
+        assert_eq!(ask(&service, &secret).await, Ok(()));
+    }
+    assert_eq!((quotas.calls(), service.quota_fault()), (25, None));
+    assert_eq!((service.figures().quota_failures, service.figures().quota_unasked), (20, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_caller_probes_and_one_that_goes_away_leaves_the_probe_to_the_next() {
     let quotas = Scripted::new(down());
     let service = over(&quotas);
     let secret = secret(&service).await;
-    for _ in 0..3 {
-        assert!(ask(&service, &secret).await.is_err());
-    }
+    assert!(ask_three_times(&service, &secret).await.iter().all(Result::is_err));
     quotas.set(Mode::Hangs);
     advance(Duration::from_millis(250)).await;
     assert_eq!(quotas.calls(), 3);
@@ -184,8 +207,12 @@ async fn quotas_that_stand_in_count_while_the_circuit_is_open() {
     let on_quota_outage = OnQuotaOutage::CountWith(Arc::clone(&local) as _);
     let service = service(Ports { quotas: Arc::clone(&quotas) as _, on_quota_outage, ..ports() });
     let secret = secret(&service).await;
+    // Each of the first three fails at a time at which its failure is counted.
     for left in (0..60).rev() {
         assert_eq!(service.admit(call(&secret)).await.unwrap().usage.minute.remaining, left);
+        if left >= 57 {
+            advance(Duration::from_millis(50)).await;
+        }
     }
     assert!(matches!(service.admit(call(&secret)).await, Err(Refusal::Exceeded { .. })));
     assert_eq!((quotas.calls(), local.calls()), (3, 61));
@@ -229,11 +256,9 @@ async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
         FailingCheck { name: "quotas", reason: "the store is unavailable: connection refused".to_owned() };
     assert_eq!(refusing.failing_checks().await, []);
     let secret = secret(&refusing).await;
-    for _ in 0..3 {
-        assert!(ask(&refusing, &secret).await.is_err());
-    }
+    assert!(ask_three_times(&refusing, &secret).await.iter().all(Result::is_err));
     assert_eq!(refusing.failing_checks().await, [failing]);
-    // Without requests nothing probes the quota store. So the service must be ready again, to get some.
+    // Without requests nothing probes the quota store. So the service must become ready again to get requests.
     advance(Duration::from_secs(1)).await;
     assert_eq!((refusing.failing_checks().await, refusing.quota_fault()), (vec![], None));
     assert!(ask(&refusing, &secret).await.is_err());
@@ -242,9 +267,7 @@ async fn a_service_is_not_ready_while_its_quota_store_refuses_all_requests() {
     let on_quota_outage = OnQuotaOutage::CountWith(Scripted::new(Mode::Works) as _);
     let counting = service(Ports { quotas: Scripted::new(down()), on_quota_outage, ..ports() });
     let secret = self::secret(&counting).await;
-    for _ in 0..4 {
-        assert_eq!(ask(&counting, &secret).await, Ok(()));
-    }
+    assert!(ask_three_times(&counting, &secret).await.iter().all(Result::is_ok));
     assert!(counting.quota_fault().is_some());
     assert_eq!(counting.failing_checks().await, []);
     // The quota store itself may know a reason.

@@ -119,7 +119,7 @@ pub(crate) async fn observation(builder: Builder) {
         let category = Some(r#"{"name": "Rabbits"}"#);
         assert_eq!(send("POST", format!("{}/categories", shop.url()), shop.key(), category).await.0, 201);
     };
-    // The question waits until the client has been refused twice.
+    // The query waits until the client has been refused twice.
     let refused = shop.requests().key(&free).status("4xx").count(2).wait(Duration::from_secs(30));
     let ((), refused) = tokio::join!(client, refused.into_future());
     let refused = refused.unwrap();

@@ -19,7 +19,7 @@ async fn a_petstore_in_this_process_ends_with_its_value() {
     checks::end(Petstore::builder()).await;
 }
 
-/// Each test has a runtime of its own, and a petstore may be shared by all of them.
+/// Each test has a separate runtime, and a petstore may be shared by all of them.
 #[test]
 fn a_petstore_outlives_the_runtime_that_started_it() {
     let run = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,8 +1,9 @@
 //! The class of an address: public, or one of the special-purpose ranges.
 //!
-//! The ranges are those of IANA's registries for IPv4 and IPv6 (RFC 6890 and its successors), and multicast. Of IPv6 only
-//! 2000::/3 is assigned to public hosts, so that everything outside it is special, too. Addresses in the registries that are
-//! reachable from anywhere, such as those of AS112, belong to services that take no webhooks, so they are special.
+//! The ranges are those of IANA's registries for IPv4 and IPv6 (RFC 6890 and its successors), and multicast. Of IPv6
+//! only 2000::/3 is assigned to public hosts, so everything outside it is special, too. Addresses in the registries
+//! that are reachable from anywhere, such as those of AS112, belong to services that take no webhooks, so they are
+//! special.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -19,7 +19,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-/// A constant answer for the whole life of the process.
+/// The constant answer, which lasts as long as the process.
 struct Answer {
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,

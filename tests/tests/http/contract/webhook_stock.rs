@@ -113,6 +113,7 @@ async fn deliver(shop: &Shop) {
         position: pending.position,
         attempts: 1,
         due: retry_at,
+        wait: retry_at.since(at),
         is_in_flight: false,
         is_manual: false,
     };

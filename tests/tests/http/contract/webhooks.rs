@@ -117,7 +117,7 @@ fn too_many_redeliveries(checker: &mut Checker) {
 /// The guide of receivers. A test executes its blocks.
 const GUIDE: &str = include_str!("../../../../docs/webhooks.md");
 
-/// The description shows the checks of signatures without the commands that the guide makes of them.
+/// The description shows the checks of signatures without the commands into which the guide wraps them.
 #[test]
 fn the_checks_of_signatures_are_those_of_the_guide() {
     let chapter = document::introduction().split("## Receive webhooks").nth(1).expect("a chapter");

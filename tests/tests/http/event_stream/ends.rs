@@ -58,7 +58,7 @@ fn a_stream_ends_after_its_wait_also_among_events() {
 }
 
 #[test]
-fn a_stream_lives_for_an_hour_less_a_tenth_at_most() {
+fn a_stream_lasts_an_hour_less_a_tenth_at_most() {
     let shop = Shop::open();
     let client = shop.client(PLENTY);
     let lifetimes: Vec<Duration> = (0..8)

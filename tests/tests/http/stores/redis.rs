@@ -9,7 +9,7 @@ use petstore_redis::{PrefixOwner, RedisConnections, RedisOptions, RedisQuotas, R
 use petstore_test_servers::Redis;
 use tokio::runtime::Handle;
 
-/// The runtime of the tasks that examine the server, on a thread of its own.
+/// The runtime of the tasks that examine the server, on a separate thread.
 static BACKGROUND: LazyLock<Handle> = LazyLock::new(|| {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

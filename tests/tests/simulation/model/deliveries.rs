@@ -123,6 +123,11 @@ impl Webhooks {
         self.hindered = self.hindered.max(now);
     }
 
+    /// Records a step of the wall clock.
+    pub(crate) const fn clock_stepped(&mut self, now: Duration) {
+        self.clock_stepped = now;
+    }
+
     /// Records the start of a process. An attempt whose result was not saved may be repeated: one of the last moments, or
     /// one while the disk could not be written.
     pub(crate) fn restarted(
@@ -141,14 +146,14 @@ impl Webhooks {
         self.hindered(now);
     }
 
-    /// Finds an event that has not reached a receiver which accepts it, although there was time. Clocks that step delay
-    /// retries, so then only receivers are judged that accept each first attempt.
-    pub(crate) fn overdue(&self, events: &Events, has_steps: bool, now: Duration) -> Result<(), String> {
+    /// Finds an event that has not reached a receiver which accepts it, although there was time. After a step of the
+    /// clock, a retry may wait once more.
+    pub(crate) fn overdue(&self, events: &Events, now: Duration) -> Result<(), String> {
         for (id, watched) in &self.watched {
-            let within = match Receiver::at(watched.webhook.url.as_str()) {
-                Receiver::Accepting => DELIVERED_WITHIN,
-                Receiver::Flaky if !has_steps => DELIVERED_WITHIN + RETRIED_WITHIN,
-                Receiver::Flaky | Receiver::Gone => continue,
+            let (within, stepped) = match Receiver::at(watched.webhook.url.as_str()) {
+                Receiver::Accepting => (DELIVERED_WITHIN, Duration::ZERO),
+                Receiver::Flaky => (DELIVERED_WITHIN + RETRIED_WITHIN, self.clock_stepped),
+                Receiver::Gone => continue,
             };
             if watched.is_stopped() {
                 continue;
@@ -158,7 +163,7 @@ impl Webhooks {
             let is_late = |position: &u64| {
                 let committed =
                     usize::try_from(*position - 1).ok().and_then(|index| self.committed.get(index));
-                let changed = watched.changed.max(self.hindered);
+                let changed = watched.changed.max(self.hindered).max(stepped);
                 // A receiver gets a backlog event by event, so a wait begins with the latest of them.
                 let since = committed.map_or(now, |at| (*at).max(changed).max(watched.last_post));
                 now > since + within

@@ -50,7 +50,7 @@ impl Events {
             return Ok(());
         }
         let (right, number) = (self.epoch, self.last());
-        Err(format!("the log of life {right:x} had {number} events; there are {last} of life {epoch:x}"))
+        Err(format!("the log of epoch {right:x} had {number} events; there are {last} of epoch {epoch:x}"))
     }
 
     pub(crate) fn last(&self) -> u64 {

@@ -140,7 +140,7 @@ impl Watched {
     }
 }
 
-/// All webhooks that there have been.
+/// All webhooks that have existed.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
     pub(super) watched: BTreeMap<WebhookId, Watched>,
@@ -149,6 +149,8 @@ pub(crate) struct Webhooks {
     pub(super) committed: Vec<Duration>,
     /// The time until which the disk has hung or failed, or no process has run.
     pub(super) hindered: Duration,
+    /// The time of the latest step of the wall clock.
+    pub(super) clock_stepped: Duration,
 }
 
 impl Webhooks {

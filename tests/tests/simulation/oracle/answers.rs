@@ -79,7 +79,7 @@ impl Oracle {
                     let has = |tables: &Tables, key: &_| tables.get(key).cloned();
                     let keys = shop.keys().chain(follower.tables.keys());
                     let wrong = keys.into_iter().find(|key| has(shop, key) != has(&follower.tables, key));
-                    Err(format!("the events do not tell the shop: {wrong:?}"))
+                    Err(format!("the events do not describe the shop: {wrong:?}"))
                 }
                 _ => Ok(()),
             }

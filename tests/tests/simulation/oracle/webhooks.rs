@@ -48,8 +48,16 @@ impl Oracle {
         }
     }
 
+    /// Records a step of the wall clock, in milliseconds.
+    pub(crate) fn clock_stepped(&self, step: i64) {
+        let mut state = self.lock();
+        state.trace.note(self.start.elapsed(), &format!("the clock steps by {step} ms"));
+        let now = state.now();
+        state.webhooks.clock_stepped(now);
+    }
+
     /// Judges the delay of deliveries, unless the journal fails.
-    pub(crate) fn judge_delays(&self, process: u64, has_steps: bool) {
+    pub(crate) fn judge_delays(&self, process: u64) {
         let verdict = {
             let mut state = self.lock();
             if state.process != process {
@@ -59,7 +67,7 @@ impl Oracle {
             if state.failing_since(std::time::Duration::ZERO) {
                 state.webhooks.hindered(now);
             }
-            state.webhooks.overdue(&state.events, has_steps, now)
+            state.webhooks.overdue(&state.events, now)
         };
         self.judge(verdict);
     }

@@ -17,8 +17,8 @@ use crate::io::socket::Stream;
 ///
 /// While an answer takes long, the filter also checks if the client has closed its side. hyper is configured to accept
 /// half-closed connections, and therefore does not detect this: it reads from the connection only between two requests.
-/// The end of a stream or of a wait for an event then ends the connection. A planned delay goes on, because the request
-/// is served in any case; the journal is told.
+/// The end of a stream or of a wait for an event then ends the connection. A planned delay continues, because the
+/// request is served in any case; the journal is told.
 pub(super) struct ReceiveFilter {
     activity: Rc<Activity>,
     /// Bytes of a body or of the next request. They were read either by the check whether the client has closed its side,

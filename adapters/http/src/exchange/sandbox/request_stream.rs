@@ -14,14 +14,15 @@ use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
 use crate::thread::sandbox::recorder::RequestRecorder;
 
-/// The shortest time between two looks at the journal.
-const LOOK_INTERVAL: Duration = Duration::from_millis(25);
+/// The shortest time between two reads of the journal.
+const READ_INTERVAL: Duration = Duration::from_millis(25);
 
-/// The shortest time between two looks for each record that the first look has sent, so that a page with other work to do
-/// can take 2,000 records a second. Further records are reported as dropped if the journal does not keep them meanwhile.
+/// The shortest time between two reads for each record that the first read has sent, so that a page with other work to
+/// do can take 2,000 records a second. Further records are reported as dropped if the journal does not keep them
+/// meanwhile.
 const RECORD_TIME: Duration = Duration::from_micros(500);
 
-/// The longest pause between two looks, also if the journal is long.
+/// The longest pause between two reads, also if the journal is long.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time in which nothing is sent. After this time a comment is sent, so that a client that has left is
@@ -57,11 +58,11 @@ impl RequestStream {
         outlet.send(Bytes::from_static(b"retry: 1000\n\n")).await;
         let recorder = Arc::clone(&self.recorder);
         while !outlet.is_stopping() {
-            // The future is created before the look, so that a change after the look is not missed.
+            // The future is created before the read, so that a change after the read is not missed.
             let changed = recorder.changed();
             let looked = Instant::now();
             let (has_sent, records) = self.send_changes(&outlet).await;
-            let pause = LOOK_INTERVAL.max(RECORD_TIME.saturating_mul(records)).min(PAUSE_MAX);
+            let pause = READ_INTERVAL.max(RECORD_TIME.saturating_mul(records)).min(PAUSE_MAX);
             tokio::select! {
                 () = outlet.stop() => break,
                 () = changed => {}

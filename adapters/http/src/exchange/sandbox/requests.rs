@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::guard;
 use super::request_stream::RequestStream;
+use crate::counts::route_label::RouteLabel;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
@@ -26,9 +27,9 @@ pub(super) const PREFIX: &str = "/sandbox/requests/";
 /// The header that tells how many records the journal no longer keeps.
 const X_DROPPED: HeaderName = HeaderName::from_static("x-dropped");
 
-/// The shortest time between two looks at the journal for one waiting client, so that a client does not slow down the
+/// The shortest time between two reads of the journal for one waiting client, so that a client does not slow down the
 /// server while many requests arrive.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+const READ_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Returns the records that match a query, after the wait that it asks for.
 pub(super) async fn list(
@@ -36,16 +37,8 @@ pub(super) async fn list(
     recorder: &RequestRecorder,
     parts: &Parts,
 ) -> Result<Answer, Answer> {
-    let query = wire::sandbox_requests(parts.uri.query())?;
-    if !query.wait.is_zero() && parts.method == Method::GET {
-        let enough = async {
-            tokio::select! {
-                () = enough(recorder, &query) => {}
-                () = thread.app.drain_begins() => {}
-            }
-        };
-        let _ = timeout(query.wait, enough).await;
-    }
+    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = recorder.hints(&page).await;
     let mut out = Vec::from(b"[");
@@ -58,9 +51,14 @@ pub(super) async fn list(
 }
 
 /// Returns the records that match a query as an HTTP archive.
-pub(super) async fn archive(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
+pub(super) async fn archive(
+    thread: &ThreadState,
+    recorder: &RequestRecorder,
+    parts: &Parts,
+) -> Result<Answer, Answer> {
     const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
-    let query = wire::sandbox_requests(parts.uri.query())?;
+    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = hints_for(recorder, &page, &query).await;
     let mut out = Vec::new();
@@ -100,6 +98,7 @@ pub(super) async fn one(
 
 /// Opens a stream of the journal. A HEAD request gets the headers, but opens no stream.
 pub(super) fn stream(recorder: &Arc<RequestRecorder>, parts: &Parts) -> Result<Answer, Answer> {
+    wire::no_parameters(parts.uri.query())?;
     let body = if parts.method == Method::HEAD {
         Body::EMPTY
     } else {
@@ -119,17 +118,31 @@ pub(super) fn clear(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer,
     Ok(Answer::empty(StatusCode::NO_CONTENT))
 }
 
+/// Waits as long as a query asks for, or until the server stops.
+async fn wait(thread: &ThreadState, recorder: &RequestRecorder, parts: &Parts, query: &RecordQuery) {
+    if query.wait.is_zero() || parts.method != Method::GET {
+        return;
+    }
+    let enough = async {
+        tokio::select! {
+            () = enough(recorder, query) => {}
+            () = thread.app.drain_begins() => {}
+        }
+    };
+    let _ = timeout(query.wait, enough).await;
+}
+
 /// Completes once as many records have been answered and match as the query asks for.
 async fn enough(recorder: &RequestRecorder, query: &RecordQuery) {
     loop {
-        // The future is created before the look, so that a change after the look is not missed.
+        // The future is created before the read, so that a change after the read is not missed.
         let changed = recorder.changed();
         let looked = Instant::now();
         if count(recorder, query).await >= query.count {
             return;
         }
         changed.await;
-        sleep_until(looked + LOOK_INTERVAL).await;
+        sleep_until(looked + READ_INTERVAL).await;
     }
 }
 

@@ -237,7 +237,7 @@ async fn answer_requests(
             Err(Answer::not_allowed(route.allow()))
         }
         (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
-        (SandboxRoute::RequestArchive, _) => requests::archive(recorder, parts).await,
+        (SandboxRoute::RequestArchive, _) => requests::archive(thread, recorder, parts).await,
         (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
         _ => requests::one(&thread.app, recorder, parts, head).await,
@@ -342,7 +342,7 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
         text.push_str("\"when\":\"after\",");
     }
     match rule.end {
-        // The rule has no effect of its own, but a call on which it acts does not reach later rules.
+        // The rule itself has no effect, but a call on which it acts does not reach later rules.
         Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
             text.push_str("\"latency\":\"0s\",");
         }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use hyper::Method;
 use petstore_client_report::Rule;
-use petstore_domain::KeyPrefix;
+use petstore_domain::{ApiKey, KeyPrefix};
 use petstore_request_journal::{RecordFilter, StatusFilter};
 
 use super::super::faults::FieldFault;
@@ -33,18 +34,19 @@ pub(crate) enum RecordForm {
     Curl,
 }
 
-/// `GET /sandbox/requests` and `GET /sandbox/requests.har`.
-pub(crate) fn sandbox_requests(query: Option<&str>) -> Result<RecordQuery, ApiError> {
+/// `GET /sandbox/requests` and `GET /sandbox/requests.har`. `routes` are the paths that the query may name.
+pub(crate) fn sandbox_requests(query: Option<&str>, routes: &[&str]) -> Result<RecordQuery, ApiError> {
     let mut parameters = Parameters::of(query);
     let text = |text: &str| Ok(text.to_owned());
     let filter = RecordFilter {
-        methods: parameters.many("method", text).unwrap_or_default(),
-        route: parameters.one("route", text),
-        statuses: parameters.many("status", status).unwrap_or_default(),
-        key: parameters.one("key", |text| {
-            let rule = "must be the prefix of a key: pet_ and eight characters";
-            KeyPrefix::parse(text).map_err(|_| FieldFault::new("invalid_format", rule))
+        methods: parameters.many("method", method).unwrap_or_default(),
+        route: parameters.one("route", |text| {
+            let rule = "must be a path as written in the contract, such as /pets/{petId}";
+            let is_known = routes.contains(&text);
+            is_known.then(|| text.to_owned()).ok_or_else(|| FieldFault::new("unknown_value", rule))
         }),
+        statuses: parameters.many("status", status).unwrap_or_default(),
+        key: parameters.one("key", key),
         target: parameters.one("target", text),
         hint: parameters.one("hint", |text| match Rule::named(text) {
             Some(rule) => Ok(rule.name.to_owned()),
@@ -84,6 +86,21 @@ pub(crate) fn keeps_journal(query: Option<&str>) -> Result<bool, ApiError> {
     Ok(keeps.unwrap_or(false))
 }
 
+/// A method of the contract, or any other method that a client may have sent.
+fn method(text: &str) -> Result<String, FieldFault> {
+    let rule = "must be a method such as GET";
+    let method = Method::from_bytes(text.as_bytes());
+    method.map(|_| text.to_owned()).map_err(|_| FieldFault::new("invalid_format", rule))
+}
+
+/// The prefix of a key, or a whole key.
+fn key(text: &str) -> Result<KeyPrefix, FieldFault> {
+    let rule = "must be an API key, or its prefix: pet_ and eight characters";
+    let prefix =
+        KeyPrefix::parse(text).ok().or_else(|| Some(ApiKey::parse(text.as_bytes()).ok()?.display_prefix()));
+    prefix.ok_or_else(|| FieldFault::new("invalid_format", rule))
+}
+
 fn status(text: &str) -> Result<StatusFilter, FieldFault> {
     let rule = "must be a status such as 404, or a class such as 4xx";
     StatusFilter::parse(text).ok_or_else(|| FieldFault::new("invalid_format", rule))
@@ -107,7 +124,7 @@ mod tests {
     fn every_parameter_is_read_and_every_fault_is_named() {
         let query = "method=GET,POST&method=PUT&route=/pets&status=4xx,503&key=pet_12345678&target=%2Fa&hint=waits&after=7\
                      &limit=2&count=3&wait=30";
-        let read = sandbox_requests(Some(query)).unwrap();
+        let read = sandbox_requests(Some(query), &["/pets"]).unwrap();
         let filter = RecordFilter {
             methods: ["GET", "POST", "PUT"].map(str::to_owned).into(),
             route: Some("/pets".to_owned()),
@@ -118,10 +135,13 @@ mod tests {
             after: 7,
         };
         assert_eq!(read, RecordQuery { filter, limit: 2, count: 3, wait: Duration::from_secs(30) });
-        let query = "status=6xx&key=x&after=-1&limit=0&count=1001&wait=31&x=1";
-        let error = sandbox_requests(Some(query)).unwrap_err();
+        let whole = ApiKey::from_entropy([7; 32]);
+        let read = sandbox_requests(Some(&format!("key={}", whole.reveal())), &[]).unwrap();
+        assert_eq!(read.filter.key, Some(whole.display_prefix()));
+        let query = "method=GET,&route=/pet&status=6xx&key=x&after=-1&limit=0&count=1001&wait=31&x=1";
+        let error = sandbox_requests(Some(query), &["/pets"]).unwrap_err();
         let named: Vec<_> = error.details.iter().map(|detail| &*detail.field).collect();
-        assert_eq!(named, ["status", "key", "after", "limit", "count", "wait", "x"]);
+        assert_eq!(named, ["method", "route", "status", "key", "after", "limit", "count", "wait", "x"]);
         assert_eq!(sandbox_request(Some("as=curl&sequence=3")), Ok((RecordForm::Curl, Some(3))));
         assert!(sandbox_request(Some("as=wget")).is_err());
         assert_eq!((keeps_journal(None), keeps_journal(Some("journal=keep"))), (Ok(false), Ok(true)));

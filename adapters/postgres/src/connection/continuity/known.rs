@@ -28,7 +28,7 @@ pub(crate) struct Mark {
 /// The state of the database as this handle has seen it last.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
-    /// The end of the event log, and the batch at this end; none before the first look.
+    /// The end of the event log, and the batch at this end; none before the first check.
     log: Option<KnownLog>,
     /// The token and the time of the last commit of this handle.
     pub(super) commit: Option<([u8; 16], Instant)>,

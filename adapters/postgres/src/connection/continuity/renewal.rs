@@ -63,7 +63,7 @@ pub(crate) async fn renew(
     let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log has no row"))?;
     let (number, last): (i64, i64) =
         row.try_get(0).and_then(|number| Ok((number, row.try_get(1)?))).map_err(error)?;
-    // After a failover the shop is the same one, and its webhooks go on.
+    // After a failover the shop is the same one, and its webhooks continue.
     if !matches!(reason, Reason::Lost(_)) {
         restored::disable_webhooks(session).await?;
     }

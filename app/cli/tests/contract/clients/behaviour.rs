@@ -1,6 +1,6 @@
-//! The client report about real clients. Each client does the same errand in a sandbox of its own: it reads all pets,
-//! reads and changes a category, places an order whose first answer is lost, reads a list that is refused twice with 429,
-//! and one that always fails with 503. The table in `docs/testing.md` has the verdicts. The client on reqwest-retry takes
+//! The client report about real clients. Each client does the same task in a separate sandbox: it reads all pets, reads
+//! and changes a category, places an order whose first answer is lost, reads a list that is refused twice with 429, and
+//! one that always fails with 503. The table in `docs/testing.md` has the verdicts. The client on reqwest-retry takes
 //! minutes to compile, so `bash tests/deep behaviour` judges it.
 
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ struct Row {
     verdicts: Vec<(String, String)>,
 }
 
-/// Lets a client do the errand, and returns the report about it.
+/// Lets a client do the task, and returns the report about it.
 fn judged(client: &'static str, command: &mut Command) -> Row {
     let mut site = Site::new("behaviour");
     let key = site.new_key();

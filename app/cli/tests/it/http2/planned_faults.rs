@@ -1,4 +1,4 @@
-//! Planned faults of a sandbox over HTTP/2: they end or change one stream, and the connection lives on.
+//! Planned faults of a sandbox over HTTP/2: they end or change one stream, and the connection stays open.
 
 use serde_json::Value;
 

@@ -58,6 +58,24 @@ fn exhaust(hooks: &mut Hooks) {
 }
 
 #[test]
+fn after_the_clock_is_set_back_a_retry_waits_for_its_delay_from_then_on() {
+    for store in [&["--db", "memory"][..], &[]] {
+        let mut hooks = Hooks::start("sandbox-set-back", store);
+        hooks.script("hook", &json!({"answers": [{"status": 500, "first": 1}]}));
+        hooks.create("hook", &Value::Null);
+        hooks.event();
+        assert_eq!(hooks.settle()["count"], 1);
+        let back = Timestamp::from_millis(Timestamp::parse(NOON).unwrap().as_millis() - 86_400_000).unwrap();
+        hooks.sandbox.clock(&json!({"set": back.to_string()}));
+        assert_eq!(hooks.settle()["left"][0]["nextAttemptAt"], later(back, DELAYS[0]).to_string());
+        assert_eq!(hooks.got("hook", 0).len(), 1);
+        hooks.sandbox.clock(&json!({"set": later(back, DELAYS[0]).to_string()}));
+        assert_eq!(hooks.settle()["count"], 0);
+        assert_eq!(each(&hooks.got("hook", 0), "status"), [json!(500), json!(204)]);
+    }
+}
+
+#[test]
 fn five_days_without_a_success_disable_and_later_deliveries_go_on_without_a_gap() {
     let mut hooks = Hooks::start("sandbox-disabled", &["--db", "memory"]);
     let (id, _) = hooks.create("hook", &Value::Null);
@@ -78,7 +96,7 @@ fn five_days_without_a_success_disable_and_later_deliveries_go_on_without_a_gap(
     assert_eq!(event["data"], json!({"webhookId": id, "reason": "failing"}));
     assert_eq!(hooks.webhook(&other)["status"], "active");
 
-    // It goes on after the last settled event.
+    // Delivery continues after the last settled event.
     let before = hooks.got("hook", 0).len();
     hooks.event();
     hooks.event();

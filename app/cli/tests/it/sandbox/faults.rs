@@ -34,8 +34,8 @@ fn one_seed_fails_the_same_calls_on_every_server() {
     let count = |status| met.iter().filter(|one| **one == status).count();
     assert!(count(503) > 20 && count(429) > 20 && count(200) > 80, "{met:?}");
     assert_eq!(one.once("GET", "/sandbox/faults", "", "").unwrap().json()["faults"][0]["calls"], 200);
-    // A plan that is sent back as the server shows it restarts. A plan with another seed gives another sequence of
-    // failures.
+    // A plan that is sent again as the server returned it starts from its beginning. A plan with another seed gives
+    // another sequence of failures.
     let shown = one.once("GET", "/sandbox/faults", "", "").unwrap().json();
     one.plan(&shown);
     assert_eq!(statuses(&mut one, 200), met);

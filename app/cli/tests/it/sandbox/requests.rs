@@ -126,6 +126,7 @@ fn records_are_filtered_and_paged() {
         ("?status=404", &[3]),
         ("?status=4xx,204", &[3, 4, 5]),
         (&format!("?key={key}&status=2xx"), &[1, 2, 4]),
+        (&format!("?key={}&status=404", sandbox.key), &[3]),
         ("?key=pet_00000000", &[]),
         ("?target=limit%3D", &[1]),
         ("?hint=waits", &[]),
@@ -136,6 +137,13 @@ fn records_are_filtered_and_paged() {
         ("?count=2&status=404", &[3]),
     ] {
         assert_eq!(sequences(&sandbox.records(query)), expected, "{query}");
+    }
+    // A condition that no request can meet is an error, because an empty answer would look like a result.
+    for query in
+        ["?route=/pet", "?route=/v1/pets", "?route=", "?method=", "?method=GET,", "/stream?method=GET"]
+    {
+        let reply = sandbox.once("GET", &format!("/sandbox/requests{query}"), "", "").unwrap();
+        assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("invalid_parameter")), "{query}");
     }
     let archive = sandbox.once("GET", "/sandbox/requests.har?status=404", "", "").unwrap();
     let entries = &archive.json()["log"]["entries"];
@@ -220,10 +228,14 @@ fn a_suite_of_a_hundred_cases_asserts_its_requests_without_a_sleep() {
         assert_eq!(targets, expected, "case {case}");
         client.join().unwrap();
     }
-    // A wait for requests that do not come ends after its time, and says what has come.
-    let begun = now();
-    assert_eq!(sandbox.records("?method=DELETE&count=1&wait=1").len(), 0);
-    assert!(begun.elapsed() >= Duration::from_secs(1));
+    // A wait for requests that do not come ends after its time, and says what has come. So does a wait for an archive.
+    for (path, expected) in [("", json!([])), (".har", json!(null))] {
+        let begun = now();
+        let path = format!("/sandbox/requests{path}?method=DELETE&count=1&wait=1");
+        let reply = sandbox.once("GET", &path, "", "").unwrap();
+        assert!(begun.elapsed() >= Duration::from_secs(1), "{path}");
+        assert!(reply.json() == expected || reply.json()["log"]["entries"] == json!([]), "{}", reply.body);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Sinks: what they take, the reasons that they give, the answers of their scripts, and the wait for a number of requests.
+//! Sinks: what they take, the reasons of refusals, the answers of their scripts, and the wait for a number of requests.
 
 use std::thread;
 

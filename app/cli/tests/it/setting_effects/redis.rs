@@ -6,7 +6,7 @@ use super::Trial;
 use crate::common::Site;
 use crate::redis::connections::{BACK, becomes};
 
-/// The URLs of a schema and of a Redis server of their own. None after the test was reported as skipped.
+/// The URLs of a new schema and of a new Redis server. None after the test was reported as skipped.
 fn servers() -> Option<(String, Redis)> {
     let database = Postgres::shared()?;
     Some((database.url_of(&database.new_schema()), Redis::start()?))

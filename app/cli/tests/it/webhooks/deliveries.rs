@@ -85,3 +85,60 @@ fn a_receiver_that_is_gone_is_disabled_and_an_operator_enables_it() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("does not exist"));
     assert_eq!(shop.site.run(&["webhooks", "show", "1"]).status.code(), Some(2), "no id");
 }
+
+/// The ids of the events in a page of deliveries.
+fn events_of(page: &Value) -> impl Iterator<Item = String> {
+    page.as_array().unwrap().iter().map(|delivery| delivery["eventId"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn pages_and_redeliveries_are_complete_while_deliveries_go_on() {
+    const KNOWN: usize = 25;
+    let receiver = Receiver::start(|_| Some(204));
+    let mut shop = Shop::open("webhook-history", &ALLOW);
+    let path = format!("/v1/webhooks/{}/deliveries", id(&shop.webhook(&receiver.url)));
+    for number in 0..KNOWN {
+        shop.new_category(&format!("known {number}"));
+    }
+    let known: Vec<String> =
+        receiver.wait(KNOWN).iter().map(|one| one.headers["webhook-id"].clone()).collect();
+    let is_listed = |shop: &mut Shop| {
+        let all = shop.get("GET", &format!("{path}?limit=100&status=delivered"), &Value::Null);
+        events_of(&all).count() >= KNOWN
+    };
+    while !is_listed(&mut shop) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+
+    // Between two pages, new events are delivered, and one of the listed events is delivered once more.
+    for sort in ["id", "-id"] {
+        let (mut next, mut listed) = (Some(format!("{path}?limit=4&sort={sort}")), Vec::new());
+        while let Some(page) = next.take() {
+            let answer = shop.ask("GET", &page, &Value::Null);
+            assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+            listed.extend(events_of(&serde_json::from_str(&answer.body).unwrap()));
+            next = answer.next.filter(|_| listed.len() < 10 * KNOWN);
+            shop.new_category(&format!("{sort} {}", listed.len()));
+            let again = format!("{path}/{}/redeliver", known[listed.len() % KNOWN]);
+            assert_eq!(shop.get("POST", &again, &Value::Null)["eventId"], known[listed.len() % KNOWN]);
+        }
+        for event in &known {
+            assert_eq!(listed.iter().filter(|one| *one == event).count(), 1, "{sort}: {event} in {listed:?}");
+        }
+    }
+    let redelivered = |delivered: &[Delivered]| {
+        let is_again =
+            |event: &String| delivered.iter().filter(|one| one.headers["webhook-id"] == *event).count() > 1;
+        known.iter().any(is_again)
+    };
+    receiver.wait_until(redelivered);
+
+    // A replay of the whole log sends each event again.
+    let before = receiver.delivered().len();
+    shop.get("POST", &path.replace("/deliveries", "/replay"), &json!({"after": "oldest"}));
+    shop.new_category("last");
+    receiver.wait_until(|delivered| {
+        let again: Vec<_> = delivered[before..].iter().map(|one| &one.headers["webhook-id"]).collect();
+        known.iter().all(|event| again.contains(&event))
+    });
+}

@@ -64,7 +64,7 @@ fn is_disturbed(seen: &[Vec<Seen>]) -> bool {
     seen.iter().flatten().any(|one| one.status == 503)
 }
 
-/// Checks the answers of one window: each number of remaining requests was told once and none was skipped, unless a
+/// Checks the answers of one window: each number of remaining requests was reported once and none was skipped, unless a
 /// request was refused because the reply of Redis was late. Within a connection the numbers fall.
 fn check_window(seen: &[Vec<Seen>], is_in: impl Fn(&Seen) -> bool) {
     let admitted = |one: &&Seen| one.status == 200 && is_in(one);

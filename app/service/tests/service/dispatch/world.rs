@@ -1,4 +1,5 @@
-//! The world of the tests of deliveries: a memory store in simulated time, and receivers that answer, fail, hang and are gone.
+//! The fixtures of the tests of deliveries: a memory store in simulated time, and receivers that answer, fail, hang or
+//! are gone.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -43,7 +44,7 @@ impl Entropy for Counted {
     }
 }
 
-/// Secrets are written out, and a signature is the list of secrets.
+/// A signer with readable secrets, whose signature is the list of the secrets.
 pub(super) struct PlainSigner;
 
 const MASTER: MasterKeyId = MasterKeyId([1; 8]);

@@ -117,5 +117,8 @@ fn a_failover_that_loses_the_last_writes_admits_at_most_as_many_requests_once_mo
         assert_eq!(statuses, [403, 403], "ban {number} after the failover");
     }
     resets.extend([watched.ask().reset, watched.ask().reset]);
-    assert!(resets.iter().all(Option::is_some) && resets.is_sorted(), "a window fell: {resets:?}");
+    assert!(
+        resets.iter().all(Option::is_some) && resets.is_sorted(),
+        "a window was replaced by an earlier one: {resets:?}"
+    );
 }

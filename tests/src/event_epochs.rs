@@ -9,9 +9,8 @@ use petstore_ports::{EventQuery, PageOrder, Row};
 use crate::event_fold::Fold;
 use crate::event_histories::Known;
 use crate::event_reading::{after, check_dense};
-use crate::make::{pet_id, place_order};
 use crate::random::Random;
-use crate::resets::{ResetSubject, shop};
+use crate::resets::{ResetSubject, shop, spawn_buyers};
 use crate::together::joined;
 
 impl ResetSubject {
@@ -22,11 +21,11 @@ impl ResetSubject {
 }
 
 /// A reset causes no events and begins an empty log. Ids of earlier epochs are refused, and never issued again.
-pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
+pub async fn a_reset_begins_a_new_epoch(subject: &ResetSubject) {
     let store = &subject.subject;
     let mut given: BTreeSet<EventId> = BTreeSet::new();
-    for life in 0..4 {
-        let (known, mut random) = (Known::default(), Random::seeded(life));
+    for round in 0..4 {
+        let (known, mut random) = (Known::default(), Random::seeded(round));
         let mut fold = Fold::of(&store.snapshot().await);
         for _ in 0..60 {
             known.act(store, &mut random).await;
@@ -36,18 +35,18 @@ pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
         fold.apply_all(&events);
         assert_eq!(fold, Fold::of(&store.snapshot().await), "events begin with the shop of the reset");
         for event in &events {
-            assert!(given.insert(event.id), "an id of an earlier life is never given again: {event:?}");
+            assert!(given.insert(event.id), "an id of an earlier epoch is never issued again: {event:?}");
         }
-        subject.begin(shop(), 1_000 + life);
+        subject.begin(shop(), 1_000 + round);
         let bounds = store.event_bounds().await;
         let emptied = (bounds.pruned, bounds.last, bounds.oldest_at);
         assert_eq!(
             emptied,
             (Position::START, Position::START, None),
-            "a reset has no events, and leaves none"
+            "a reset causes no events, and leaves none"
         );
         for old in given.iter().step_by(7) {
-            assert!(!bounds.can_follow(*old), "no reader goes on after an id of an earlier life");
+            assert!(!bounds.can_follow(*old), "no reader continues after an id of an earlier epoch");
             for order in [PageOrder::Ascending, PageOrder::Descending] {
                 let query = EventQuery { epoch: Some(old.epoch), order, ..after(old.position) };
                 assert_eq!(store.read_events(query).await, Err(bounds), "its place is gone: {old}");
@@ -56,25 +55,25 @@ pub async fn a_reset_begins_a_new_life(subject: &ResetSubject) {
         // A query that begins before the first event is refused as well if it names an earlier epoch.
         let first = EventQuery { epoch: given.last().map(|id| id.epoch), ..after(Position::START) };
         let is_gone = store.read_events(first).await.is_err();
-        assert!(is_gone, "the place before the first event of an earlier life is gone");
+        assert!(is_gone, "the place before the first event of an earlier epoch is gone");
     }
 }
 
 /// A waiting reader wakes at a reset, whether the new epoch has events or not.
 pub async fn a_waiting_reader_wakes_at_a_reset(subject: &ResetSubject) {
     let store = &subject.subject;
-    for life in 0..10 {
-        if life % 2 == 0 {
+    for round in 0..10 {
+        if round % 2 == 0 {
             store.add_category("Dogs").await;
         }
         let known = store.known_end().await;
         let reader = store.clone();
         let reader = tokio::spawn(async move { reader.wait_beyond(known).await });
         tokio::task::yield_now().await;
-        subject.begin(Arc::new([]), 2_000 + life);
+        subject.begin(Arc::new([]), 2_000 + round);
         let end = joined(reader).await;
-        assert_ne!(end.epoch, known.epoch, "a reader that wakes at a reset sees the new life");
-        assert_eq!(store.feed.end(), store.known_end().await, "and the feed tells the end of the new log");
+        assert_ne!(end.epoch, known.epoch, "a reader that wakes at a reset sees the new epoch");
+        assert_eq!(store.feed.end(), store.known_end().await, "and the feed reports the end of the new log");
     }
 }
 
@@ -83,24 +82,12 @@ pub async fn a_reset_cuts_the_log_where_it_cuts_the_shop(subject: &ResetSubject)
     let store = &subject.subject;
     let mut epoch = 3_000;
     subject.begin(shop(), epoch);
-    let buyers: Vec<_> = (0..8)
-        .map(|_| {
-            let store = store.clone();
-            tokio::spawn(async move {
-                for round in 0..200_u64 {
-                    // A rejection is ignored, because no order succeeds between the sale of the unit and the next
-                    // reset.
-                    let _ =
-                        store.try_run(place_order(pet_id(1 + round % 2), 1)).await.expect("it is answered");
-                }
-            })
-        })
-        .collect();
+    let buyers = spawn_buyers(store);
     for _ in 0..50 {
         epoch += 1;
         subject.begin(shop(), epoch);
         let now = store.feed.end();
-        assert_eq!(now.epoch, epoch, "after a reset the feed tells the new life, and goes on telling it");
+        assert_eq!(now.epoch, epoch, "after a reset the feed reports the new epoch, and keeps it");
         tokio::task::yield_now().await;
     }
     for buyer in buyers {
@@ -110,8 +97,8 @@ pub async fn a_reset_cuts_the_log_where_it_cuts_the_shop(subject: &ResetSubject)
     check_dense(&events);
     let mut fold = Fold::of(&shop_tables());
     fold.apply_all(&events);
-    assert_eq!(fold, Fold::of(&store.snapshot().await), "the log of the last life is that of its shop");
-    assert_eq!(store.feed.end(), store.known_end().await, "the feed tells the end of the last log");
+    assert_eq!(fold, Fold::of(&store.snapshot().await), "the log of the last epoch is that of its shop");
+    assert_eq!(store.feed.end(), store.known_end().await, "the feed reports the end of the last log");
 }
 
 /// The tables after a reset to the shop.
