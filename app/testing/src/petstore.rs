@@ -44,7 +44,7 @@ impl Builder {
     /// Starts the petstore.
     ///
     /// # Errors
-    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, ended early or
+    /// A limit is 0 or above [`Limit::MAX`](crate::Limit::MAX); a flag is given without a program; the program cannot be started, ended early or
     /// is not ready within [`Builder::start_limit`], with the end of its log; no port, thread or randomness is available.
     pub async fn start(self) -> Result<Petstore, TestingError> {
         if self.binary.is_some() {
