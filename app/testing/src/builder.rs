@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use petstore_domain::{Limit, Limits, PlanTable};
 
@@ -26,6 +27,7 @@ pub struct Builder {
     pub(crate) business: Option<(u32, u32)>,
     pub(crate) binary: Option<PathBuf>,
     pub(crate) flags: Vec<OsString>,
+    pub(crate) start_limit: Option<Duration>,
 }
 
 impl Builder {
@@ -68,6 +70,13 @@ impl Builder {
     #[must_use]
     pub fn flag(mut self, flag: impl Into<OsString>) -> Self {
         self.flags.push(flag.into());
+        self
+    }
+
+    /// Sets the time limit for the start of the program, which is 10 seconds otherwise.
+    #[must_use]
+    pub fn start_limit(mut self, limit: Duration) -> Self {
+        self.start_limit = Some(limit);
         self
     }
 

@@ -1,7 +1,7 @@
 //! Requests to the sandbox of a petstore.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +14,8 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 use crate::error::TestingError;
+use crate::program::Program;
+use crate::runtime;
 
 /// The time limit of a request. A reset waits for requests in flight, and a wait for recorded requests takes up to 30 s.
 const REQUEST_TIME: Duration = Duration::from_mins(1);
@@ -21,21 +23,26 @@ const REQUEST_TIME: Duration = Duration::from_mins(1);
 /// The maximum bytes of an answer. The records of all requests take 16 MiB by default.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
 
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
 /// A server that has just started: in this process, or a program.
 pub(crate) struct StartedServer<S> {
     /// The base of the contract's paths.
     pub(crate) url: String,
     /// The initial key.
     pub(crate) key: String,
+    pub(crate) version: String,
     pub(crate) sandbox: SandboxClient,
     pub(crate) server: S,
 }
 
 /// The sandbox of a petstore.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SandboxClient {
     /// The address of the listener that serves the sandbox.
     pub(crate) address: SocketAddr,
+    /// The program that serves it; none for a server in this process.
+    pub(crate) program: Option<Arc<Program>>,
 }
 
 impl SandboxClient {
@@ -47,7 +54,7 @@ impl SandboxClient {
         body: Option<&Value>,
     ) -> Result<T, TestingError> {
         let bytes = self.send(method.clone(), path, body).await?;
-        serde_json::from_slice(&bytes).map_err(|error| failed(&method, path, error))
+        serde_json::from_slice(&bytes).map_err(|error| failed(&method, path, error.to_string()))
     }
 
     /// Sends a request. Returns the body of its answer, which has a status of success.
@@ -57,11 +64,29 @@ impl SandboxClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Bytes, TestingError> {
-        let exchange = tokio::time::timeout(REQUEST_TIME, self.exchange(&method, path, body));
-        let Ok(exchanged) = exchange.await else {
-            return Err(failed(&method, path, format!("there was no answer within {REQUEST_TIME:?}")));
+        let call = Call {
+            address: self.address,
+            method: method.clone(),
+            path: path.to_owned(),
+            body: body.map(|body| body.to_string().into()),
         };
-        let (status, bytes) = exchanged?;
+        let program = self.program.clone();
+        let sent = runtime::run(async move {
+            let why = match tokio::time::timeout(REQUEST_TIME, call.send()).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("there was no answer within {REQUEST_TIME:?}"),
+            };
+            let end = match &program {
+                Some(program) => program.early_end().await,
+                None => None,
+            };
+            Err(match end {
+                Some(why) => TestingError::Ended { method: call.method.to_string(), path: call.path, why },
+                None => failed(&call.method, &call.path, why),
+            })
+        });
+        let (status, bytes) = sent.await.map_err(|why| failed(&method, path, why))??;
         if status.is_success() {
             return Ok(bytes);
         }
@@ -73,42 +98,43 @@ impl SandboxClient {
             message,
         })
     }
+}
 
-    /// Sends one request on a new connection. The connection belongs to the runtime of the caller, which may differ from call
-    /// to call.
-    async fn exchange(
-        &self,
-        method: &Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<(StatusCode, Bytes), TestingError> {
-        let failed = |error: &dyn Display| failed(method, path, error);
-        let stream = TcpStream::connect(self.address).await.map_err(|error| failed(&error))?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed(&error))?;
+/// A request of a test to the sandbox.
+struct Call {
+    address: SocketAddr,
+    method: Method,
+    path: String,
+    body: Option<Bytes>,
+}
+
+impl Call {
+    /// Sends the request on a new connection.
+    async fn send(&self) -> Result<(StatusCode, Bytes), AnyError> {
+        let stream = TcpStream::connect(self.address).await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let serving = tokio::spawn(connection);
         let mut request =
-            Request::builder().method(method).uri(path).header("host", self.address.to_string());
-        if body.is_some() {
+            Request::builder().method(&self.method).uri(&self.path).header("host", self.address.to_string());
+        if self.body.is_some() {
             request = request.header("content-type", "application/json");
         }
-        let body = body.map_or_else(Bytes::new, |body| body.to_string().into());
-        let request = request.body(Full::new(body)).map_err(|error| failed(&error))?;
-        let answer = sender.send_request(request).await.map_err(|error| failed(&error))?;
-        let read = read(answer).await.map_err(|error| failed(&error));
+        let request = request.body(Full::new(self.body.clone().unwrap_or_default()))?;
+        let read = match sender.send_request(request).await {
+            Ok(answer) => read(answer).await,
+            Err(error) => Err(error.into()),
+        };
         serving.abort();
         read
     }
 }
 
-async fn read(
-    answer: Response<hyper::body::Incoming>,
-) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+async fn read(answer: Response<hyper::body::Incoming>) -> Result<(StatusCode, Bytes), AnyError> {
     let status = answer.status();
     let body = Limited::new(answer.into_body(), ANSWER_MAX).collect().await?;
     Ok((status, body.to_bytes()))
 }
 
-fn failed(method: &Method, path: &str, why: impl Display) -> TestingError {
-    TestingError::Failed { method: method.to_string(), path: path.to_owned(), why: why.to_string() }
+fn failed(method: &Method, path: &str, why: String) -> TestingError {
+    TestingError::Failed { method: method.to_string(), path: path.to_owned(), why }
 }

@@ -12,7 +12,7 @@ use crate::error::TestingError;
 const PATH: &str = "/sandbox/clock";
 
 /// The clock of a petstore. As its time passes, quotas are renewed, bans end, keys expire, and kept answers are deleted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ShopClock<'a>(pub(crate) &'a SandboxClient);
 
 /// The state of a clock.
@@ -71,7 +71,7 @@ impl ShopClock<'_> {
     ///
     /// # Errors
     /// The petstore did not answer.
-    pub async fn follow_machine(&self) -> Result<ClockReading, TestingError> {
+    pub async fn restore(&self) -> Result<ClockReading, TestingError> {
         self.0.read(Method::DELETE, PATH, None).await
     }
 

@@ -1,10 +1,14 @@
 //! The error of this crate.
 
+use std::time::Duration;
+
+use crate::received::{ReceivedRequest, brief};
+
 /// The reason why a petstore did not start, or did not do what a test asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TestingError {
-    /// The petstore did not start.
+    /// The petstore did not start. The message has the end of the program's log.
     #[error("the petstore did not start: {0}")]
     Start(String),
     /// The petstore refused a request to its sandbox.
@@ -28,6 +32,26 @@ pub enum TestingError {
         path: String,
         /// The reason.
         why: String,
+    },
+    /// The program ended before it answered a request to the sandbox.
+    #[error("{method} {path} failed, because the petstore has ended: {why}")]
+    Ended {
+        /// The method of the request.
+        method: String,
+        /// The path of the request.
+        path: String,
+        /// The exit code, the path of the log, and its last lines.
+        why: String,
+    },
+    /// Fewer requests came than [`RequestQuery::count`](crate::RequestQuery::count) expects.
+    #[error("expected {count} requests within {wait:?}, {} came: {}", requests.len(), brief(requests))]
+    NotEnoughRequests {
+        /// The expected number.
+        count: u32,
+        /// The time for which was waited.
+        wait: Duration,
+        /// The requests that came.
+        requests: Vec<ReceivedRequest>,
     },
     /// The petstore did not stop cleanly.
     #[error("the petstore did not stop in order: {0}")]

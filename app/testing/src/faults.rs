@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::client::SandboxClient;
@@ -12,28 +12,64 @@ use crate::error::TestingError;
 const PATH: &str = "/sandbox/faults";
 
 /// The planned faults of a petstore.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Faults<'a>(pub(crate) &'a SandboxClient);
 
 /// A rule that lets chosen requests fail or wait. Without a method and a route it matches every request.
 ///
 /// The first rule that acts on a request decides.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(transparent)]
 pub struct Fault(Map<String, Value>);
 
-/// The number of requests that a rule has matched, and on which it has acted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// A rule of the plan, and the numbers of requests that it has matched and on which it has acted.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct FaultCount {
+pub struct PlannedFault {
     /// The requests that the rule has matched.
     pub calls: u64,
     /// The requests on which the rule has acted.
     pub acted: u64,
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: Fault,
+}
+
+/// The moment at which a rule acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultPoint {
+    /// Before the request is served.
+    Before,
+    /// On the answer, once the change of the request was made.
+    After,
+}
+
+/// A fault of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyFault {
+    /// The connection ends after half of the body.
+    Truncate,
+    /// The body is not JSON.
+    Malformed,
+    /// The body comes at the speed of [`Fault::bytes_per_second`].
+    Slow,
+}
+
+/// A window of a quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuotaWindow {
+    /// The requests of a UTC minute.
+    Minute,
+    /// The requests of a UTC day.
+    Day,
 }
 
 #[derive(Deserialize)]
 struct PlanReading {
-    faults: Vec<FaultCount>,
+    faults: Vec<PlannedFault>,
 }
 
 impl Fault {
@@ -102,6 +138,36 @@ impl Fault {
         self.member("jitter", format!("{}ms", jitter.as_millis()))
     }
 
+    /// Acts before the request is served, as without this method, or on its answer.
+    #[must_use]
+    pub fn when(self, point: FaultPoint) -> Self {
+        self.member("when", json!(point))
+    }
+
+    /// Damages the body of the answer.
+    #[must_use]
+    pub fn body(self, fault: BodyFault) -> Self {
+        self.member("body", json!(fault))
+    }
+
+    /// The speed of a slow body.
+    #[must_use]
+    pub fn bytes_per_second(self, speed: u32) -> Self {
+        self.member("bytesPerSecond", speed)
+    }
+
+    /// Uses up this window of the account's quota before the request.
+    #[must_use]
+    pub fn exhaust(self, window: QuotaWindow) -> Self {
+        self.member("exhaust", json!(window))
+    }
+
+    /// Adds a member that the contract does not have to each object of the answer, and gives an error an unknown code.
+    #[must_use]
+    pub fn grow(self) -> Self {
+        self.member("grow", true)
+    }
+
     /// Sets any member of a rule that the petstore knows, also one that this crate has no method for.
     #[must_use]
     pub fn member(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -132,11 +198,11 @@ impl Faults<'_> {
         self.0.send(Method::PUT, PATH, Some(&json!({"seed": seed, "faults": rules}))).await.map(drop)
     }
 
-    /// The counts of the planned faults, in the order of their rules.
+    /// The rules of the plan in their order, with their counts.
     ///
     /// # Errors
     /// The petstore did not answer.
-    pub async fn counts(&self) -> Result<Vec<FaultCount>, TestingError> {
+    pub async fn planned(&self) -> Result<Vec<PlannedFault>, TestingError> {
         self.0.read(Method::GET, PATH, None).await.map(|plan: PlanReading| plan.faults)
     }
 

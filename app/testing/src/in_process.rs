@@ -76,7 +76,8 @@ pub(crate) async fn start(builder: Builder) -> Result<StartedServer<InProcess>, 
     Ok(StartedServer {
         url: format!("http://{address}/v1"),
         key: key.reveal().to_string(),
-        sandbox: SandboxClient { address },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        sandbox: SandboxClient { address, program: None },
         server: InProcess { server, _housekeeping: housekeeping },
     })
 }

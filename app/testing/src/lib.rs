@@ -36,21 +36,28 @@ mod clock;
 mod error;
 mod faults;
 mod in_process;
+mod keys;
 mod petstore;
 mod program;
+mod program_folder;
+mod program_start;
+mod received;
 mod report;
 mod requests;
+mod runtime;
 
 pub use builder::Builder;
 pub use clock::{ClockReading, ShopClock};
 pub use error::TestingError;
-pub use faults::{Fault, FaultCount, Faults};
+pub use faults::{BodyFault, Fault, FaultPoint, Faults, PlannedFault, QuotaWindow};
+pub use keys::NewKey;
 pub use petstore::Petstore;
 pub use petstore_domain::{Limit, Limits, Plan};
+pub use received::{QuotaReading, ReceivedRequest, SentAnswer};
 pub use report::{
     BehaviorFinding, BehaviorReport, BehaviorVerdict, ClientBehavior, JudgedRule, ProvingRequest,
 };
-pub use requests::{ReceivedRequest, RequestQuery, SentAnswer};
+pub use requests::RequestQuery;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -1,9 +1,9 @@
 //! The petstore of a test.
 
+use std::sync::Arc;
+
 use hyper::Method;
-use petstore_domain::{Limits, Plan};
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::builder::Builder;
 use crate::client::{SandboxClient, StartedServer};
@@ -11,15 +11,18 @@ use crate::clock::ShopClock;
 use crate::error::TestingError;
 use crate::faults::Faults;
 use crate::in_process::{self, InProcess};
-use crate::program::{self, Program};
+use crate::keys::NewKey;
+use crate::program::Program;
+use crate::program_start;
 use crate::report::BehaviorReport;
-use crate::requests::{self, RequestQuery};
+use crate::requests::{self, RequestQuery, encoded, key_prefix};
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
 pub struct Petstore {
     url: String,
     key: String,
+    version: String,
     sandbox: SandboxClient,
     server: RunningServer,
 }
@@ -28,7 +31,7 @@ pub struct Petstore {
 #[derive(Debug)]
 enum RunningServer {
     InProcess(InProcess),
-    Program(Program),
+    Program(Arc<Program>),
 }
 
 /// The part of a created key that this crate reads.
@@ -41,11 +44,11 @@ impl Builder {
     /// Starts the petstore.
     ///
     /// # Errors
-    /// A limit is 0 or above [`Limit::MAX`]; a flag is given without a program; the program cannot be started, or ended with
-    /// a message; no port, thread or randomness is available.
+    /// A limit is 0 or above [`Limit::MAX`](crate::Limit::MAX); a flag is given without a program; the program cannot be started, ended early or
+    /// is not ready within [`Builder::start_limit`], with the end of its log; no port, thread or randomness is available.
     pub async fn start(self) -> Result<Petstore, TestingError> {
         if self.binary.is_some() {
-            return program::start(self).await.map(|started| started.petstore(RunningServer::Program));
+            return program_start::start(self).await.map(|started| started.petstore(RunningServer::Program));
         }
         if !self.flags.is_empty() {
             let why =
@@ -58,8 +61,8 @@ impl Builder {
 
 impl<S> StartedServer<S> {
     fn petstore(self, server: impl FnOnce(S) -> RunningServer) -> Petstore {
-        let Self { url, key, sandbox, server: started } = self;
-        Petstore { url, key, sandbox, server: server(started) }
+        let Self { url, key, version, sandbox, server: started } = self;
+        Petstore { url, key, version, sandbox, server: server(started) }
     }
 }
 
@@ -87,16 +90,30 @@ impl Petstore {
         &self.key
     }
 
-    /// Creates an account on this plan, and returns its key, which has every scope.
+    /// The base of the sandbox, for example `http://127.0.0.1:41237/sandbox`.
+    pub fn sandbox_url(&self) -> String {
+        format!("http://{}/sandbox", self.sandbox.address)
+    }
+
+    /// The version of the petstore.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The process of the program; none for a petstore in this process.
+    pub fn pid(&self) -> Option<u32> {
+        match &self.server {
+            RunningServer::InProcess(_) => None,
+            RunningServer::Program(program) => Some(program.id()),
+        }
+    }
+
+    /// Creates a key, for example of a new account on a plan: `shop.new_key(Plan::Free)`.
     ///
     /// # Errors
-    /// The limits of an enterprise plan admit fewer requests a day than a minute, or the petstore did not answer.
-    pub async fn new_key(&self, plan: Plan) -> Result<String, TestingError> {
-        let mut wanted = json!({"plan": plan.as_str()});
-        if let Plan::Enterprise(Limits { minute, day }) = plan {
-            wanted["minute"] = minute.get().into();
-            wanted["day"] = day.get().into();
-        }
+    /// The petstore refused an argument, and its message names it; or it did not answer.
+    pub async fn new_key(&self, key: impl Into<NewKey>) -> Result<String, TestingError> {
+        let wanted = key.into().0.into();
         self.sandbox.read(Method::POST, "/sandbox/keys", Some(&wanted)).await.map(|made: MadeKey| made.secret)
     }
 
@@ -128,6 +145,15 @@ impl Petstore {
     /// The petstore did not answer.
     pub async fn report(&self) -> Result<BehaviorReport, TestingError> {
         self.sandbox.read(Method::GET, "/sandbox/report", None).await
+    }
+
+    /// Judges the behaviour of the client with this key.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn report_of(&self, key: &str) -> Result<BehaviorReport, TestingError> {
+        let path = format!("/sandbox/report?key={}", encoded(&key_prefix(key)));
+        self.sandbox.read(Method::GET, &path, None).await
     }
 
     /// The clock of the petstore.

@@ -66,10 +66,14 @@ pub struct JudgedRule {
     pub name: String,
     /// The rule in one sentence.
     pub summary: String,
+    /// The document that states the rule.
+    pub source: String,
     /// The verdict.
     pub verdict: BehaviorVerdict,
     /// The number of situations to which the rule applied.
     pub cases: u64,
+    /// The number of findings.
+    pub found: u64,
     /// The first hundred findings.
     pub findings: Vec<BehaviorFinding>,
 }
@@ -78,6 +82,8 @@ pub struct JudgedRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct BehaviorFinding {
+    /// `breach` or `hint`.
+    pub severity: String,
     /// The reason, with the requests by number.
     pub reason: String,
     /// The requests that prove it.

@@ -6,15 +6,15 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use hyper::Method;
-use serde::Deserialize;
 
 use crate::client::SandboxClient;
 use crate::error::TestingError;
+use crate::received::ReceivedRequest;
 
 const PATH: &str = "/sandbox/requests";
 
 /// A query of the requests that the petstore has recorded since its start or its last reset. Awaiting it returns the requests
-/// that match all of its conditions, answered or in progress, oldest first.
+/// that match all of its conditions, answered or in progress, oldest first. With [`RequestQuery::count`] it waits for them.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -35,83 +35,13 @@ const PATH: &str = "/sandbox/requests";
 pub struct RequestQuery<'a> {
     client: &'a SandboxClient,
     query: String,
-}
-
-/// A request as the petstore received it. Secrets are masked.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ReceivedRequest {
-    /// The id of the request, as in `X-Request-Id`.
-    pub id: String,
-    /// Its number since the start or the last reset.
-    pub sequence: u64,
-    /// The time of its arrival, by the petstore's clock.
-    pub at: String,
-    /// The time from its first byte to the last byte of its answer, in milliseconds; none while it is not answered.
-    pub duration_ms: Option<f64>,
-    /// The number of its connection.
-    pub connection: u64,
-    /// `HTTP/1.1` or `HTTP/2`.
-    pub protocol: String,
-    /// The first characters of its key, if it has the form of one.
-    pub key_prefix: Option<String>,
-    /// The method.
-    pub method: String,
-    /// The target as it was sent, with its query.
-    pub target: String,
-    /// The path as the contract writes it, such as `/pets/{petId}`; none for an unknown path.
-    pub route: Option<String>,
-    /// The headers in their order, with the names as they were sent.
-    pub headers: Vec<(String, String)>,
-    /// The body as text, or in base64 if [`Self::body_encoding`] says so. It may have been cut.
-    pub body: Option<String>,
-    /// `base64` if the body is not text.
-    pub body_encoding: Option<String>,
-    /// The length of the body as it was sent.
-    pub body_bytes: u64,
-    /// The answer; none while there is no answer.
-    pub answer: Option<SentAnswer>,
-    /// The planned fault that acted on the request.
-    pub fault: Option<String>,
-    /// The rules of good behaviour that the request breaks.
-    #[serde(default)]
-    pub hints: Vec<serde_json::Value>,
-}
-
-/// The answer to a request.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct SentAnswer {
-    /// `sent`, `streaming`, `dropped` by a planned fault, or `gone` because the client left.
-    pub outcome: String,
-    /// The status; none if the connection ended without one.
-    pub status: Option<u16>,
-    /// The code of an error.
-    pub code: Option<String>,
-    /// The headers.
-    pub headers: Vec<(String, String)>,
-    /// The body as text, or in base64. It may have been cut.
-    pub body: Option<String>,
-}
-
-impl ReceivedRequest {
-    /// The status of the answer.
-    pub fn status(&self) -> Option<u16> {
-        self.answer.as_ref()?.status
-    }
-
-    /// The first header of this name, in any case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        headers.find(|(sent, _)| sent.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
+    count: Option<u32>,
+    wait: Option<u32>,
 }
 
 impl<'a> RequestQuery<'a> {
     pub(crate) fn new(client: &'a SandboxClient) -> Self {
-        Self { client, query: String::new() }
+        Self { client, query: String::new(), count: None, wait: None }
     }
 
     /// Selects requests with this method. Several calls select requests with one of these methods.
@@ -132,8 +62,7 @@ impl<'a> RequestQuery<'a> {
 
     /// Selects requests with this key. The petstore knows only its first characters.
     pub fn key(self, key: &str) -> Self {
-        let prefix: String = key.chars().take(KEY_PREFIX_LENGTH).collect();
-        self.parameter("key", &prefix)
+        self.parameter("key", &key_prefix(key))
     }
 
     /// Selects requests whose target contains this text.
@@ -146,29 +75,40 @@ impl<'a> RequestQuery<'a> {
         self.parameter("after", &sequence.to_string())
     }
 
-    /// Waits until this many answered requests match, at most for the time of [`RequestQuery::wait`]. After that time the
-    /// result has fewer of them.
-    pub fn count(self, requests: u32) -> Self {
-        self.parameter("count", &requests.to_string())
+    /// Selects requests that this rule of the report names, for example `waits`.
+    pub fn hint(self, rule: &str) -> Self {
+        self.parameter("hint", rule)
     }
 
-    /// The longest wait for the requests of [`RequestQuery::count`]: whole seconds, up to 30.
-    pub fn wait(self, time: Duration) -> Self {
+    /// Selects the latest so many requests, or the first ones after [`RequestQuery::after`].
+    pub fn limit(self, requests: u32) -> Self {
+        self.parameter("limit", &requests.to_string())
+    }
+
+    /// Waits until this many answered requests match, at most for the time of [`RequestQuery::wait`]. If fewer come, the query
+    /// fails with [`TestingError::NotEnoughRequests`].
+    pub fn count(mut self, requests: u32) -> Self {
+        self.count = Some(requests);
+        self
+    }
+
+    /// The longest wait for the requests of [`RequestQuery::count`], or else for one: whole seconds, 5 unless given, at most 30.
+    pub fn wait(mut self, time: Duration) -> Self {
         // Parts of a second are rounded up, so that no wait is shorter than the test wants.
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
-        self.parameter("wait", &seconds.to_string())
+        self.wait = Some(u32::try_from(seconds).unwrap_or(u32::MAX));
+        self
+    }
+
+    /// The number of requests for which the query waits, and the seconds.
+    fn expected(&self) -> Option<(u32, u32)> {
+        let count = self.count.or(self.wait.map(|_| 1))?;
+        Some((count, self.wait.unwrap_or(WAIT_SECONDS)))
     }
 
     fn parameter(mut self, name: &str, value: &str) -> Self {
         let sign = if self.query.is_empty() { '?' } else { '&' };
-        let _ = write!(self.query, "{sign}{name}=");
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-                self.query.push(char::from(byte));
-            } else {
-                let _ = write!(self.query, "%{byte:02X}");
-            }
-        }
+        let _ = write!(self.query, "{sign}{name}={}", encoded(value));
         self
     }
 }
@@ -176,14 +116,49 @@ impl<'a> RequestQuery<'a> {
 /// The number of characters of a key that the petstore records.
 const KEY_PREFIX_LENGTH: usize = 12;
 
+/// The seconds for which a query with a count waits, unless the test sets another time.
+const WAIT_SECONDS: u32 = 5;
+
+/// Cuts a key to the characters by which the petstore names it.
+pub(crate) fn key_prefix(key: &str) -> String {
+    key.chars().take(KEY_PREFIX_LENGTH).collect()
+}
+
+/// Encodes the value of a query parameter.
+pub(crate) fn encoded(value: &str) -> String {
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 impl<'a> IntoFuture for RequestQuery<'a> {
     type Output = Result<Vec<ReceivedRequest>, TestingError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let path = format!("{PATH}{}", self.query);
-            self.client.read(Method::GET, &path, None).await
+            let expected = self.expected();
+            let query = match expected {
+                Some((count, wait)) => {
+                    self.parameter("count", &count.to_string()).parameter("wait", &wait.to_string())
+                }
+                None => self,
+            };
+            let path = format!("{PATH}{}", query.query);
+            let requests: Vec<ReceivedRequest> = query.client.read(Method::GET, &path, None).await?;
+            match expected {
+                Some((count, wait)) if requests.len() < count as usize => {
+                    let wait = Duration::from_secs(wait.into());
+                    Err(TestingError::NotEnoughRequests { count, wait, requests })
+                }
+                _ => Ok(requests),
+            }
         })
     }
 }

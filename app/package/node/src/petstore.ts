@@ -82,7 +82,7 @@ export class Petstore {
     return new Petstore(process, ready);
   }
 
-  /** Stops the server in order, and removes its folder. */
+  /** Stops the server in order, and removes its folder, unless the server failed. */
   stop(): Promise<void> {
     return this.#process.stop();
   }
@@ -105,6 +105,11 @@ export class Petstore {
   /** The requests that the server received, oldest first. */
   requests(filter: RequestFilter = {}): Promise<ReceivedRequest[]> {
     return read(this.#sandbox, filter);
+  }
+
+  /** Deletes the requests that the server received so far. A reset does it, too. */
+  async clearRequests(): Promise<void> {
+    await this.#sandbox.call('DELETE', '/requests');
   }
 
   /** The report about the behaviour of the client; for one key, or for all of them. */

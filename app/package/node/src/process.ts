@@ -32,6 +32,8 @@ export interface Ready {
   readonly version: string;
 }
 
+const READY = ['url', 'sandbox', 'key', 'pid', 'version'] as const;
+
 // Kept, because tests may replace the global functions by a fake clock.
 const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
 
@@ -40,7 +42,8 @@ function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PETSTORE_')));
 }
 
-/** A running server in a temporary folder. It ends when its standard input is closed, so also if Node is killed. */
+/** A running server in a temporary folder. It ends when its standard input is closed, so also if Node is killed. The folder is
+ * removed, except after a failure, so that its log can be read. */
 export class ServerProcess {
   readonly #binary: string;
   readonly #folder: string;
@@ -48,7 +51,9 @@ export class ServerProcess {
   readonly #ended: Promise<void>;
   readonly #watch: NodeJS.Timeout | undefined;
   #wasStopped = false;
-  readonly #cleanUp = (): void => rmSync(this.#folder, { recursive: true, force: true });
+  readonly #cleanUp = (): void => {
+    if (!this.#hasFailed()) rmSync(this.#folder, { recursive: true, force: true });
+  };
 
   private constructor(binary: string, folder: string, child: ChildProcess) {
     this.#binary = binary;
@@ -77,11 +82,22 @@ export class ServerProcess {
     try {
       const line = await server.#firstLine(startMs);
       server.#release();
-      return [server, JSON.parse(line) as Ready];
+      return [server, server.#readyOf(line)];
     } catch (error) {
       await server.stop();
       throw error;
     }
+  }
+
+  #readyOf(line: string): Ready {
+    try {
+      const ready = JSON.parse(line) as Ready;
+      if (READY.every((name) => ready[name] !== undefined)) return ready;
+    } catch {
+      // The line is named below.
+    }
+    this.#child.kill('SIGKILL');
+    throw this.#stopped(`${this.#binary} is no petstore of this version: its first line is ${JSON.stringify(line)}`);
   }
 
   #firstLine(startMs: number): Promise<string> {
@@ -143,24 +159,31 @@ export class ServerProcess {
     return this.#hasEnded() ? this.#stopped(`${call}: the petstore has ended`) : new SandboxError(call, null, message);
   }
 
+  /** Whether the server was started, and ended in another way than in order. */
+  #hasFailed(): boolean {
+    return this.#child.pid !== undefined && this.#hasEnded() && this.#child.exitCode !== 0;
+  }
+
   #hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** An error with the exit code and the end of the log. */
+  /** An error with the exit code, and with the path and the end of the log. */
   #stopped(message: string): PetstoreStopped {
     const code = this.#child.exitCode ?? this.#child.signalCode;
+    const path = join(this.#folder, 'log');
     let log = '';
     try {
-      log = readFileSync(join(this.#folder, 'log'), 'utf8').trim();
+      log = readFileSync(path, 'utf8').trim();
     } catch {
       // The folder was removed by `stop`.
     }
-    const lines = log.split('\n').slice(-LOG_LINES).join('\n') || 'its log is empty';
-    return new PetstoreStopped(`${message}${code === null ? '' : ` (exit code ${code})`}:\n${lines}`);
+    const lines = log.split('\n').slice(-LOG_LINES).join('\n');
+    const state = lines ? `ends with:\n${lines}` : 'is empty';
+    return new PetstoreStopped(`${message}${code === null ? '' : ` (exit code ${code})`}; its log, ${path}, ${state}`);
   }
 
-  /** Closes the standard input of the server, and waits until it has ended. */
+  /** Closes the standard input of the server, and waits until it has ended. Removes its folder, unless it failed. */
   async stop(): Promise<void> {
     this.#wasStopped = true;
     this.#child.ref();

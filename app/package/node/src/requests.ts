@@ -23,6 +23,8 @@ export interface ReceivedRequest {
   sequence: number;
   /** The time by the server's clock. */
   at: string;
+  /** The time since the start of the server, by the machine's clock. */
+  uptimeMs: number;
   durationMs: number | null;
   client: string;
   connection: number;

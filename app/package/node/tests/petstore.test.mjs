@@ -2,16 +2,16 @@
 import assert from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Petstore, PetstoreError, sharedPetstore, version } from 'petstore-server';
 
 const OPTIONS = { demo: 10, settings: { 'free-minute': 3 } };
-// Attempts to see the end of a process, with a pause of 50 ms.
+// Attempts to see the end of a process or a line of its log, with a pause of 50 ms.
 const TRIES = 200;
 
 let shop;
@@ -85,6 +85,8 @@ test('the requests of the client are in the journal', async () => {
   assert.deepEqual(await shop.requests({ method: ['PUT', 'DELETE'] }), []);
   const expected = /expected 3 requests within 1 s, 2 came: GET .* 200, POST .* 400/;
   await assert.rejects(shop.requests({ count: 3, wait: 1, key }), { name: 'NotEnoughRequests', message: expected });
+  await shop.clearRequests();
+  assert.deepEqual(await shop.requests(), []);
 });
 
 test('the report judges the client', async () => {
@@ -103,8 +105,32 @@ test('one process has one shared server', async () => {
 
 test('a server that cannot start says why', async () => {
   const wrong = Petstore.start({ settings: { 'free-minute': 'many' } });
-  await assert.rejects(wrong, { name: 'PetstoreStopped', message: /exit code 2\):\n.*free-minute.*expected/s });
+  await assert.rejects(wrong, { name: 'PetstoreStopped', message: /exit code 2\); its log, .*, ends with:\n.*free-minute.*expected/s });
+  await wrong.catch(removeLog);
   await assert.rejects(Petstore.start({ settings: { listen: '127.0.0.1:8080' } }), PetstoreError);
+});
+
+/** Removes the folder of the log that an error names. */
+function removeLog(error) {
+  const log = error.message.split('its log, ')[1].split(', ')[0];
+  assert(existsSync(log), error.message);
+  rmSync(dirname(log), { recursive: true });
+}
+
+test('a start without an address has a time limit', async () => {
+  const late = /did not start within 300 ms.*; its log, .*, ends with:\nwaiting for a disk$/;
+  const unlike = /is no petstore of this version: its first line is "hello\\n".*; its log, .*, ends with:\nwaiting for a disk$/;
+  for (const [lines, message] of [['', late], ['printf half', late], ['echo hello', unlike]]) {
+    const binary = join(mkdtempSync(join(tmpdir(), 'petstore-start-')), 'petstore');
+    writeFileSync(binary, `#!/bin/sh\necho waiting for a disk >&2\n${lines}\nexec sleep 600\n`, { mode: 0o755 });
+    const begin = performance.now();
+    const failed = await Petstore.start({ binary, startMs: 300 }).catch((error) => error);
+    assert.equal(failed.name, 'PetstoreStopped');
+    assert.match(failed.message, message);
+    assert(performance.now() - begin < 10_000);
+    removeLog(failed);
+    rmSync(dirname(binary), { recursive: true });
+  }
 });
 
 test('settings of the environment do not reach the server', async () => {
@@ -134,9 +160,14 @@ async function hasEnded(pid) {
 
 test('a server that was killed is named with its exit code', async () => {
   const killed = await Petstore.start();
+  const log = readlinkSync(`/proc/${killed.pid}/fd/2`);
+  for (let n = 0; n < TRIES && !readFileSync(log, 'utf8').includes('serving'); n++) await pause(50);
   process.kill(killed.pid, 'SIGKILL');
-  await assert.rejects(killed.reset(), { name: 'PetstoreStopped', message: /has ended \(exit code SIGKILL\)/ });
+  const failed = await killed.reset().catch((error) => error);
+  assert.equal(failed.name, 'PetstoreStopped');
+  assert.match(failed.message, /has ended \(exit code SIGKILL\); its log, .*serving http:\/\/127/s);
   await killed.stop();
+  removeLog(failed);
 });
 
 test('a call after the stop says so', async () => {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from petstore_server import (
 )
 
 TRIES = 200
-"""Attempts to see the end of a process, with a pause of 50 ms."""
+"""Attempts to see the end of a process or a line of its log, with a pause of 50 ms."""
 
 
 def status(shop: Petstore, path: str = "/pets", key: str | None = None, method: str = "GET", body: Any = None) -> int:
@@ -110,6 +111,8 @@ def test_the_requests_of_the_client_are_in_the_journal(shop: Petstore) -> None:
     assert shop.requests(method=["PUT", "DELETE"]) == []
     with pytest.raises(NotEnoughRequests, match="expected 3 requests within 1 s, 2 came: GET .* 200, POST .* 400"):
         shop.requests(count=3, wait=1, key=key)
+    shop.clear_requests()
+    assert shop.requests() == []
 
 
 def test_the_report_judges_the_client(shop: Petstore) -> None:
@@ -125,11 +128,38 @@ def test_the_report_judges_the_client(shop: Petstore) -> None:
 
 
 def test_a_server_that_cannot_start_says_why() -> None:
-    with pytest.raises(PetstoreStopped, match=r"did not start \(exit code 2\):\n.*free-minute.*expected") as failed:
+    with pytest.raises(PetstoreStopped, match=r"did not start \(exit code 2\); its log, .*, ends with:\n.*free-minute.*expected") as failed:
         Petstore(settings={"free-minute": "many"})
     assert "many" in str(failed.value)
+    remove_log(failed.value)
     with pytest.raises(PetstoreError, match="listen"):
         Petstore(settings={"listen": "127.0.0.1:8080"})
+
+
+def remove_log(error: Exception) -> None:
+    """Removes the folder of the log that an error names."""
+    log = Path(str(error).split("its log, ")[1].split(", ")[0])
+    assert log.is_file(), error
+    shutil.rmtree(log.parent)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("exec sleep 600", "the petstore did not start within 0.3 seconds"),
+        ("printf half; exec sleep 600", "the petstore did not start within 0.3 seconds"),
+        ("echo hello; exec sleep 600", r"is no petstore of this version: its first line is b'hello\\n' \(exit code -9\)"),
+    ],
+)
+def test_a_start_without_an_address_has_a_time_limit(tmp_path: Path, lines: str, expected: str) -> None:
+    program = tmp_path / "petstore"
+    program.write_text(f"#!/bin/sh\necho waiting for a disk >&2\n{lines}\n")
+    program.chmod(0o755)
+    begun = time.monotonic()
+    with pytest.raises(PetstoreStopped, match=f"{expected}.*; its log, .*, ends with:\nwaiting for a disk$") as failed:
+        Petstore(binary=program, start_seconds=0.3)
+    assert time.monotonic() - begun < 10
+    remove_log(failed.value)
 
 
 def test_settings_of_the_environment_do_not_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,9 +170,15 @@ def test_settings_of_the_environment_do_not_reach_the_server(monkeypatch: pytest
 
 def test_a_server_that_was_killed_is_named_with_its_exit_code() -> None:
     with Petstore() as shop:
-        os.kill(shop._process.ready["pid"], signal.SIGKILL)
-        with pytest.raises(PetstoreStopped, match=r"has ended \(exit code -9\)"):
+        log = Path(os.readlink(f"/proc/{shop.pid}/fd/2"))
+        for _ in range(TRIES):
+            if "serving" in log.read_text():
+                break
+            time.sleep(0.05)
+        os.kill(shop.pid, signal.SIGKILL)
+        with pytest.raises(PetstoreStopped, match=r"(?s)has ended \(exit code -9\); its log, .*serving http://127") as failed:
             shop.reset()
+    remove_log(failed.value)
 
 
 def is_running(process: int) -> bool:
@@ -162,7 +198,7 @@ def test_a_call_after_the_stop_says_so() -> None:
 
 
 def test_a_killed_test_run_leaves_no_server() -> None:
-    code = "from petstore_server import Petstore; shop = Petstore(); print(shop._process.ready['pid'], flush=True); input()"
+    code = "from petstore_server import Petstore; shop = Petstore(); print(shop.pid, flush=True); input()"
     run = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
     server = int(run.stdout.readline())

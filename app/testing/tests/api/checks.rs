@@ -3,7 +3,10 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use petstore_testing::{BehaviorVerdict, Builder, Fault, Limit, Limits, Petstore, Plan, TestingError};
+use petstore_testing::{
+    BehaviorVerdict, BodyFault, Builder, Fault, FaultPoint, Limit, Limits, NewKey, Petstore, Plan,
+    QuotaWindow, TestingError,
+};
 use serde_json::Value;
 
 /// Sends a request with a key. Returns the status, and the body if it is JSON.
@@ -52,13 +55,13 @@ pub(crate) async fn everything(builder: Builder) {
     assert_eq!(send("GET", pets.clone(), &agreed, None).await.0, 200);
     assert_eq!(send("GET", pets.clone(), &agreed, None).await.0, 429);
     assert!(!shop.clock().run().await.unwrap().frozen);
-    assert!(!shop.clock().follow_machine().await.unwrap().now.starts_with("2030-01-01T12:0"));
+    assert!(!shop.clock().restore().await.unwrap().now.starts_with("2030-01-01T12:0"));
 
     // A deprecated operation ends at its sunset.
     assert_eq!(get(&shop, "/pets/1").await.0, 200);
     shop.clock().set("2030-12-05T00:00:01Z").await.unwrap();
     assert_eq!(get(&shop, "/pets/1").await.0, 410);
-    shop.clock().follow_machine().await.unwrap();
+    shop.clock().restore().await.unwrap();
 
     // Faults are planned, counted and removed.
     let fault = Fault::new().method("GET").route("/pets").first(2).status(503).retry_after(3);
@@ -66,11 +69,31 @@ pub(crate) async fn everything(builder: Builder) {
     for expected in [503, 503, 200] {
         assert_eq!(get(&shop, "/pets").await.0, expected);
     }
-    let counts = shop.faults().counts().await.unwrap();
-    assert_eq!((counts.len(), counts[0].calls, counts[0].acted), (1, 3, 2));
+    let planned = shop.faults().planned().await.unwrap();
+    assert_eq!((planned.len(), planned[0].calls, planned[0].acted), (1, 3, 2));
+    assert_eq!(planned[0].rule, fault.clone().code("unavailable"));
     shop.faults().plan([fault]).await.unwrap();
     shop.faults().clear().await.unwrap();
     assert_eq!(get(&shop, "/pets").await.0, 200);
+
+    let rules = [
+        Fault::new().percent(10).latency(Duration::from_millis(2)).jitter(Duration::from_millis(1)),
+        Fault::new().method("POST").when(FaultPoint::After).lose_answer(),
+        Fault::new().route("/categories").body(BodyFault::Slow).bytes_per_second(50_000),
+        Fault::new().route("/inventory").exhaust(QuotaWindow::Day),
+        Fault::new().route("/events").grow(),
+    ];
+    shop.faults().plan_with_seed(7, rules.clone()).await.unwrap();
+    let planned = shop.faults().planned().await.unwrap();
+    assert_eq!(planned.into_iter().map(|planned| planned.rule).collect::<Vec<_>>(), rules);
+
+    // A key may be one of an account that exists, with fewer scopes.
+    shop.reset().await.unwrap();
+    let owner = shop.new_key(NewKey::new().account("acme").plan(Plan::Pro)).await.unwrap();
+    let reader = shop.new_key(NewKey::new().account("acme").scopes("read")).await.unwrap();
+    assert_eq!(send("GET", pets.clone(), &owner, None).await.0, 200);
+    assert_eq!(send("GET", pets.clone(), &reader, None).await.0, 200);
+    assert_eq!(send("DELETE", format!("{}/pets/2", shop.url()), &reader, None).await.0, 403);
 
     // A refusal says what the petstore said.
     let refused = shop.faults().plan([Fault::new().status(418)]).await.unwrap_err().to_string();
@@ -78,7 +101,9 @@ pub(crate) async fn everything(builder: Builder) {
     let refused = shop.clock().set("noon").await.unwrap_err();
     assert!(matches!(refused, TestingError::Refused { status: 400, .. }), "{refused}");
 
-    // Two petstores have nothing in common.
+    assert_eq!(shop.version(), env!("CARGO_PKG_VERSION"));
+    let clock = format!("{}/clock", shop.sandbox_url());
+    assert_eq!(send("GET", clock, shop.key(), None).await.1["frozen"], false);
     shop.stop().await.unwrap();
 }
 
@@ -108,6 +133,23 @@ pub(crate) async fn observation(builder: Builder) {
     assert_eq!(made[0].body.as_deref(), Some(r#"{"name": "Rabbits"}"#));
     assert_eq!(shop.requests().after(made[0].sequence).await.unwrap(), []);
     assert_eq!(shop.requests().target("a&b ü").await.unwrap(), []);
+    let last = shop.requests().limit(1).await.unwrap();
+    assert_eq!((last[0].sequence, last[0].client.as_str()), (made[0].sequence, "127.0.0.1"));
+    assert_eq!(made[0].quota.as_ref().unwrap().resource, "minute");
+    assert_eq!(made[0].answer.as_ref().unwrap().body_encoding, None);
+    let unkind = shop.requests().hint("waits").await.unwrap();
+    assert_eq!(unkind.iter().map(|request| request.sequence).collect::<Vec<_>>(), [3]);
+    assert_eq!(unkind[0].hints, ["waits", "revalidates"]);
+
+    // A wait for more requests than come ends with an error that lists those that came.
+    let second = Duration::from_secs(1);
+    let missing = shop.requests().key(&free).status("429").count(3).wait(second).await.unwrap_err();
+    let expected =
+        "expected 3 requests within 1s, 2 came: GET /v1/pets?limit=1 429, GET /v1/pets?limit=1 429";
+    assert_eq!(missing.to_string(), expected);
+    assert!(matches!(&missing, TestingError::NotEnoughRequests { requests, .. } if requests.len() == 2));
+    let missing = shop.requests().method("PATCH").wait(second).await.unwrap_err().to_string();
+    assert_eq!(missing, "expected 1 requests within 1s, 0 came: none");
 
     // The client did not wait after the first refusal.
     let report = shop.report().await.unwrap();
@@ -119,6 +161,12 @@ pub(crate) async fn observation(builder: Builder) {
         (BehaviorVerdict::Broken, 3)
     );
     assert!(report.to_string().contains("waits: "), "{report}");
+    assert_eq!((waits.found, waits.findings[0].severity.as_str()), (1, "breach"));
+    assert!(waits.source.contains("Limits"), "{}", waits.source);
+    let of_free = shop.report_of(&free).await.unwrap();
+    assert_eq!((of_free.clients.len(), of_free.is_broken()), (1, true));
+    assert!(!shop.report_of(shop.key()).await.unwrap().is_broken());
+    assert!(matches!(shop.report_of("no & key").await, Err(TestingError::Refused { status: 400, .. })));
 
     shop.clear_requests().await.unwrap();
     assert_eq!(shop.requests().await.unwrap(), []);

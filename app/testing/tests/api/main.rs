@@ -30,6 +30,15 @@ fn a_petstore_outlives_the_runtime_that_started_it() {
     });
 }
 
+/// The clock of a paused runtime jumps to the next time limit while a test waits for an answer.
+#[tokio::test(start_paused = true)]
+async fn a_test_with_a_paused_clock_reaches_the_petstore() {
+    let shop = Petstore::start().await.unwrap();
+    shop.clock().advance(std::time::Duration::from_secs(1)).await.unwrap();
+    shop.reset().await.unwrap();
+    assert_eq!(shop.pid(), None);
+}
+
 #[tokio::test]
 async fn a_wrong_setting_is_named() {
     let started = Petstore::builder().pro(0, 10).start().await;

@@ -12,21 +12,27 @@ from ._clock import Clock
 from ._errors import NotEnoughRequests, PetstoreError, PetstoreNotAvailable, PetstoreStopped, SandboxError
 from ._faults import Fault, Faults, PlannedFault
 from ._petstore import Petstore
-from ._requests import Answer, ReceivedRequest
+from ._report import ClientReport, Finding, JudgedRule, Report
+from ._requests import Answer, Quota, ReceivedRequest
 from ._version import __version__
 
 __all__ = [
     "Answer",
+    "ClientReport",
     "Clock",
     "Fault",
     "Faults",
+    "Finding",
+    "JudgedRule",
     "NotEnoughRequests",
     "Petstore",
     "PetstoreError",
     "PetstoreNotAvailable",
     "PetstoreStopped",
     "PlannedFault",
+    "Quota",
     "ReceivedRequest",
+    "Report",
     "SandboxError",
     "__version__",
 ]

@@ -15,7 +15,7 @@ class Fault(TypedDict, total=False):
     """The path as written in the contract, such as `/pets/{petId}`; without it any."""
     first: int
     """The rule acts on this many calls, from the first one."""
-    percent: float
+    percent: int
     """The rule acts on this percentage of the calls."""
     status: int
     """The call ends with an error of this status."""

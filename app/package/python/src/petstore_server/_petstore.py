@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import cast
 
 from ._binary import find_binary
 from ._clock import Clock
 from ._errors import PetstoreError
 from ._faults import Faults
 from ._process import ServerProcess
+from ._report import Report
 from ._requests import ReceivedRequest, Words, read
 from ._sandbox import Sandbox
 
@@ -32,6 +33,8 @@ class Petstore:
     """The base of the sandbox, such as `http://127.0.0.1:41237/sandbox`."""
     version: str
     """The version of the server."""
+    pid: int
+    """The process of the server."""
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Petstore:
         self.key = ready["key"]
         self.sandbox_url = ready["sandbox"]
         self.version = ready["version"]
+        self.pid = ready["pid"]
         self._sandbox = Sandbox(self.sandbox_url, self._process)
         self.clock = Clock(self._sandbox)
         self.faults = Faults(self._sandbox)
@@ -78,7 +82,7 @@ class Petstore:
         self.stop()
 
     def stop(self) -> None:
-        """Stops the server in order, and removes its folder."""
+        """Stops the server in order, and removes its folder, unless the server failed."""
         self._process.stop()
 
     def reset(self) -> None:
@@ -142,11 +146,14 @@ class Petstore:
         }
         return read(self._sandbox, count, wait, filters)
 
-    def report(self, key: str | None = None) -> dict[str, Any]:
+    def clear_requests(self) -> None:
+        """Deletes the requests that the server received so far. A reset does it, too."""
+        self._sandbox.call("DELETE", "/requests")
+
+    def report(self, key: str | None = None) -> Report:
         """The report about the behaviour of the client, by rule; for one key, or for all of them."""
         query = {"key": _prefix(key)} if key else None
-        report: dict[str, Any] = self._sandbox.call("GET", "/report", query=query)
-        return report
+        return cast(Report, self._sandbox.call("GET", "/report", query=query))
 
 
 def _prefix(key: str | None) -> str | None:

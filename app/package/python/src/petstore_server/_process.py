@@ -2,15 +2,24 @@
 
 import json
 import os
-import select
+import selectors
+import shutil
 import subprocess
 import tempfile
+import time
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ._binary import cannot_start
 from ._errors import PetstoreStopped, SandboxError
+
+READY = ("url", "sandbox", "key", "pid", "version")
+"""The members of the server's first line that this package reads."""
+
+PIPE_BYTES = 65_536
+"""The most bytes that are read from the pipe at once."""
 
 LOG_LINES = 20
 """The lines of the log in an error message."""
@@ -26,43 +35,66 @@ COMMAND_SECONDS = 30
 
 
 class ServerProcess:
-    """A running server in a temporary folder. It ends when its standard input is closed, so also if Python is killed."""
+    """A running server in a temporary folder. It ends when its standard input is closed, so also if Python is killed. The
+    folder is removed, except after a failure, so that its log can be read."""
 
     def __init__(self, binary: Path, arguments: Sequence[str], start_seconds: float) -> None:
         self._binary = binary
         self._was_stopped = False
-        self._folder = tempfile.TemporaryDirectory(prefix="petstore-")
-        self._log = Path(self._folder.name, "log")
+        self._folder = Path(tempfile.mkdtemp(prefix="petstore-"))
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._log = self._folder / "log"
         try:
             with self._log.open("wb") as log:
                 self._child = subprocess.Popen(
                     [str(binary), *arguments],
-                    cwd=self._folder.name,
+                    cwd=self._folder,
                     env=_environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
                 )
         except OSError as error:
-            self._folder.cleanup()
+            self._remove_folder()
             raise cannot_start(binary, error) from error
         try:
-            self.ready: Mapping[str, Any] = json.loads(self._first_line(start_seconds))
+            self.ready: Mapping[str, Any] = self._read_ready(start_seconds)
         except BaseException:
             self.stop()
             raise
 
-    def _first_line(self, start_seconds: float) -> bytes:
-        output = self._child.stdout
-        assert output is not None
-        if not select.select([output], [], [], start_seconds)[0]:
+    def _read_ready(self, start_seconds: float) -> Mapping[str, Any]:
+        """Reads the line that the server prints once it accepts requests."""
+        line = self._first_line(time.monotonic() + start_seconds)
+        if line is None:
             self._child.kill()
             raise self.stopped(f"the petstore did not start within {start_seconds:g} seconds")
-        line = output.readline()
         if not line:
             self._child.wait()
             raise self.stopped("the petstore did not start")
-        return bytes(line)
+        try:
+            ready: Mapping[str, Any] = json.loads(line)
+            return {name: ready[name] for name in READY}
+        except (ValueError, KeyError, TypeError) as error:
+            self._child.kill()
+            self._child.wait()
+            raise self.stopped(f"{self._binary} is no petstore of this version: its first line is {line!r}") from error
+
+    def _first_line(self, deadline: float) -> bytes | None:
+        """The first line; empty if the server ends without one, and none if it has printed none at the deadline."""
+        output = self._child.stdout
+        assert output is not None
+        line = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(output, selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    return None
+                part = os.read(output.fileno(), PIPE_BYTES)
+                if not part:
+                    break
+                line += part
+        return line
 
     def command(self, *arguments: str) -> str:
         """Runs a command of the binary in the server's folder. Returns what it printed."""
@@ -71,7 +103,7 @@ class ServerProcess:
             raise self.error_of(call, "")
         command = [str(self._binary), *arguments]
         done = subprocess.run(
-            command, cwd=self._folder.name, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
+            command, cwd=self._folder, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
         )
         if done.returncode != 0:
             raise self.error_of(call, done.stderr.strip())
@@ -88,15 +120,16 @@ class ServerProcess:
         return self.stopped(f"{call}: the petstore has ended")
 
     def stopped(self, message: str) -> PetstoreStopped:
-        """An error with the exit code and the end of the log."""
+        """An error with the exit code, and with the path and the end of the log."""
         code = self._child.poll()
         ended = "" if code is None else f" (exit code {code})"
         log = self._log.read_text(errors="replace").strip() if self._log.exists() else ""
-        lines = "\n".join(log.splitlines()[-LOG_LINES:]) or "its log is empty"
-        return PetstoreStopped(f"{message}{ended}:\n{lines}")
+        lines = "\n".join(log.splitlines()[-LOG_LINES:])
+        state = f"ends with:\n{lines}" if lines else "is empty"
+        return PetstoreStopped(f"{message}{ended}; its log, {self._log}, {state}")
 
     def stop(self) -> None:
-        """Closes the standard input of the server, and waits until it has ended."""
+        """Closes the standard input of the server, and waits until it has ended. Removes its folder, unless it failed."""
         self._was_stopped = True
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe is not None:
@@ -106,7 +139,10 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
-        self._folder.cleanup()
+        if self._child.returncode == 0:
+            self._remove_folder()
+        else:
+            self._remove_folder.detach()
 
 
 def _environment() -> dict[str, str]:

@@ -22,6 +22,15 @@ class Answer(TypedDict):
     bodyBytes: int
 
 
+class Quota(TypedDict):
+    """The values of the quota headers."""
+
+    limit: int
+    remaining: int
+    reset: int
+    resource: str
+
+
 class ReceivedRequest(TypedDict):
     """A request, as the server received it. Credentials are cut to their prefix."""
 
@@ -29,6 +38,8 @@ class ReceivedRequest(TypedDict):
     sequence: int
     at: str
     """The time by the server's clock."""
+    uptimeMs: float
+    """The time since the start of the server, by the machine's clock."""
     durationMs: float | None
     client: str
     connection: int
@@ -47,7 +58,7 @@ class ReceivedRequest(TypedDict):
     bodyBytes: int
     answer: Answer | None
     """None while the request is in progress."""
-    quota: dict[str, Any] | None
+    quota: Quota | None
     fault: str | None
     hints: list[str]
 
