@@ -67,6 +67,7 @@ async fn a_program_that_cannot_start_is_reported_with_its_log() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the wait for the log of a running program has a limit")]
 async fn a_program_that_was_killed_is_reported_with_its_log() {
     let shop = builder().start().await.unwrap();
     let pid = shop.pid().unwrap().to_string();
@@ -101,6 +102,7 @@ fn write_script(path: &std::path::Path, lines: &str) {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "how long a failed start takes is checked")]
 async fn a_program_without_an_address_is_killed_at_the_limit_of_the_start() {
     for (name, lines, expected) in [
         ("silent", "echo waiting for a disk >&2\nexec sleep 600", "it accepted no request within 300ms"),
