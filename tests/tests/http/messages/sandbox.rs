@@ -25,12 +25,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
-        "GET /sandbox/requests?status=6xx&key=x&after=99999999999999999999&limit=0",
+        "GET /sandbox/requests?method=G%20T&route=/cats&status=6xx&key=x&after=99999999999999999999&limit=0",
         "",
         &[
-            "4 parameters are not valid.",
+            "6 parameters are not valid.",
+            "method must be a method such as GET.",
+            "route must be a path as written in the contract, such as /pets/{petId}.",
             "status must be a status such as 404, or a class such as 4xx.",
-            "key must be the prefix of a key: pet_ and eight characters.",
+            "key must be an API key, or its prefix: pet_ and eight characters.",
             "after must be the sequence number of a request.",
             "limit must be between 1 and 1000.",
         ],
