@@ -77,6 +77,8 @@ fn check_window(seen: &[Vec<Seen>], is_in: impl Fn(&Seen) -> bool) {
     } else {
         let expected: Vec<u64> = (0..QUOTA as u64).rev().take(told.len()).collect();
         assert_eq!(told, expected);
+        let is_exhausted = seen.iter().flatten().any(|one| one.status == 429 && is_in(one));
+        assert!(!is_exhausted || told.len() == QUOTA, "a request was refused after {} others", told.len());
     }
     for connection in seen {
         let own: Vec<_> = connection.iter().filter(admitted).map(|one| one.remaining).collect();
@@ -110,11 +112,15 @@ fn at_the_end_of_a_minute_each_minute_admits_exactly_its_quota() {
     let _alone = alone();
     let Some((_redis, nodes)) = two_nodes("redis-minutes") else { return };
     let plan = ["enterprise", "--minute", &QUOTA.to_string(), "--day", "2147483647", "--account"];
-    let keys: Vec<_> = (0..BURSTS_AT_ONCE)
-        .map(|number| new_key(&nodes, &[&plan[..], &[&format!("burst-{number}")]].concat()))
-        .collect();
     let (mut done, mut disturbed) = (0, 0);
     while done < bursts {
+        // New accounts: the minute in which a burst begins is that in which the burst before it has ended.
+        let keys: Vec<_> = (0..BURSTS_AT_ONCE)
+            .map(|number| {
+                let account = format!("burst-{}", done + disturbed + number);
+                new_key(&nodes, &[&plan[..], &[&account]].concat())
+            })
+            .collect();
         wait_for_the_end_of_a_minute();
         let seen: Vec<_> = thread::scope(|scope| {
             let bursts: Vec<_> = keys.iter().map(|key| scope.spawn(|| burst(&nodes, key))).collect();
@@ -122,15 +128,17 @@ fn at_the_end_of_a_minute_each_minute_admits_exactly_its_quota() {
         });
         for seen in seen {
             let minutes: BTreeSet<_> = seen.iter().flatten().filter_map(|one| one.reset).collect();
-            assert!(minutes.len() == 2, "the burst crosses the end of a minute: {minutes:?}");
+            assert!(minutes.len() <= 2, "{minutes:?}");
+            let crosses = minutes.len() == 2;
             for minute in minutes {
                 check_window(&seen, |one| one.reset == Some(minute));
             }
-            *if is_disturbed(&seen) { &mut disturbed } else { &mut done } += 1;
+            // On a busy machine a burst may begin too late to cross the end of a minute.
+            *if crosses && !is_disturbed(&seen) { &mut done } else { &mut disturbed } += 1;
         }
         assert!(disturbed <= bursts, "{disturbed} bursts were disturbed, {done} were not");
     }
-    println!("{done} bursts had exactly their quotas, {disturbed} were disturbed by late replies");
+    println!("{done} bursts had exactly their quotas, {disturbed} were disturbed by a busy machine");
 }
 
 /// The number of bursts that may be disturbed, because the machine was so busy that Redis was not asked in time.
