@@ -53,6 +53,9 @@ pub(crate) fn masked_part(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 fn mask(text: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
+    if !may_have_secrets(text) {
+        return Cow::Borrowed(text);
+    }
     let mut out = Vec::new();
     let mut copied = 0;
     while let Some(secret) = next_secret(text, copied, is_cut) {
@@ -84,12 +87,13 @@ pub fn masked_header<'v>(name: &str, value: &'v [u8]) -> Cow<'v, [u8]> {
 /// Returns a request target without its secrets. Values of query parameters that are credentials of another service are
 /// masked, too.
 pub fn masked_target(target: &str) -> String {
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
     let mut out = String::from_utf8_lossy(&masked(path.as_bytes())).into_owned();
-    for (place, piece) in query.split('&').enumerate() {
-        if place > 0 || path.len() < target.len() {
-            out.push(if place == 0 { '?' } else { '&' });
-        }
+    for (place, piece) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        out.push(if place == 0 { '?' } else { '&' });
         let shown = masked(piece.as_bytes());
         match piece.split_once('=') {
             Some((name, value))
@@ -105,10 +109,14 @@ pub fn masked_target(target: &str) -> String {
 
 /// Returns `true` for the name of a header or of a query parameter whose value is a credential.
 fn is_credential(name: &[u8]) -> bool {
-    let same = |byte: &u8| if *byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
-    let name: Vec<u8> = name.iter().map(same).collect();
-    let name = name.strip_prefix(b"x_").unwrap_or(&name);
-    CREDENTIAL_NAMES.iter().any(|other| other.as_bytes() == name)
+    let same = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+    let name = match name {
+        [b'x' | b'X', b'-' | b'_', rest @ ..] => rest,
+        _ => name,
+    };
+    CREDENTIAL_NAMES.iter().any(|other| {
+        other.len() == name.len() && other.bytes().zip(name).all(|(other, byte)| other == same(*byte))
+    })
 }
 
 /// Masks a value that is a credential from `start` on.
@@ -129,6 +137,14 @@ struct Secret {
     end: usize,
     /// The text in front of the mask.
     shown: Vec<u8>,
+}
+
+/// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, and the name of a member `secret` begins
+/// with `"se`, unless a character is escaped. The loops have no early end, so that the compiler can vectorize them.
+fn may_have_secrets(text: &[u8]) -> bool {
+    let rare = text.iter().fold(false, |found, byte| found | matches!(*byte, b'_' | b'%' | b'\\'));
+    let is_member = |three: &[u8]| ((three[0] ^ b'"') | (three[1] ^ b's') | (three[2] ^ b'e')) == 0;
+    rare || text.windows(3).fold(false, |found, three| found | is_member(three))
 }
 
 /// Returns the first secret at or after `from`.

@@ -1,5 +1,6 @@
 //! The record of one request in the sandbox's journal, from its arrival to the end of its answer.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -131,7 +132,10 @@ impl Recording {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
         // Links repeat the parameters of the request.
-        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(masked(&lines).into_owned()));
+        if let Cow::Owned(shown) = masked(&lines) {
+            lines = shown;
+        }
+        (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
     }
 
     /// Takes an answer that is lost although it was made.
