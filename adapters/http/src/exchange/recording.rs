@@ -179,13 +179,18 @@ impl Recording {
     fn store(&mut self, outcome: AnswerOutcome) {
         let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
         let request_body = self.request_body.as_ref().map(|body| copy(&body.borrow()));
+        // A streaming answer is recorded once more, at its end.
+        let headers = match outcome {
+            AnswerOutcome::Streaming => self.headers.clone(),
+            _ => std::mem::take(&mut self.headers),
+        };
         let answer = RecordedAnswer {
             // A sandbox has an adjustable clock, so the time of the thread, which is read less often, may be outdated.
             at: self.app.api.now(),
             duration: self.begun.elapsed(),
             outcome,
             status: self.status.map(|status| status.as_u16()),
-            headers: self.headers.clone(),
+            headers,
             request_body: request_body.unwrap_or_default(),
             body: copy(&self.body),
             account: self.account,
