@@ -105,9 +105,11 @@ pub(crate) fn exchange<const SECURE: bool>(
         };
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
         let mut recording = None;
-        if let Some(noted) = notes.sandbox.take() {
-            let (account, quota) = (notes.account, notes.quota);
-            recording = Box::pin(noted.act_after(thread, &activity, account, quota, &mut answer)).await?;
+        if let Some(facts) = notes.sandbox.take() {
+            recording = match facts.without_failure(notes.account, notes.quota) {
+                Ok(recording) => recording,
+                Err(facts) => Box::pin(facts.act_after(thread, &activity, &mut answer)).await?,
+            };
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;

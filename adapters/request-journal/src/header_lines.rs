@@ -2,12 +2,12 @@
 
 /// Headers in their order. Neither a name nor a value contains a line end, because HTTP does not permit it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HeaderLines(Box<[u8]>);
+pub struct HeaderLines(Vec<u8>);
 
 impl HeaderLines {
     /// Takes lines of the form `name: value`, each with the line end `\r\n`.
-    pub fn of_lines(lines: Vec<u8>) -> Self {
-        Self(lines.into())
+    pub const fn of_lines(lines: Vec<u8>) -> Self {
+        Self(lines)
     }
 
     /// Adds one line to `lines`.
@@ -15,6 +15,11 @@ impl HeaderLines {
         for part in [name, b": ", value, b"\r\n"] {
             lines.extend_from_slice(part);
         }
+    }
+
+    /// Returns the number of bytes of one line.
+    pub const fn line_bytes(name: &[u8], value: &[u8]) -> usize {
+        name.len() + value.len() + b": \r\n".len()
     }
 
     /// Returns the names and values.
@@ -39,15 +44,22 @@ impl HeaderLines {
         self.all(name).next().and_then(|value| str::from_utf8(value).ok())
     }
 
-    /// Returns the number of bytes.
-    pub fn bytes(&self) -> usize {
-        self.0.len()
+    /// Returns the number of bytes in memory.
+    pub const fn bytes(&self) -> usize {
+        self.0.capacity()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bytes_are_those_in_memory_also_if_less_is_used() {
+        let mut lines = Vec::with_capacity(1_000);
+        HeaderLines::push(&mut lines, b"x-a", b"one");
+        assert!(HeaderLines::of_lines(lines).bytes() >= 1_000);
+    }
 
     #[test]
     fn lines_are_split_into_names_and_values_as_they_were_sent() {

@@ -1,7 +1,10 @@
 //! Masking of credentials, before anything is recorded.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr3};
 use petstore_domain::KeyPrefix;
 
 /// The mark in place of the masked part.
@@ -86,13 +89,13 @@ pub fn masked_header<'v>(name: &str, value: &'v [u8]) -> Cow<'v, [u8]> {
 
 /// Returns a request target without its secrets. Values of query parameters that are credentials of another service are
 /// masked, too.
-pub fn masked_target(target: &str) -> String {
-    let (path, query) = match target.split_once('?') {
-        Some((path, query)) => (path, Some(query)),
-        None => (target, None),
+pub fn masked_target(target: &str) -> Cow<'_, str> {
+    let Some(path_end) = memchr(b'?', target.as_bytes()) else {
+        return masked_text(target);
     };
-    let mut out = String::from_utf8_lossy(&masked(path.as_bytes())).into_owned();
-    for (place, piece) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+    let (path, query) = (&target[..path_end], &target[path_end + 1..]);
+    let mut out = masked_text(path).into_owned();
+    for (place, piece) in query.split('&').enumerate() {
         out.push(if place == 0 { '?' } else { '&' });
         let shown = masked(piece.as_bytes());
         match piece.split_once('=') {
@@ -104,7 +107,14 @@ pub fn masked_target(target: &str) -> String {
             _ => out.push_str(&String::from_utf8_lossy(&shown)),
         }
     }
-    out
+    out.into()
+}
+
+fn masked_text(text: &str) -> Cow<'_, str> {
+    match masked(text.as_bytes()) {
+        Cow::Borrowed(_) => text.into(),
+        Cow::Owned(shown) => String::from_utf8_lossy(&shown).into_owned().into(),
+    }
 }
 
 /// Returns `true` for the name of a header or of a query parameter whose value is a credential.
@@ -125,8 +135,9 @@ fn masked_credential(value: &[u8], start: usize) -> Cow<'_, [u8]> {
     if credential.is_empty() {
         return Cow::Borrowed(value);
     }
-    let is_key =
-        credential.strip_prefix(KEY_START).is_some_and(|digits| digits.iter().all(u8::is_ascii_alphanumeric));
+    // No early end, so that the compiler can vectorize the loop.
+    let are_digits = |text: &[u8]| text.iter().fold(true, |all, byte| all & byte.is_ascii_alphanumeric());
+    let is_key = credential.strip_prefix(KEY_START).is_some_and(are_digits);
     let kept = if is_key { start + KeyPrefix::LEN.min(credential.len()) } else { start };
     Cow::Owned([&value[..kept], MASK.as_bytes()].concat())
 }
@@ -139,12 +150,12 @@ struct Secret {
     shown: Vec<u8>,
 }
 
-/// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, and the name of a member `secret` begins
-/// with `"se`, unless a character is escaped. The loops have no early end, so that the compiler can vectorize them.
+/// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, and a member begins with `"secret`,
+/// unless a character is escaped.
 fn may_have_secrets(text: &[u8]) -> bool {
-    let rare = text.iter().fold(false, |found, byte| found | matches!(*byte, b'_' | b'%' | b'\\'));
-    let is_member = |three: &[u8]| ((three[0] ^ b'"') | (three[1] ^ b's') | (three[2] ^ b'e')) == 0;
-    rare || text.windows(3).fold(false, |found, three| found | is_member(three))
+    static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"secret"));
+    memchr3(b'_', b'%', b'\\', text).is_some()
+        || (memchr(b'"', text).is_some() && MEMBER.find(text).is_some())
 }
 
 /// Returns the first secret at or after `from`.

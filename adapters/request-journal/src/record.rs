@@ -1,5 +1,6 @@
 //! A record: one request, and its answer once it has one.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub struct RecordedRequest {
     /// form of a key. The key may have expired, or may be unknown: see the status of the answer.
     pub key_prefix: Option<KeyPrefix>,
     /// The method as received.
-    pub method: Box<str>,
+    pub method: Cow<'static, str>,
     /// The request target as received: path and query.
     pub target: Box<str>,
     /// The route template of the contract, such as `/pets/{petId}`; `None` for an unknown path.

@@ -91,7 +91,6 @@ impl RequestJournal {
     pub fn add(&self, request: RecordedRequest) -> RecordTicket {
         let bytes = request_bytes(&request);
         let request = Arc::new(request);
-        let mut dropped = Vec::new();
         let mut ring = self.ring.lock();
         ring.revision += 1;
         let revision = ring.revision;
@@ -99,7 +98,7 @@ impl RequestJournal {
         ring.entries.push_back(Entry { request, answer: None, bytes, revision });
         let ticket =
             RecordTicket { clears: ring.clears, sequence: ring.first + ring.entries.len() as u64 - 1 };
-        ring.enforce(&self.bounds, &mut dropped);
+        let dropped = ring.enforce(&self.bounds);
         drop(ring);
         // The memory of dropped records is freed after the lock.
         drop(dropped);
@@ -110,7 +109,6 @@ impl RequestJournal {
     pub fn answer(&self, ticket: RecordTicket, answer: RecordedAnswer) {
         let bytes = answer_bytes(&answer);
         let answer = Some(Arc::new(answer));
-        let mut dropped = Vec::new();
         let mut ring = self.ring.lock();
         if ring.clears != ticket.clears {
             return;
@@ -125,7 +123,7 @@ impl RequestJournal {
         let after = entry.bytes;
         ring.revision = revision;
         ring.bytes = ring.bytes - before + after;
-        ring.enforce(&self.bounds, &mut dropped);
+        let dropped = ring.enforce(&self.bounds);
         drop(ring);
         drop((former, dropped));
     }
@@ -165,14 +163,21 @@ impl RequestJournal {
 }
 
 impl Ring {
-    /// Moves the oldest entries into `dropped` until the bounds hold.
-    fn enforce(&mut self, bounds: &JournalBounds, dropped: &mut Vec<Entry>) {
-        while self.entries.len() > bounds.records || self.bytes > bounds.bytes {
-            let Some(entry) = self.entries.pop_front() else { break };
-            self.bytes -= entry.bytes;
-            self.first += 1;
-            dropped.push(entry);
+    /// Removes the oldest entries until the bounds hold. Usually it is one, for which no vector is allocated.
+    fn enforce(&mut self, bounds: &JournalBounds) -> (Option<Entry>, Vec<Entry>) {
+        let mut excess = std::iter::from_fn(|| self.remove_excess(bounds));
+        (excess.next(), excess.collect())
+    }
+
+    /// Removes the oldest entry if a bound is exceeded.
+    fn remove_excess(&mut self, bounds: &JournalBounds) -> Option<Entry> {
+        if self.entries.len() <= bounds.records && self.bytes <= bounds.bytes {
+            return None;
         }
+        let entry = self.entries.pop_front()?;
+        self.bytes -= entry.bytes;
+        self.first += 1;
+        Some(entry)
     }
 }
 

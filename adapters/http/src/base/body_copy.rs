@@ -1,7 +1,7 @@
 //! The first bytes of a body, and its length.
 
 /// A copy of the first bytes of a body that arrives or is sent in parts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct BodyCopy {
     max: usize,
     first: Vec<u8>,
@@ -21,9 +21,14 @@ impl BodyCopy {
         self.bytes += part.len() as u64;
     }
 
+    /// Returns the copy, and leaves one that takes no bytes.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
     /// Returns the first bytes.
-    pub(crate) fn first(&self) -> &[u8] {
-        &self.first
+    pub(crate) fn into_first(self) -> Vec<u8> {
+        self.first
     }
 
     /// Returns the length of the body so far.
@@ -42,6 +47,9 @@ mod tests {
         for part in [&b"ab"[..], b"", b"cde", b"f"] {
             copy.add(part);
         }
-        assert_eq!((copy.first(), copy.bytes()), (&b"abcd"[..], 6));
+        let taken = copy.take();
+        assert_eq!((taken.bytes(), taken.into_first()), (6, b"abcd".to_vec()));
+        copy.add(b"late");
+        assert_eq!((copy.bytes(), copy.into_first()), (4, Vec::new()));
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct RequestNotes {
     pub(super) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
-    /// Facts for the sandbox; none on a server without one. They are behind one pointer, because this struct is part of the
-    /// future of every request.
+    /// Facts for the sandbox; none for a request that is not recorded and meets no planned failure. They are behind one
+    /// pointer, because this struct is part of the future of every request.
     pub(super) sandbox: Option<Box<SandboxNotes>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
@@ -57,13 +57,12 @@ impl RequestNotes {
     }
 
     /// Adds a request under the base path to the journal of the sandbox.
-    #[cold]
+    #[inline(never)]
     fn begin(&mut self, sandbox: &SandboxState, arrival: &Arrival<'_>, body: &mut RequestBody) {
         let (is_under, resource) = (self.under_base, self.resource);
-        self.for_sandbox().recording = sandbox
-            .recorder()
-            .filter(|_| is_under)
-            .map(|recorder| Recording::begin(recorder, arrival, resource, body));
+        if let Some(recorder) = sandbox.recorder().filter(|_| is_under) {
+            self.for_sandbox().recording = Some(Recording::begin(recorder, arrival, resource, body));
+        }
     }
 
     /// Records a planned failure and returns its response.
@@ -212,16 +211,20 @@ async fn pass_sandbox(
     body: &mut RequestBody,
 ) -> Result<RequestPermit, Answer> {
     let fault = sandbox::next_fault(sandbox, caller.parts, resource);
-    notes.for_sandbox().planned = fault.as_ref().map(|fault| fault.to_string().into());
+    if let Some(fault) = &fault {
+        notes.for_sandbox().planned = Some(fault.to_string().into());
+    }
     let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
     match injected {
         Ok((permit, fault)) => {
-            notes.for_sandbox().fault = fault;
+            if fault.is_some() {
+                notes.for_sandbox().fault = fault;
+            }
             Ok(permit)
         }
         Err(interrupted) => {
             let answer = notes.interrupt(interrupted);
-            if notes.for_sandbox().dropped {
+            if notes.sandbox.as_ref().is_some_and(|noted| noted.dropped) {
                 // The journal shows the body of the request whose answer is lost.
                 body.discard().await;
             }

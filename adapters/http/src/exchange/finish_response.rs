@@ -6,7 +6,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
 
 use crate::exchange::cors;
-use crate::exchange::recording::Recording;
+use crate::exchange::recording::{Recording, lines_bytes};
 use crate::exchange::request_id::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
@@ -73,7 +73,7 @@ pub(crate) fn finish_response(
 
 /// Finishes a response and records it in the sandbox's journal; its body is recorded while hyper sends it. It is a function
 /// apart from [`finish_response`], so that the latter has no step for the journal.
-#[cold]
+#[inline(never)]
 pub(super) fn finish_and_record(
     mut recording: Box<Recording>,
     thread: &ThreadState,
@@ -84,7 +84,8 @@ pub(super) fn finish_and_record(
 ) -> Response<ResponseBody> {
     let bypasses = bypass.is_some();
     let mut response = finish_response(thread, activity, answer, common, bypass);
-    let lines = if bypasses { activity.raw_headers.copy() } else { Vec::new() };
+    let bytes = lines_bytes(response.headers());
+    let lines = if bypasses { activity.raw_headers.copy(bytes) } else { Vec::with_capacity(bytes) };
     recording.made(response.status(), lines, response.headers());
     response.body_mut().record(recording, activity);
     response

@@ -6,10 +6,11 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode, Version};
-use petstore_domain::{AccountId, ApiKey, KeyPrefix};
+use hyper::{HeaderMap, Method, StatusCode, Version};
+use petstore_domain::AccountId;
 use petstore_request_journal::{
     AnswerOutcome, HeaderLines, Protocol, RecordTicket, RecordedAnswer, RecordedBody, RecordedQuota,
     RecordedRequest, masked, masked_header, masked_target,
@@ -58,6 +59,8 @@ pub(crate) struct Recording {
     status: Option<StatusCode>,
     headers: HeaderLines,
     body: BodyCopy,
+    /// The body of an answer that is not sent yet. The answer was lost if the record is dropped before.
+    unsent: Bytes,
     has_ended: bool,
 }
 
@@ -72,11 +75,12 @@ impl Recording {
         let Arrival { thread, activity, client, parts, head, is_secure } = *arrival;
         let begun = Instant::now();
         let id = RequestId::of(head, thread);
-        let key = presented(head, &parts.headers).ok().and_then(|key| ApiKey::parse(key).ok());
+        let key = presented(head, &parts.headers).ok().and_then(|key| thread.key(key));
         let is_http2 = parts.version == Version::HTTP_2;
-        let target = match parts.uri.path_and_query().filter(|_| is_http2) {
-            Some(path) => path.as_str().to_owned(),
-            None => parts.uri.to_string(),
+        // A proxy's client sends the whole URI. Over HTTP/2 every URI is whole.
+        let target: Cow<'_, str> = match parts.uri.path_and_query() {
+            Some(path) if is_http2 || parts.uri.scheme().is_none() => path.as_str().into(),
+            _ => parts.uri.to_string().into(),
         };
         let ticket = recorder.add(RecordedRequest {
             id: id.as_str().into(),
@@ -90,8 +94,8 @@ impl Recording {
                 _ => Protocol::Http11,
             },
             is_secure,
-            key_prefix: key.map(|key: ApiKey| -> KeyPrefix { key.display_prefix() }),
-            method: String::from_utf8_lossy(&masked(parts.method.as_str().as_bytes())).into(),
+            key_prefix: key.map(|key| key.display_prefix()),
+            method: masked_method(&parts.method),
             target: masked_target(&target).into(),
             route: resource.map(|resource| RouteLabel::of(&resource).template()),
             headers: masked_lines(parts),
@@ -110,6 +114,7 @@ impl Recording {
             status: None,
             headers: HeaderLines::default(),
             body: BodyCopy::up_to(body_max),
+            unsent: Bytes::new(),
             has_ended: false,
             recorder: Arc::clone(recorder),
         })
@@ -147,6 +152,25 @@ impl Recording {
         self.end(AnswerOutcome::Dropped);
     }
 
+    /// Copies the whole body of an answer, which is not sent yet.
+    pub(super) fn hold(&mut self, unsent: Bytes) {
+        self.body(&unsent);
+        self.unsent = unsent;
+    }
+
+    /// Returns the body that is not sent yet.
+    pub(crate) fn unsent(&self) -> &Bytes {
+        &self.unsent
+    }
+
+    /// Returns the body, which is about to be sent, and records the end of the answer.
+    #[inline(never)]
+    pub(super) fn end_and_send(mut self: Box<Self>) -> Bytes {
+        let unsent = std::mem::take(&mut self.unsent);
+        self.end(AnswerOutcome::Sent);
+        unsent
+    }
+
     /// Copies a part of the answer's body.
     pub(super) fn body(&mut self, part: &[u8]) {
         self.body.add(part);
@@ -175,15 +199,18 @@ impl Recording {
         activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
     }
 
-    #[cold]
+    // Apart from its callers, which also serve requests without a record.
+    #[inline(never)]
     fn store(&mut self, outcome: AnswerOutcome) {
-        let copy = |body: &BodyCopy| RecordedBody::new(body.first(), body.bytes());
-        let request_body = self.request_body.as_ref().map(|body| copy(&body.borrow()));
         // A streaming answer is recorded once more, at its end.
-        let headers = match outcome {
-            AnswerOutcome::Streaming => self.headers.clone(),
-            _ => std::mem::take(&mut self.headers),
+        let is_last = outcome != AnswerOutcome::Streaming;
+        let headers = if is_last { std::mem::take(&mut self.headers) } else { self.headers.clone() };
+        let recorded = |body: &mut BodyCopy| {
+            let body = if is_last { body.take() } else { body.clone() };
+            let bytes = body.bytes();
+            RecordedBody::new(body.into_first(), bytes)
         };
+        let request_body = self.request_body.as_ref().map(|body| recorded(&mut body.borrow_mut()));
         let answer = RecordedAnswer {
             // A sandbox has an adjustable clock, so the time of the thread, which is read less often, may be outdated.
             at: self.app.api.now(),
@@ -192,7 +219,7 @@ impl Recording {
             status: self.status.map(|status| status.as_u16()),
             headers,
             request_body: request_body.unwrap_or_default(),
-            body: copy(&self.body),
+            body: recorded(&mut self.body),
             account: self.account,
             quota: self.quota.map(|quota| RecordedQuota {
                 limit: quota.limit,
@@ -223,25 +250,36 @@ pub(super) struct SandboxNotes {
     pub(super) dropped: bool,
     /// The planned fault that acted on the request, as text for the journal.
     pub(super) planned: Option<Box<str>>,
+    /// `true` if the gate has admitted the request.
+    is_admitted: bool,
     /// A planned fault that acts on the answer.
     pub(super) fault: Option<Box<InjectedFault>>,
 }
 
 impl SandboxNotes {
-    /// Lets the planned failures of the sandbox act on an answer, and records the account and the quota of the caller.
-    /// Returns the record. Returns an error if the connection is to be closed without the answer.
+    /// Returns the record, with the account and the quota of the caller. Returns the facts themselves if a planned failure
+    /// acts on the answer, see [`SandboxNotes::act_after`].
+    pub(super) fn without_failure(
+        mut self: Box<Self>,
+        account: Option<AccountId>,
+        quota: Option<QuotaNote>,
+    ) -> Result<Option<Box<Recording>>, Box<Self>> {
+        if let Some(recording) = &mut self.recording {
+            (recording.account, recording.quota, recording.fault) = (account, quota, self.planned.take());
+        }
+        self.is_admitted = account.is_some();
+        if self.dropped || self.fault.is_some() { Err(self) } else { Ok(self.recording) }
+    }
+
+    /// Lets the planned failures of the sandbox act on an answer. Returns the record. Returns an error if the connection is
+    /// to be closed without the answer.
     pub(super) async fn act_after(
         self: Box<Self>,
         thread: &ThreadState,
         activity: &Activity,
-        account: Option<AccountId>,
-        quota: Option<QuotaNote>,
         answer: &mut Answer,
     ) -> Result<Option<Box<Recording>>, Dropped> {
-        let Self { mut recording, dropped, planned, fault } = *self;
-        if let Some(recording) = &mut recording {
-            (recording.account, recording.quota, recording.fault) = (account, quota, planned);
-        }
+        let Self { recording, dropped, planned: _, is_admitted, fault } = *self;
         if dropped {
             if let Some(recording) = recording {
                 recording.end(AnswerOutcome::Dropped);
@@ -249,7 +287,7 @@ impl SandboxNotes {
             return Err(Dropped);
         }
         if let Some(fault) = fault
-            && !sandbox::act_after(thread, activity, &fault, account.is_some(), answer).await
+            && !sandbox::act_after(thread, activity, &fault, is_admitted, answer).await
         {
             if let Some(recording) = recording {
                 recording.lost(answer);
@@ -260,12 +298,32 @@ impl SandboxNotes {
     }
 }
 
+/// Returns the method of a request without its secrets.
+fn masked_method(method: &Method) -> Cow<'static, str> {
+    match *method {
+        Method::GET => "GET".into(),
+        Method::POST => "POST".into(),
+        Method::PUT => "PUT".into(),
+        Method::PATCH => "PATCH".into(),
+        Method::DELETE => "DELETE".into(),
+        _ => String::from_utf8_lossy(&masked(method.as_str().as_bytes())).into_owned().into(),
+    }
+}
+
 /// Returns the headers of a request as lines, without their secrets.
 fn masked_lines(parts: &Parts) -> HeaderLines {
-    let mut lines = Vec::with_capacity(512);
+    let mut lines = Vec::with_capacity(lines_bytes(&parts.headers));
     for (name, value) in &parts.headers {
         let name = name.as_str();
         HeaderLines::push(&mut lines, name.as_bytes(), &masked_header(name, value.as_bytes()));
     }
     HeaderLines::of_lines(lines)
+}
+
+/// Returns the number of bytes of headers as lines.
+pub(super) fn lines_bytes(headers: &HeaderMap) -> usize {
+    headers
+        .iter()
+        .map(|(name, value)| HeaderLines::line_bytes(name.as_str().as_bytes(), value.as_bytes()))
+        .sum()
 }

@@ -28,16 +28,10 @@ pub(crate) struct StreamCut;
 pub(crate) enum ResponseBody {
     /// The bytes; `None` after they were taken, or if the body is empty.
     Whole(Option<Bytes>),
-    /// The bytes of an answer that is recorded; none after they were taken. They are behind a pointer, because hyper moves
-    /// every body several times.
-    Recorded(Option<Box<UnsentAnswer>>),
+    /// An answer that is recorded, with its bytes; none after they were taken. They are behind a pointer, because hyper
+    /// moves every body several times.
+    Recorded(Option<Box<Recording>>),
     Stream(Rc<RefCell<OpenStream>>),
-}
-
-/// An answer that is recorded and not sent yet. It was lost if it is dropped.
-pub(crate) struct UnsentAnswer {
-    pub(crate) bytes: Bytes,
-    pub(crate) recording: Box<Recording>,
 }
 
 /// A stream that is being sent.
@@ -67,15 +61,16 @@ impl ResponseBody {
             Self::Whole(unsent) => {
                 // The bytes of an answer to HEAD stay, because hyper needs their length.
                 let sent = if recording.is_head() { None } else { unsent.take() };
-                if let Some(bytes) = &sent {
-                    recording.body(bytes);
-                }
                 match sent {
                     Some(bytes) if activity.has_client_closed() => {
+                        recording.body(&bytes);
                         recording.end_with_connection(activity);
                         *unsent = Some(bytes);
                     }
-                    Some(bytes) => *self = Self::Recorded(Some(Box::new(UnsentAnswer { bytes, recording }))),
+                    Some(bytes) => {
+                        recording.hold(bytes);
+                        *self = Self::Recorded(Some(recording));
+                    }
                     None if activity.has_client_closed() => recording.end_with_connection(activity),
                     None => recording.end(AnswerOutcome::Sent),
                 }
@@ -97,16 +92,6 @@ impl ResponseBody {
             is_offered: false,
             recording: None,
         })))
-    }
-}
-
-impl UnsentAnswer {
-    /// Returns the bytes, which hyper is about to send.
-    #[cold]
-    fn taken(self) -> Bytes {
-        let Self { bytes, recording } = self;
-        recording.end(AnswerOutcome::Sent);
-        bytes
     }
 }
 
@@ -182,7 +167,7 @@ impl HyperBody for ResponseBody {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Recorded(answer) => {
-                Poll::Ready(answer.take().map(|answer| Ok(Frame::data(answer.taken()))))
+                Poll::Ready(answer.take().map(|recording| Ok(Frame::data(recording.end_and_send()))))
             }
             Self::Stream(stream) => {
                 if !stream.borrow().is_offered {
@@ -210,7 +195,7 @@ impl HyperBody for ResponseBody {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Recorded(answer) => {
-                SizeHint::with_exact(answer.as_ref().map_or(0, |answer| answer.bytes.len() as u64))
+                SizeHint::with_exact(answer.as_ref().map_or(0, |answer| answer.unsent().len() as u64))
             }
             Self::Stream(_) => SizeHint::default(),
         }

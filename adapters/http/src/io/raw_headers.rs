@@ -55,9 +55,12 @@ impl RawHeaders {
         *self.text.borrow_mut() = text;
     }
 
-    /// Returns a copy of the lines that are waiting.
-    pub(crate) fn copy(&self) -> Vec<u8> {
-        self.text.borrow().clone()
+    /// Returns a copy of the lines that are waiting, with room for `bytes` more bytes.
+    pub(crate) fn copy(&self, bytes: usize) -> Vec<u8> {
+        let text = self.text.borrow();
+        let mut copy = Vec::with_capacity(text.len() + bytes);
+        copy.extend_from_slice(&text);
+        copy
     }
 
     /// Returns `true` if lines are waiting.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
-use petstore_domain::{Timestamp, Version};
+use petstore_domain::{ApiKey, Timestamp, Version};
 use tokio::task::{AbortHandle, spawn_local};
 
 use crate::base::mix::mix;
@@ -39,6 +39,8 @@ pub(crate) struct ThreadState {
     pub(crate) known_keys: KnownKeys,
     request_ids: Cell<u64>,
     host: RefCell<Option<HeaderValue>>,
+    /// The last text that had the form of a key.
+    key: Cell<Option<ApiKey>>,
 }
 
 impl ThreadState {
@@ -58,6 +60,7 @@ impl ThreadState {
             app,
             serves,
             host: RefCell::new(None),
+            key: Cell::new(None),
         }
     }
 
@@ -95,6 +98,14 @@ impl ThreadState {
     /// Records a valid Host.
     pub(crate) fn remember_host(&self, host: &HeaderValue) {
         *self.host.borrow_mut() = Some(host.clone());
+    }
+
+    /// Returns a text as a key if it has the form of one. A client repeats its key, so most requests need no checksum.
+    pub(crate) fn key(&self, text: &[u8]) -> Option<ApiKey> {
+        let known = self.key.get().filter(|key| key.as_bytes() == text);
+        let key = known.or_else(|| ApiKey::parse(text).ok())?;
+        self.key.set(Some(key));
+        Some(key)
     }
 
     /// An id for a request that has none: 16 hexadecimal digits that look random and do not repeat.

@@ -31,7 +31,7 @@ fn answer(outcome: AnswerOutcome, body: &[u8]) -> RecordedAnswer {
         status: Some(200),
         headers: HeaderLines::default(),
         request_body: RecordedBody::default(),
-        body: RecordedBody::new(body, body.len() as u64),
+        body: RecordedBody::new(body.to_vec(), body.len() as u64),
         account: None,
         quota: None,
         fault: None,

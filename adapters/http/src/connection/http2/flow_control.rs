@@ -21,7 +21,7 @@ use crate::base::settings::{
     Deadlines, FIELD_SLOT_BYTES, PENDING_ANSWERS_FEW, PENDING_BYTES_MAX, STREAMS_MAX, WAITING_HEADS_MAX,
 };
 use crate::exchange::recording::Recording;
-use crate::exchange::response_body::{ResponseBody, StreamCut, UnsentAnswer};
+use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
 
@@ -297,8 +297,8 @@ impl TrackedBody {
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
                 Self::Whole { bytes, pending, request_guard, recording: None }
             }
-            ResponseBody::Recorded(Some(answer)) => {
-                let UnsentAnswer { bytes, recording } = *answer;
+            ResponseBody::Recorded(Some(recording)) => {
+                let bytes = recording.unsent().clone();
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
                 Self::Whole { bytes, pending, request_guard, recording: Some(recording) }
             }
