@@ -2,11 +2,13 @@
 
 mod addresses;
 mod backoff;
+mod examination_error;
 mod examine;
 mod failure;
 mod forget;
 mod links;
 mod monitor;
+mod node;
 mod owner;
 mod permissions;
 mod runtime_link;
@@ -17,7 +19,7 @@ mod target;
 mod url;
 
 pub use examine::examine_redis;
-pub use links::{RedisConnections, RedisOptions, RedisStats};
+pub use node::{RedisConnections, RedisOptions, RedisStats};
 pub use owner::PrefixOwner;
 pub use server_check::{RedisServer, Unfit};
 pub use target::{RedisTarget, RedisTargetError};

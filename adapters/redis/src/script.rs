@@ -15,6 +15,10 @@ const RULE: &str = include_str!("rule.lua");
 /// formats exist beside each other during an upgrade.
 const FORMAT: &str = "1:";
 
+/// The number of times that a script is loaded for one call. A failover to a replica, or a flush, may lose the script again between
+/// a load and the next call. These are rare, so a server that loses it more often does not keep it at all.
+pub(crate) const LOADS_MAX: u32 = 3;
+
 /// The script and the keys that it is called with.
 pub(crate) struct Script {
     digest: String,
@@ -30,16 +34,19 @@ impl Script {
 
     /// Runs the script on a batch, and returns the packed verdicts.
     pub(crate) async fn run(&self, link: &dyn RedisLink, batch: &Packed) -> Result<Vec<u8>, StoreError> {
-        let reply = match link.send(self.call(batch)).await {
-            Err(LinkError::NoScript) => {
-                // Redis was restarted, or its scripts were flushed. A script that is loaded is not evicted, in contrast to
-                // one that was sent by EVAL.
-                link.send(load()).await.map_err(failed)?;
-                link.send(self.call(batch)).await
+        let mut loads = 0;
+        let reply = loop {
+            match link.send(self.call(batch)).await {
+                // Redis has executed nothing: it was restarted, has failed over, or its scripts were flushed. A script that
+                // is loaded is not evicted, in contrast to one that was sent by EVAL.
+                Err(LinkError::NoScript) if loads < LOADS_MAX => {
+                    loads += 1;
+                    link.send(load()).await.map_err(failed)?;
+                }
+                reply => break reply.map_err(failed)?,
             }
-            reply => reply,
         };
-        match reply.map_err(failed)? {
+        match reply {
             Value::BulkString(verdicts) => Ok(verdicts),
             _ => Err(StoreError::corrupt("Redis has returned no verdicts")),
         }
@@ -69,6 +76,13 @@ fn load() -> Cmd {
 fn failed(error: LinkError) -> StoreError {
     match error {
         LinkError::Failed(error) => error,
-        LinkError::NoScript => StoreError::unavailable("Redis has lost the quota script since it was loaded"),
+        LinkError::NoScript => not_kept(),
     }
+}
+
+/// The error of a server that loses a script each time that it is loaded.
+pub(crate) fn not_kept() -> StoreError {
+    StoreError::unavailable(
+        "Redis does not keep the loaded script (NOSCRIPT): redis-url must lead to one primary, whose scripts nothing flushes",
+    )
 }

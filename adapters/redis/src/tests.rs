@@ -1,6 +1,7 @@
-//! Tests on a Redis server.
+//! Tests of the quotas, most of them on a Redis server.
 
 mod batches;
+mod lost_script;
 mod model;
 mod nodes;
 mod random_requests;

@@ -19,10 +19,10 @@ const TIME: Duration = Duration::from_secs(2);
 pub async fn examine_redis(target: &RedisTarget, prefix: &str) -> Result<RedisServer, StoreError> {
     let examined = timeout(TIME, async {
         let session = Addresses::default().open(target, TIME).await?;
-        let server = read_server(&session).await.map_err(|visit| visit.error)?;
+        let server = read_server(&session).await?;
         // Another state, such as that of a replica, is the first fault to mend.
         if server.unfit(true).is_none() {
-            check_permissions(&session, prefix).await.map_err(|visit| visit.error)?;
+            check_permissions(&session, prefix).await?;
         }
         Ok(server)
     });

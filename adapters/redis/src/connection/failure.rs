@@ -16,9 +16,14 @@ pub(super) enum Aftermath {
     Unfit,
 }
 
+/// Returns whether a command failed because Redis does not have its script. Then Redis has executed nothing.
+pub(super) fn is_missing_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
 /// Classifies a failed command.
 pub(super) fn of_command(error: RedisError) -> (LinkError, Aftermath) {
-    if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) {
+    if is_missing_script(&error) {
         return (LinkError::NoScript, Aftermath::Usable);
     }
     let Some((why, aftermath)) = by_name(&error) else {

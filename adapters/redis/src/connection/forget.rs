@@ -6,8 +6,8 @@ use petstore_ports::StoreError;
 use redis::cmd;
 use tokio::time::timeout;
 
-use super::links::RedisConnections;
-use super::monitor::refused;
+use super::examination_error::refused;
+use super::node::RedisConnections;
 
 /// The time limit of a removal.
 const TIME: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ impl RedisConnections {
             loop {
                 let mut scan = cmd("SCAN");
                 scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
-                let found = session.send(&scan).await.map_err(refused).map_err(|visit| visit.error)?;
+                let found = session.send(&scan).await.map_err(refused)?;
                 let (next, keys): (String, Vec<String>) =
                     redis::from_redis_value(found).map_err(|error| {
                         StoreError::corrupt("Redis does not list its keys").with_source(error)
@@ -34,7 +34,7 @@ impl RedisConnections {
                 if !keys.is_empty() {
                     let mut unlink = cmd("UNLINK");
                     unlink.arg(&keys);
-                    session.send(&unlink).await.map_err(refused).map_err(|visit| visit.error)?;
+                    session.send(&unlink).await.map_err(refused)?;
                 }
                 if next == "0" {
                     return Ok(());

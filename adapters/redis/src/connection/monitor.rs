@@ -9,13 +9,12 @@ use redis::cmd;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
-use super::failure;
-use super::links::RedisConnections;
+use super::examination_error::{ExaminationError, late, refused};
+use super::node::RedisConnections;
 use super::permissions::check_permissions;
 use super::server_check::RedisServer;
 use super::server_clock::{ClockSample, SAMPLES, ServerClock};
 use super::session::Session;
-use crate::link::LinkError;
 
 /// The time limit for connecting to a server and examining it.
 const EXAMINATION_TIME: Duration = Duration::from_millis(250);
@@ -44,15 +43,15 @@ impl RedisConnections {
         let since = Instant::now();
         let mut backoff = Backoff::new(self.options.seed);
         loop {
-            match self.first_visit().await {
+            match self.connect_and_examine().await {
                 Ok((_, server)) => {
                     return match server.unfit(self.options.allows_eviction) {
                         Some(unfit) => Err(unfit.to_error()),
                         None => Ok(Some(server)),
                     };
                 }
-                Err(Visit { error, is_permanent: true }) => return Err(error),
-                Err(Visit { error, .. }) if since.elapsed() >= START_TIME => {
+                Err(ExaminationError { error, is_permanent: true }) => return Err(error),
+                Err(ExaminationError { error, .. }) if since.elapsed() >= START_TIME => {
                     self.fail(&error);
                     return Ok(None);
                 }
@@ -67,23 +66,23 @@ impl RedisConnections {
         let mut watch = None;
         loop {
             // If the old connection fails, a new one shows whether the server does.
-            let visited = match watch.take() {
-                Some(watch) => self.next_visit(watch).await.ok(),
+            let examined = match watch.take() {
+                Some(watch) => self.continue_watch(watch).await.ok(),
                 None => None,
             };
-            let visited = match visited {
+            let examined = match examined {
                 Some(watch) => Ok(watch),
                 None => self.reconnect().await,
             };
-            match visited {
-                Ok(visited) => {
+            match examined {
+                Ok(examined) => {
                     // After a report of a failure the old connection says nothing about the server.
                     watch = tokio::select! {
-                        () = sleep(MEASURED_EVERY) => Some(visited),
+                        () = sleep(MEASURED_EVERY) => Some(examined),
                         () = self.examine.notified() => None,
                     };
                 }
-                Err(Visit { error, .. }) => {
+                Err(ExaminationError { error, .. }) => {
                     self.fail(&error);
                     sleep(backoff.next()).await;
                 }
@@ -93,17 +92,17 @@ impl RedisConnections {
 
     /// Connects to a server and examines it. If this fails while the server works, makes a second attempt at once, because
     /// the server may have ended only this connection.
-    async fn reconnect(&self) -> Result<Watch, Visit> {
-        let visited = match self.first_visit().await {
-            Err(_) if self.fault().is_none() => self.first_visit().await,
-            visited => visited,
+    async fn reconnect(&self) -> Result<Watch, ExaminationError> {
+        let examined = match self.connect_and_examine().await {
+            Err(_) if self.fault().is_none() => self.connect_and_examine().await,
+            examined => examined,
         };
-        visited.map(|(watch, _)| watch)
+        examined.map(|(watch, _)| watch)
     }
 
     /// Connects to the server and examines it. Commands are sent from then on.
-    async fn first_visit(&self) -> Result<(Watch, RedisServer), Visit> {
-        let visited = timeout(EXAMINATION_TIME, async {
+    async fn connect_and_examine(&self) -> Result<(Watch, RedisServer), ExaminationError> {
+        let examined = timeout(EXAMINATION_TIME, async {
             let session = self.addresses.open(&self.target, EXAMINATION_TIME).await?;
             self.connects.fetch_add(1, Ordering::Relaxed);
             let server = self.examine_over(&session).await?;
@@ -113,13 +112,13 @@ impl RedisConnections {
             }
             Ok((watch, server))
         });
-        let visited = visited.await.unwrap_or_else(|_| Err(late()));
-        visited.inspect_err(|_| self.addresses.failed())
+        let examined = examined.await.unwrap_or_else(|_| Err(late()));
+        examined.inspect_err(|_| self.addresses.failed())
     }
 
     /// Measures the clock of the server, and from time to time examines the server.
-    async fn next_visit(&self, mut watch: Watch) -> Result<Watch, Visit> {
-        let visited = timeout(EXAMINATION_TIME, async {
+    async fn continue_watch(&self, mut watch: Watch) -> Result<Watch, ExaminationError> {
+        let examined = timeout(EXAMINATION_TIME, async {
             self.measure(&mut watch).await?;
             watch.measured += 1;
             if watch.measured.is_multiple_of(EXAMINED_EVERY) {
@@ -127,17 +126,17 @@ impl RedisConnections {
             }
             Ok(watch)
         });
-        visited.await.unwrap_or_else(|_| Err(late()))
+        examined.await.unwrap_or_else(|_| Err(late()))
     }
 
     /// Reads the properties of the server, and takes the prefix.
-    async fn examine_over(&self, session: &Session) -> Result<RedisServer, Visit> {
+    async fn examine_over(&self, session: &Session) -> Result<RedisServer, ExaminationError> {
         let server = read_server(session).await?;
         let unfit = server.unfit(self.options.allows_eviction);
         if let Some(unfit) = &unfit
             && !unfit.is_usable()
         {
-            return Err(Visit { error: unfit.to_error(), is_permanent: unfit.is_permanent() });
+            return Err(ExaminationError { error: unfit.to_error(), is_permanent: unfit.is_permanent() });
         }
         check_permissions(session, &self.options.prefix).await?;
         let [set, get, keep] = self.options.owner.claim(&self.options.prefix);
@@ -146,12 +145,12 @@ impl RedisConnections {
         }
         let found = session.send(&get).await.map_err(refused)?;
         let checked = self.options.owner.check(&self.options.prefix, &found);
-        checked.map_err(|error| Visit { error, is_permanent: true })?;
+        checked.map_err(|error| ExaminationError { error, is_permanent: true })?;
         self.recover(unfit.map(|unfit| unfit.to_error()));
         Ok(server)
     }
 
-    async fn measure(&self, watch: &mut Watch) -> Result<(), Visit> {
+    async fn measure(&self, watch: &mut Watch) -> Result<(), ExaminationError> {
         let sent = Instant::now();
         let reply = watch.session.send(&cmd("TIME")).await.map_err(refused)?;
         let received = Instant::now();
@@ -173,46 +172,20 @@ impl RedisConnections {
 }
 
 /// Reads the properties of a server.
-pub(super) async fn read_server(session: &Session) -> Result<RedisServer, Visit> {
+pub(super) async fn read_server(session: &Session) -> Result<RedisServer, ExaminationError> {
     let info = session.send(&cmd("INFO")).await.map_err(|error| {
-        let visit = refused(error);
+        let refused = refused(error);
         // A port with TLS ends a connection without it at the first command.
-        match visit.error.kind() {
+        match refused.error.kind() {
             StoreErrorKind::Indeterminate if !session.is_encrypted() => StoreError::unavailable(
                 "Redis ended the connection at the first command: if its port has TLS, write rediss:// in redis-url",
             )
             .into(),
-            _ => visit,
+            _ => refused,
         }
     })?;
     match redis::from_redis_value::<String>(info) {
         Ok(info) => Ok(RedisServer::read(&info)),
         Err(_) => Err(StoreError::unavailable("Redis does not tell its properties").into()),
-    }
-}
-
-/// A failed examination.
-#[derive(Debug)]
-pub(super) struct Visit {
-    pub(super) error: StoreError,
-    /// `true` if only a change of the configuration helps.
-    is_permanent: bool,
-}
-
-impl From<StoreError> for Visit {
-    fn from(error: StoreError) -> Self {
-        Self { error, is_permanent: false }
-    }
-}
-
-fn late() -> Visit {
-    StoreError::unavailable("Redis does not answer in time").into()
-}
-
-/// A refused command of an examination.
-pub(super) fn refused(error: redis::RedisError) -> Visit {
-    match failure::of_command(error).0 {
-        LinkError::Failed(error) => error.into(),
-        LinkError::NoScript => StoreError::unavailable("Redis refuses a command").into(),
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::failure::{self, Aftermath};
-use super::links::RedisConnections;
+use super::node::RedisConnections;
 use super::session::Session;
 use crate::link::{LinkError, LinkReply, RedisLink};
 

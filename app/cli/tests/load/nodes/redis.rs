@@ -20,6 +20,16 @@ const DEADLINE: Duration = Duration::from_millis(600);
 /// The time after which requests are counted again when Redis works.
 const BACK: Duration = Duration::from_secs(1);
 
+/// The duration from which a refusal counts as a late reply of Redis, and a shorter one as an immediate refusal. A node refuses
+/// at once while it considers Redis down, in about a millisecond. A request whose reply is late waits for 90 ms, or a little less
+/// if it joins a batch that waits already: the client sends it at most a [`PAUSE`] after the batch, and some time for a busy
+/// machine.
+const LATE: Duration = Duration::from_millis(45);
+
+/// The number of late replies that each client may meet when Redis works: the machine may not run Redis, the proxy or the node
+/// for 90 ms. Such a stall meets one request of a client at most, because a client has one request in flight.
+const LATE_MAX: usize = 1;
+
 /// The number of clients of each node, and the pause between two requests of one of them.
 const CLIENTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -56,8 +66,8 @@ impl Shop {
     fn under_load(&self, outage: impl FnOnce(&Self) -> Instant) -> (Vec<Seen>, Instant) {
         let (is_over, seen) = (AtomicBool::new(false), Mutex::new(vec![]));
         let works = thread::scope(|scope| {
-            for client in 0..2 * CLIENTS {
-                let port = self.nodes.sites[client % 2].port;
+            for number in 0..2 * CLIENTS {
+                let port = self.nodes.sites[number % 2].port;
                 let (is_over, seen) = (&is_over, &seen);
                 scope.spawn(move || {
                     let mut client = Client::connect(port, &self.key).unwrap();
@@ -67,7 +77,7 @@ impl Shop {
                         let answer = client.ask("GET", "/v1/pets?limit=1", "", "");
                         let answer = answer.expect("every request ends by an answer");
                         let (status, retry_after) = (answer.status, answer.retry_after);
-                        own.push(Seen { sent, took: sent.elapsed(), status, retry_after });
+                        own.push(Seen { client: number, sent, took: sent.elapsed(), status, retry_after });
                         thread::sleep(PAUSE);
                     }
                     seen.lock().unwrap().extend(own);
@@ -90,14 +100,16 @@ impl Shop {
 /// An answer.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
+    /// The number of the client.
+    client: usize,
     sent: Instant,
     took: Duration,
     status: u16,
     retry_after: Option<u64>,
 }
 
-/// Checks that no answer was late, that only 200 and 503 occurred, and that 503 ended within a second of Redis's return.
-/// Returns the number of 503.
+/// Checks that no answer exceeded the deadline, that only 200 and 503 occurred, and that 503 ended within a second of Redis's
+/// return, except for a few late replies. Returns the number of 503.
 fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
     let late = seen.iter().filter(|one| one.took > DEADLINE).count();
     assert_eq!(
@@ -107,15 +119,39 @@ fn check(name: &str, seen: &[Seen], works: Instant) -> usize {
         seen.len(),
         seen.iter().map(|one| one.took).max()
     );
-    let refused: Vec<_> = seen.iter().filter(|one| one.status != 200).collect();
+    let refused: Vec<_> = seen.iter().filter(|one| one.status != 200).copied().collect();
     for one in &refused {
         assert!(one.status == 503 && one.retry_after.is_some(), "{name}: {one:?}");
-        let after = one.sent.saturating_duration_since(works);
-        assert!(after < BACK, "{name}: refused {after:?} after Redis worked: {one:?}");
+    }
+    if let Err(told) = check_return(&refused, works) {
+        panic!("{name}: {told}");
     }
     let admitted = seen.iter().filter(|one| one.status == 200 && one.sent > works).count();
     assert!(admitted > 10, "{name}: {admitted} requests were admitted after the outage");
     refused.len()
+}
+
+/// Checks that no request is refused at once from a second after Redis's return, and that each client has at most [`LATE_MAX`]
+/// late replies from then on.
+fn check_return(refused: &[Seen], works: Instant) -> Result<(), String> {
+    let mut late = [0; 2 * CLIENTS];
+    for one in refused {
+        let after = one.sent.saturating_duration_since(works);
+        if after < BACK {
+            continue;
+        }
+        if one.took < LATE {
+            return Err(format!("refused at once {after:?} after Redis worked: {one:?}"));
+        }
+        late[one.client] += 1;
+        if late[one.client] > LATE_MAX {
+            return Err(format!(
+                "more than {LATE_MAX} late reply, the last {after:?} after Redis worked: {one:?}"
+            ));
+        }
+        println!("a late reply {after:?} after Redis worked: {one:?}");
+    }
+    Ok(())
 }
 
 /// A named outage, from its beginning to its end.
@@ -169,6 +205,24 @@ const OUTAGES: [Outage; 6] = [
 /// The number of times that the connections are cut, and the variable for another number.
 const CUTS: usize = 3;
 const CUTS_VARIABLE: &str = "PETSTORE_REDIS_CUTS";
+
+#[test]
+fn a_late_reply_of_each_client_is_tolerated_and_an_immediate_refusal_is_not() {
+    let works = now();
+    let refused = |client, after, took| {
+        let [after, took] = [after, took].map(Duration::from_millis);
+        Seen { client, sent: works + after, took, status: 503, retry_after: Some(1) }
+    };
+    let stall: Vec<_> = (0..2 * CLIENTS).map(|client| refused(client, 1_090, 85)).collect();
+    for (name, seen, is_tolerated) in [
+        ("within a second", vec![refused(0, 10, 1), refused(0, 999, 90)], true),
+        ("a stall that meets every client", stall, true),
+        ("two late replies of a client", vec![refused(3, 1_000, 90), refused(3, 1_400, 90)], false),
+        ("an immediate refusal", vec![refused(0, 1_000, 1)], false),
+    ] {
+        assert_eq!(check_return(&seen, works).is_ok(), is_tolerated, "{name}");
+    }
+}
 
 #[test]
 fn each_outage_of_redis_ends_by_itself_and_every_request_by_an_answer() {
