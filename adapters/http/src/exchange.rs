@@ -158,7 +158,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         let common = CommonHeaders {
             quota: notes.quota,
             id,
-            origin: thread.app.cors.allowed_origin(&head),
+            origin: cors::reading_origin(&thread.app.cors, parts.uri.path(), &head),
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
             // HTTP/2 has GOAWAY instead, and an HTTP/2 connection stays usable although a body was not read.
             close: !is_http2 && (!lives_on || thread.app.is_draining()),

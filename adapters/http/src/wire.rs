@@ -23,8 +23,8 @@ pub(crate) mod request_head;
 pub(crate) mod route;
 
 pub(crate) use accept::{
-    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json, accepts_text,
-    check_content_type, prefers_gzip,
+    ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json,
+    check_content_type, prefers_gzip, prefers_text,
 };
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, new_webhook,

@@ -190,13 +190,14 @@ fn webhook_secret(text: &[u8], start: usize) -> Option<Secret> {
     (secret.characters > 0).then(|| Secret { start, end, shown: SECRET_START.to_vec() })
 }
 
-/// Returns the value of a member `secret` whose name begins at `start`, with its quotation mark.
+/// Returns the value of a member `secret` whose name begins at `start`, with its quotation mark. Of a list or an object the
+/// outer brackets are shown.
 fn member_secret(text: &[u8], start: usize) -> Option<Secret> {
     let name_end = start + 1 + spelled(&text[start + 1..], SECRET_MEMBER)?;
     if text.get(name_end) != Some(&b'"') {
         return None;
     }
-    let (start, end) = string_after_colon(text, name_end + 1)?;
+    let (start, end) = value_after_colon(text, name_end + 1)?;
     let shown = match spelled(&text[start..end], SECRET_START) {
         Some(_) => SECRET_START.to_vec(),
         None => Vec::new(),
@@ -204,19 +205,28 @@ fn member_secret(text: &[u8], start: usize) -> Option<Secret> {
     (end > start + shown.len()).then_some(Secret { start, end, shown })
 }
 
-/// Returns the place of a JSON string after a colon, without its quotation marks. A string without an end reaches to the
-/// end of the text.
-fn string_after_colon(text: &[u8], from: usize) -> Option<(usize, usize)> {
+/// Returns the place of a JSON value after a colon, without its quotation marks or outer brackets; `None` for `null`. A value
+/// without an end reaches to the end of the text.
+fn value_after_colon(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let skip = |from: usize| from + text[from..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let colon = skip(from);
     if text.get(colon) != Some(&b':') {
         return None;
     }
-    let quote = skip(colon + 1);
-    if text.get(quote) != Some(&b'"') {
-        return None;
+    let start = skip(colon + 1);
+    match text.get(start)? {
+        b'"' => Some((start + 1, string_end(text, start + 1))),
+        b'[' | b'{' => Some((start + 1, bracket_end(text, start + 1))),
+        _ => {
+            let is_in = |byte: &&u8| !byte.is_ascii_whitespace() && !b",]}".contains(byte);
+            let end = start + text[start..].iter().take_while(is_in).count();
+            (&text[start..end] != b"null").then_some((start, end))
+        }
     }
-    let start = quote + 1;
+}
+
+/// Returns the place of the quotation mark that ends a string.
+fn string_end(text: &[u8], start: usize) -> usize {
     let mut end = start;
     while let Some(byte) = text.get(end) {
         match byte {
@@ -225,7 +235,23 @@ fn string_after_colon(text: &[u8], from: usize) -> Option<(usize, usize)> {
             _ => end += 1,
         }
     }
-    Some((start, end.min(text.len())))
+    end.min(text.len())
+}
+
+/// Returns the place of the bracket that ends a list or an object.
+fn bracket_end(text: &[u8], start: usize) -> usize {
+    let (mut end, mut depth) = (start, 0_usize);
+    while let Some(byte) = text.get(end) {
+        match byte {
+            b'"' => end = string_end(text, end + 1),
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' if depth == 0 => break,
+            b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        end += 1;
+    }
+    end.min(text.len())
 }
 
 /// The characters at the beginning of a text that belong together.
@@ -307,6 +333,26 @@ mod tests {
             (
                 "{\"secret\":\"\",\"secret\":null,\"secret\"".to_owned(),
                 "{\"secret\":\"\",\"secret\":null,\"secret\"".to_owned(),
+            ),
+            (r#"{"secret":["abc", "]"],"id":1}"#.to_owned(), r#"{"secret":[…],"id":1}"#.to_owned()),
+            (
+                r#"{"secret": {"a": [{"b": "}\"}"}], "secret": "c"}, "id": 1}"#.to_owned(),
+                r#"{"secret": {…}, "id": 1}"#.to_owned(),
+            ),
+            (
+                r#"{"secret":123,"a":{"secret":-1.5e3}}"#.to_owned(),
+                r#"{"secret":…,"a":{"secret":…}}"#.to_owned(),
+            ),
+            (
+                r#"[{"secret":true}, {"secret": abc }]"#.to_owned(),
+                r#"[{"secret":…}, {"secret": … }]"#.to_owned(),
+            ),
+            (r#"{"secret":[["cut o"#.to_owned(), r#"{"secret":[…"#.to_owned()),
+            (r#"{"secret":{"a":"cut o\"#.to_owned(), r#"{"secret":{…"#.to_owned()),
+            (r#"{"secret":12"#.to_owned(), r#"{"secret":…"#.to_owned()),
+            (
+                r#"{"secret":[],"secret":{},"secret":,"secret":null}"#.to_owned(),
+                r#"{"secret":[],"secret":{},"secret":,"secret":null}"#.to_owned(),
             ),
             ("a whsec_ and whsec_x!".to_owned(), "a whsec_ and whsec_…!".to_owned()),
             (format!("?a={}&b=1", key.replace('_', "%5f")), format!("?a={prefix}…&b=1")),

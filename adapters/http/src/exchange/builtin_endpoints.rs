@@ -97,7 +97,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
     let Some(page) = Page::find(parts.uri.path(), thread) else {
         if parts.method == Method::OPTIONS
-            && let Some(permitted) = cors::preflight_of_unknown_path(&thread.app.cors, head, &parts.headers)
+            && let Some(permitted) = cors::preflight_of_unknown_path(&thread.app.cors, head, parts)
         {
             return permitted;
         }
@@ -116,7 +116,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     };
     match parts.method {
         Method::GET | Method::HEAD => {}
-        Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, &parts.headers),
+        Method::OPTIONS => return cors::options(ALLOWED, &thread.app.cors, head, parts),
         _ => return Answer::not_allowed(ALLOWED),
     }
     match page {

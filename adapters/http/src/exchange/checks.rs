@@ -236,9 +236,8 @@ async fn pass_sandbox(
 /// Answers OPTIONS, for any path under the base path.
 fn answer_options(app: &App, resource: Option<Resource>, parts: &Parts, head: &RequestHead<'_>) -> Answer {
     match resource {
-        Some(resource) => cors::options(resource.allow(), &app.cors, head, &parts.headers),
-        None => cors::preflight_of_unknown_path(&app.cors, head, &parts.headers)
-            .unwrap_or_else(|| not_found().into()),
+        Some(resource) => cors::options(resource.allow(), &app.cors, head, parts),
+        None => cors::preflight_of_unknown_path(&app.cors, head, parts).unwrap_or_else(|| not_found().into()),
     }
 }
 

@@ -5,10 +5,12 @@ use hyper::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HeaderName, HeaderValue,
 };
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 
 use crate::response::answer::Answer;
 use crate::thread::live_cors::LiveCors;
+use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
@@ -47,6 +49,14 @@ fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
     HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
 }
 
+/// Returns the origin that may read the answer to a request. Under the paths of the sandbox it is an origin that may use the
+/// sandbox. So with the setting `any`, too, a page of another origin learns nothing from a refusal, not even that there is
+/// a sandbox.
+pub(crate) fn reading_origin(cors: &LiveCors, path: &str, head: &RequestHead<'_>) -> Option<HeaderValue> {
+    let origin = cors.allowed_origin(head)?;
+    (!BuiltinRoute::is_of_sandbox(path) || cors.may_act(head)).then_some(origin)
+}
+
 /// Adds the headers that let a page of this origin read the response.
 pub(crate) fn add_headers(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: Option<HeaderValue>) {
     if let Some(origin) = origin {
@@ -56,19 +66,14 @@ pub(crate) fn add_headers(headers: &mut Vec<(HeaderName, HeaderValue)>, origin: 
 }
 
 /// Returns the response to OPTIONS: the allowed methods, and the CORS permissions if it is a preflight.
-pub(crate) fn options(
-    allow: &'static str,
-    cors: &LiveCors,
-    head: &RequestHead<'_>,
-    headers: &HeaderMap,
-) -> Answer {
+pub(crate) fn options(allow: &'static str, cors: &LiveCors, head: &RequestHead<'_>, parts: &Parts) -> Answer {
     let mut answer =
         Answer::empty(StatusCode::NO_CONTENT).with_header(ALLOW, HeaderValue::from_static(allow));
     if allow.contains("PATCH") {
         answer = answer.with_header(ACCEPT_PATCH, PATCH_TYPES);
     }
-    if is_permitted(cors, head, headers) {
-        permit(answer, allow, permitted_headers(cors, headers))
+    if is_permitted(cors, head, parts) {
+        permit(answer, allow, permitted_headers(cors, &parts.headers))
     } else {
         answer
     }
@@ -80,16 +85,17 @@ pub(crate) fn options(
 pub(crate) fn preflight_of_unknown_path(
     cors: &LiveCors,
     head: &RequestHead<'_>,
-    headers: &HeaderMap,
+    parts: &Parts,
 ) -> Option<Answer> {
-    let permit_all =
-        || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS, permitted_headers(cors, headers));
-    is_permitted(cors, head, headers).then(permit_all)
+    let names = || permitted_headers(cors, &parts.headers);
+    let permit_all = || permit(Answer::empty(StatusCode::NO_CONTENT), ALL_METHODS, names());
+    is_permitted(cors, head, parts).then(permit_all)
 }
 
 /// Returns whether this is a preflight from a page whose origin is allowed.
-fn is_permitted(cors: &LiveCors, head: &RequestHead<'_>, headers: &HeaderMap) -> bool {
-    headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) && cors.allowed_origin(head).is_some()
+fn is_permitted(cors: &LiveCors, head: &RequestHead<'_>, parts: &Parts) -> bool {
+    parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+        && reading_origin(cors, parts.uri.path(), head).is_some()
 }
 
 fn permit(answer: Answer, methods: &'static str, names: HeaderValue) -> Answer {

@@ -73,6 +73,9 @@ impl Server {
             Endpoint::Inherited(listener) => (share(&listener, threads)?, false),
         };
         let address = listeners[0].local_addr()?;
+        if serves != Serves::Ops {
+            app.set_api_port(address.port());
+        }
         let drain = Arc::<Drain>::default();
         // Each thread reports whether it can serve, and no thread serves until all reports have arrived.
         let (ready, reports) = mpsc::channel();

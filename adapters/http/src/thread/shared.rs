@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use petstore_ports::api::{Petstore, Webhooks};
@@ -51,6 +51,8 @@ pub(crate) struct App {
     pub(crate) gzip_documents: GzipDocuments,
     /// Open streaming answers, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
     pub(crate) streams: StreamPlaces,
+    /// The port at which the API is served; 0 before it is, and if it is served at a socket of another kind.
+    api_port: AtomicU16,
     /// `true` while new connections stay in the accept queue.
     held: watch::Sender<bool>,
     /// The number of threads that have begun to serve.
@@ -85,6 +87,7 @@ impl App {
             sandbox,
             gzip_documents: GzipDocuments::default(),
             streams: StreamPlaces::default(),
+            api_port: AtomicU16::new(0),
             held: watch::Sender::new(false),
             threads: AtomicU64::new(0),
             draining: OnceLock::new(),
@@ -94,6 +97,16 @@ impl App {
             ignored_values: AtomicU64::new(0),
             said_scheme_lacks: AtomicBool::new(false),
         }
+    }
+
+    /// Records the port at which the API is served.
+    pub(crate) fn set_api_port(&self, port: u16) {
+        self.api_port.store(port, Ordering::Relaxed);
+    }
+
+    /// Returns the port at which the API is served; `None` if it is not known.
+    pub(crate) fn api_port(&self) -> Option<u16> {
+        Some(self.api_port.load(Ordering::Relaxed)).filter(|port| *port != 0)
     }
 
     /// The number of handlers that panicked since the start.

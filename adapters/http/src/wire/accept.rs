@@ -7,7 +7,7 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use crate::wire::error::{ApiError, Code};
-use list_elements::{THOUSANDTHS, elements, is_zero_weight, parameter, trim, weight};
+use list_elements::{THOUSANDTHS, elements, parameter, trim, weight};
 
 /// The header that lists the supported patch formats (RFC 5789).
 pub(crate) const ACCEPT_PATCH: HeaderName = HeaderName::from_static("accept-patch");
@@ -26,20 +26,23 @@ pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
     accepts(headers, b"text/event-stream", b"text/*")
 }
 
-/// Returns whether the client accepts `text/plain`.
-pub(crate) fn accepts_text(headers: &HeaderMap) -> bool {
-    accepts(headers, b"text/plain", b"text/*")
+/// Returns whether the client prefers `text/plain` to `application/json`. If both have the same weight, it does not.
+pub(crate) fn prefers_text(headers: &HeaderMap) -> bool {
+    preference(headers, b"text/plain", b"text/*") > preference(headers, b"application/json", b"application/*")
 }
 
-/// Returns whether the client accepts a media type. `media_group` is the range of all subtypes of its type, such as
-/// `text/*`.
-///
-/// The most specific media range decides. If several ranges are equally specific, the type is accepted if one of them
-/// accepts it. Parameters other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
 fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
-    // The specificity of the best range, and whether that range accepts the type. Without any range everything is
-    // accepted.
-    let mut best: Option<(u8, bool)> = None;
+    preference(headers, media_type, media_group) > 0
+}
+
+/// Returns the weight of a media type in thousandths; 0 if the client does not accept it. `media_group` is the range of all
+/// subtypes of its type, such as `text/*`.
+///
+/// The most specific media range decides. If several ranges are equally specific, the one with the highest weight decides.
+/// Parameters other than the weight are ignored, so `application/json; charset=utf-8` is accepted.
+fn preference(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> u16 {
+    // The specificity of the best range, and its weight. Without any range everything is accepted.
+    let mut best: Option<(u8, u16)> = None;
     let mut ranges = 0_usize;
     for value in headers.get_all(ACCEPT) {
         for range in elements(value.as_bytes(), b',').map(trim).filter(|range| !range.is_empty()) {
@@ -52,11 +55,11 @@ fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
                 b"*/*" | b"*" => 1,
                 _ => continue,
             };
-            let included = !parts.any(is_zero_weight);
-            best = best.max(Some((specificity, included)));
+            let weight = parts.filter_map(|part| parameter(part, b"q")).map(weight).min();
+            best = best.max(Some((specificity, weight.unwrap_or(THOUSANDTHS))));
         }
     }
-    best.map_or(ranges == 0, |(_, included)| included)
+    best.map_or(if ranges == 0 { THOUSANDTHS } else { 0 }, |(_, weight)| weight)
 }
 
 /// Returns whether the client accepts gzip. A client without `Accept-Encoding` may not support gzip, so it gets none.
@@ -223,6 +226,30 @@ mod tests {
             (&["text/event-stream;q=0, */*"], false),
         ] {
             assert_eq!(accepts_event_stream(&headers(&ACCEPT, values)), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_preferred_if_it_weighs_more_than_json() {
+        for (values, expected) in [
+            (&[][..], false),
+            (&["*/*"], false),
+            (&["application/json"], false),
+            (&["text/html"], false),
+            (&["text/plain, application/json"], false),
+            (&["text/plain;q=0.1, application/json"], false),
+            (&["text/plain;q=0.5, */*;q=0.5"], false),
+            (&["text/*;q=0.3, text/plain;q=0.1, application/*;q=0.2"], false),
+            (&["text/plain;q=0, */*;q=0.1"], false),
+            (&["text/plain"], true),
+            (&["text/*"], true),
+            (&["text/plain;q=0.1"], true),
+            (&["application/json;q=0.9", "text/plain"], true),
+            (&["text/plain, */*;q=0.5"], true),
+            (&["text/plain;q=0.002, application/json;q=0.001"], true),
+            (&["application/json;q=0, */*"], true),
+        ] {
+            assert_eq!(prefers_text(&headers(&ACCEPT, values)), expected, "{values:?}");
         }
     }
 

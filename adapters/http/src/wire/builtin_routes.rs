@@ -91,6 +91,11 @@ impl BuiltinRoute {
         self.is_probe() || matches!(self, Self::Console | Self::ConsoleFile)
     }
 
+    /// Returns whether a path belongs to the sandbox, whether or not this server serves it.
+    pub(crate) fn is_of_sandbox(path: &str) -> bool {
+        path.strip_prefix(CONSOLE_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     fn first_segment(self) -> &'static str {
         self.template().split('/').nth(1).unwrap_or_default()
     }

@@ -3,17 +3,17 @@
 /** The time of day of an RFC 3339 text, with milliseconds, in UTC. */
 export const timeOfDay = (text) => (typeof text === 'string' ? text.slice(11, 23).replace('Z', '') : '');
 
-/** Seconds as `1 h 5 min`. */
+/** Seconds as `1 h 5 min`. A line does not break between a number and its unit. */
 export function span(seconds) {
   const whole = Math.max(0, Math.ceil(seconds));
   const parts = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
   const said = [];
   let left = whole;
   for (const [size, unit] of parts) {
-    if (left >= size) said.push(`${Math.floor(left / size)} ${unit}`);
+    if (left >= size) said.push(`${Math.floor(left / size)}\u00a0${unit}`);
     left %= size;
   }
-  return said.slice(0, 2).join(' ') || '0 s';
+  return said.slice(0, 2).join(' ') || '0\u00a0s';
 }
 
 /** Milliseconds with a sensible number of digits. */

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Seen;
 use crate::faults::InDoubt;
-use crate::harness::{Shop, ShopOptions};
+use crate::harness::{Answer, Client, Shop, ShopOptions};
 use crate::stall::PLENTY;
 
 const CLOCK: &str = "POST /sandbox/clock";
@@ -13,8 +13,13 @@ const SINK: &str = "PUT /sandbox/sinks/hook";
 const KEYS: &str = "POST /sandbox/keys";
 const ONE_ERROR: &str = "The body has 1 error.";
 
-/// A request line, a body, and the messages of the answer.
-const CASES: &[(&str, &str, &[&str])] = &[
+/// The maximum number of sinks.
+const SINKS_MAX: usize = 100;
+
+/// A request line, a body, and the expected messages: first the error's message, then those of its details.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+const CASES: &[Case] = &[
     (
         "POST /sandbox/reset?now=1&journal=burn",
         "",
@@ -220,34 +225,23 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Sends the requests of the table.
+/// Sends the requests of the table, and those that depend on earlier ones.
 pub(super) fn send(seen: &mut Seen) {
     let mut options = ShopOptions::default();
     options.http.sandbox = Some(Arc::new(InDoubt));
     let shop = Shop::open_as(options);
     let tester = shop.anonymous();
-    let json = [("content-type", "application/json")];
     for (line, body, messages) in CASES {
-        let (method, path) = line.split_once(' ').unwrap();
-        let answer = tester.send_bytes(method, path, &json, Some(body.as_bytes()));
+        let answer = request(&tester, line, body);
         seen.expect(&answer, &format!("{line} {body}"), messages);
     }
-    let rules = vec![r#"{"status": 503}"#; 101].join(",");
-    let plan = format!(r#"{{"faults": [{rules}]}}"#);
-    let answer = tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan.as_bytes()));
-    seen.expect(&answer, "a long plan", &[ONE_ERROR, "faults must have at most 100 elements."]);
-    for number in 0..=100 {
-        let answer = tester.send_bytes("PUT", &format!("/sandbox/sinks/{number}"), &json, Some(b"{}"));
-        if number == 100 {
-            seen.expect(
-                &answer,
-                "a sink too many",
-                &["The sandbox has 100 sinks; delete one of them first."],
-            );
-        } else {
-            assert_eq!(answer.status, 204);
-        }
-    }
+    guard(seen, &tester);
+    long_plan(seen, &tester);
+    many_sinks(seen, &tester);
+    planned_failure(seen, &shop, &tester);
+}
+
+fn guard(seen: &mut Seen, tester: &Client) {
     let origin = [("origin", "https://evil.example")];
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
     let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
@@ -257,8 +251,32 @@ pub(super) fn send(seen: &mut Seen) {
     let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
                    hosts setting.";
     seen.expect(&answer, "another host", &[message]);
-    let plan = br#"{"faults": [{"route": "/pets", "status": 503}]}"#;
-    assert_eq!(tester.send_bytes("PUT", "/sandbox/faults", &json, Some(plan)).status, 200);
+}
+
+fn long_plan(seen: &mut Seen, tester: &Client) {
+    let rules = vec![r#"{"status": 503}"#; 101].join(",");
+    let answer = request(tester, FAULTS, &format!(r#"{{"faults": [{rules}]}}"#));
+    seen.expect(&answer, "a long plan", &[ONE_ERROR, "faults must have at most 100 elements."]);
+}
+
+fn many_sinks(seen: &mut Seen, tester: &Client) {
+    let set = |number: usize| request(tester, &format!("PUT /sandbox/sinks/{number}"), "{}");
+    for number in 0..SINKS_MAX {
+        assert_eq!(set(number).status, 204);
+    }
+    let message = "The sandbox has 100 sinks; delete one of them first.";
+    seen.expect(&set(SINKS_MAX), "a sink too many", &[message]);
+}
+
+fn planned_failure(seen: &mut Seen, shop: &Shop, tester: &Client) {
+    let plan = r#"{"faults": [{"route": "/pets", "status": 503}]}"#;
+    assert_eq!(request(tester, FAULTS, plan).status, 200);
     let answer = shop.client(PLENTY).get("/v1/pets");
     seen.expect(&answer, "a planned failure", &["This failure is planned: see /sandbox/faults."]);
+}
+
+/// Sends a request line with a JSON body.
+fn request(tester: &Client, line: &str, body: &str) -> Answer {
+    let (method, path) = line.split_once(' ').unwrap();
+    tester.send_bytes(method, path, &[("content-type", "application/json")], Some(body.as_bytes()))
 }

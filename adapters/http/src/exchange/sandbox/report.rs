@@ -1,7 +1,7 @@
 //! `GET /sandbox/report`: the client report about the requests of the journal.
 
 use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, VARY};
 use hyper::http::request::Parts;
 use petstore_client_report::{ATTEMPTS_MAX, Report};
 
@@ -17,7 +17,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// Returns the report as JSON, or as a table for a client that prefers plain text.
 pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
     let query = wire::client_report(parts.uri.query())?;
-    let is_text = !wire::accepts_json(&parts.headers) && wire::accepts_text(&parts.headers);
+    let is_text = wire::prefers_text(&parts.headers);
     let records = recorder.page().records;
     // A journal with a high limit takes long to judge.
     let judged = tokio::task::spawn_blocking(move || {
@@ -36,5 +36,7 @@ pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<
     } else {
         answer
     };
-    Ok(answer.with_header(VERDICT, HeaderValue::from_static(verdict)))
+    Ok(answer
+        .with_header(VERDICT, HeaderValue::from_static(verdict))
+        .with_header(VARY, const { HeaderValue::from_static("Accept") }))
 }

@@ -10,12 +10,13 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::guard;
 use super::request_stream::RequestStream;
+use crate::base::authority::split_port;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
 use crate::thread::sandbox::recorder::RequestRecorder;
-use crate::thread::shared::App;
+use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::{Field, RequestHead};
@@ -70,7 +71,7 @@ pub(super) async fn archive(
 
 /// Returns one record. If several records have the same id, returns the latest one, or the one that the query names.
 pub(super) async fn one(
-    app: &App,
+    thread: &ThreadState,
     recorder: &RequestRecorder,
     parts: &Parts,
     head: &RequestHead<'_>,
@@ -91,7 +92,7 @@ pub(super) async fn one(
         push_record(&mut out, record, &*recorder.hints(&page).await);
         return Ok(Answer::json(StatusCode::OK, out));
     }
-    push_curl(&mut out, record, &authority(app, record, head));
+    push_curl(&mut out, record, &authority(thread, record, head));
     let answer = Answer { body: out.into(), content: Content::Custom, ..Answer::empty(StatusCode::OK) };
     Ok(answer.with_header(CONTENT_TYPE, TEXT))
 }
@@ -173,11 +174,28 @@ fn matching<'p>(page: &'p JournalPage, query: &RecordQuery, hints: &Hints) -> Ve
 /// Returns the authority to which a request is sent again: its own Host if this is a host of this machine or a listed
 /// one, else the Host under which the sandbox is read. Otherwise the command line would send the key to any server that
 /// a client has named.
-fn authority(app: &App, record: &RequestRecord, head: &RequestHead<'_>) -> String {
-    let own = record.header("host").filter(|host| guard::is_permitted(app, host));
+///
+/// A client may leave out the port of its Host although it has connected to another one than the default. So a Host without
+/// a port gets the port at which the API is reached.
+fn authority(thread: &ThreadState, record: &RequestRecord, head: &RequestHead<'_>) -> String {
     let reader = match head.host {
         Field::Once(host) => host.to_str().ok(),
         Field::Absent | Field::Twice => None,
     };
-    own.or(reader).unwrap_or("localhost").to_owned()
+    let reader = reader.map(split_port);
+    let is_permitted = |host: &&str| guard::is_permitted(&thread.app, host);
+    let own = record.header("host").filter(is_permitted).map(split_port);
+    let own_port = own.and_then(|(_, port)| port).filter(|port| !port.is_empty()).map(str::to_owned);
+    let port = own_port.or_else(|| match thread.serves {
+        // The reader has reached this listener under the port, which another one may be mapped to.
+        Serves::Everything | Serves::Contract => {
+            reader.and_then(|(_, port)| port).filter(|port| !port.is_empty()).map(str::to_owned)
+        }
+        Serves::Ops => thread.app.api_port().map(|port| port.to_string()),
+    });
+    let (name, _) = own.or(reader).unwrap_or(("localhost", None));
+    match port {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_owned(),
+    }
 }

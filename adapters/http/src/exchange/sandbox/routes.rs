@@ -151,7 +151,7 @@ pub(crate) async fn answer(
     let app = &thread.app;
     let Some(sandbox) = &app.sandbox else { return Some(Answer::empty(StatusCode::NOT_FOUND)) };
     if parts.method == Method::OPTIONS {
-        return Some(cors::options(route.allow(), &app.cors, head, &parts.headers));
+        return Some(cors::options(route.allow(), &app.cors, head, parts));
     }
     let guarded = if takes_any_host(parts, thread) {
         guard::check_origin(app, head)
@@ -240,7 +240,7 @@ async fn answer_requests(
         (SandboxRoute::RequestArchive, _) => requests::archive(thread, recorder, parts).await,
         (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
-        _ => requests::one(&thread.app, recorder, parts, head).await,
+        _ => requests::one(thread, recorder, parts, head).await,
     };
     match done {
         Ok(answer) | Err(answer) => answer,

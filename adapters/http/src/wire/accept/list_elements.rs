@@ -17,11 +17,6 @@ pub(super) fn weight(text: &[u8]) -> u16 {
     }
 }
 
-/// Returns whether a parameter is `q=0` in any spelling. A malformed weight does not count as 0.
-pub(super) fn is_zero_weight(part: &[u8]) -> bool {
-    parameter(part, b"q").is_some_and(is_zero)
-}
-
 fn is_zero(weight: &[u8]) -> bool {
     weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }

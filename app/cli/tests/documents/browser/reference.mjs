@@ -13,6 +13,7 @@ const named = (operationId) => operations.find((operation) => operation.operatio
 const block = (page, { tags, operationId }) => page.locator(`#operations-${tags[0]}-${operationId}`);
 const control = (page, operation) => block(page, operation).locator('.opblock-summary-control');
 const isOpen = async (page, operation) => (await control(page, operation).getAttribute('aria-expanded')) === 'true';
+const showTop = (part) => part.evaluate((element) => element.scrollIntoView({ block: 'start' }));
 const shown = (page) => page.locator('.opblock').count();
 
 async function visit(page, fragment = '') {
@@ -210,7 +211,7 @@ await withBrowser(async (browser) => {
 
     const read = await fetch(`${told.origin}/v1/pets?id=${pet.id}`, { headers: { authorization: `Bearer ${told.key}` } });
     assert.deepEqual(await read.json(), [pet], 'it is there for others too');
-    await block(page, named('createPet')).scrollIntoViewIfNeeded();
+    await showTop(block(page, named('createPet')).locator('.responses-wrapper'));
     await shot(page, 'console-light');
   });
 
@@ -316,9 +317,9 @@ await withBrowser(async (browser) => {
       }
       await block(page, named('updatePet')).locator('.opblock-section-request-body').scrollIntoViewIfNeeded();
       await shot(page, `${name}-request-body`);
-      await block(page, named('createPet')).scrollIntoViewIfNeeded();
+      await showTop(block(page, named('createPet')));
       await shot(page, `${name}-console`);
-      await block(page, named('createPet')).locator('.live-responses-table').scrollIntoViewIfNeeded();
+      await showTop(block(page, named('createPet')).locator('.live-responses-table'));
       await shot(page, `${name}-answer`);
       await page.locator('.models-control').click();
       await page.locator('.guide-section, .folded-headers').evaluateAll((all) => {

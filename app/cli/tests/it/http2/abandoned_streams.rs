@@ -27,7 +27,7 @@ fn given_up(site: &Site, key: &str) -> (Client, impl Iterator<Item = u32>) {
 }
 
 #[test]
-fn a_change_whose_stream_is_reset_is_completed_and_counted() {
+fn a_change_whose_stream_is_reset_is_completed_counted_and_recorded_as_gone() {
     let Some(site) = serve("http2-given-up", &["--sandbox"]) else { return };
     let key = site.printed_key();
     let (mut client, mut streams) = given_up(&site, &key);
@@ -36,6 +36,9 @@ fn a_change_whose_stream_is_reset_is_completed_and_counted() {
     let counted = "{route=\"/categories\",method=\"POST\",status=\"201\"} 1\n";
     assert!((0..TRIES).any(|_| ask("GET", "/metrics").contains(counted)));
     assert!(ask("GET", "/v1/categories").contains("Given up"));
+    let recorded = ask("GET", "/sandbox/requests?method=POST&count=1&wait=10");
+    assert!(recorded.contains("\"outcome\":\"gone\",\"status\":201,"), "{recorded}");
+    assert!(recorded.contains("\"fault\":\"delay 60000 ms\""), "{recorded}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Access to a sandbox: its clients, its address and its data.
 
-use super::Sandbox;
+use super::{Reply, Sandbox};
 use crate::common::{Client, Site, free_port};
 
 #[test]
@@ -65,6 +65,40 @@ fn pages_of_other_origins_read_and_change_nothing_unless_listed() {
     let refused = sandbox.once("DELETE", "/sandbox/clock", elsewhere, "").unwrap();
     assert_eq!((refused.status, &refused.json()["code"]), (400, &"invalid_header".into()));
     assert_eq!(sandbox.once("GET", "/sandbox/clock", elsewhere, "").unwrap().status, 400);
+}
+
+#[test]
+fn a_page_of_another_origin_cannot_read_that_it_was_refused() {
+    let any = Sandbox::start("sandbox-cors-any", &["--db", "memory", "--cors", "any"]);
+    let ask = |method: &str, path: &str, origin: &str| {
+        let headers = format!("origin: {origin}\r\naccess-control-request-method: {method}\r\n");
+        let asked = any.once(method, path, &headers, "").unwrap();
+        let preflight = any.once("OPTIONS", path, &headers, "").unwrap();
+        let permissions = |reply: &Reply| reply.head.matches("access-control-allow-").count();
+        (asked.status, permissions(&asked), permissions(&preflight))
+    };
+    for (method, path, status) in [
+        ("GET", "/sandbox/requests", 200),
+        ("DELETE", "/sandbox/requests", 204),
+        ("GET", "/sandbox/requests.har", 200),
+        ("GET", "/sandbox/requests/none", 404),
+        ("GET", "/sandbox/report", 200),
+        ("POST", "/sandbox/reset", 204),
+        ("GET", "/sandbox/clock", 200),
+        ("PUT", "/sandbox/sinks/hook", 400),
+    ] {
+        for origin in ["https://web.example", "null", "http://localhost.web.example"] {
+            assert_eq!(ask(method, path, origin), (400, 0, 0), "{method} {path} {origin}");
+        }
+        assert_eq!(ask(method, path, "http://localhost:3000"), (status, 1, 3), "{method} {path}");
+    }
+    for path in ["/sandbox", "/sandbox/console/console.js"] {
+        assert_eq!(ask("GET", path, "https://web.example"), (200, 0, 0), "{path}");
+    }
+    assert_eq!(ask("GET", "/sandbox/nothing", "https://web.example"), (404, 0, 0));
+    for (path, status) in [("/health", 200), ("/sandboxes", 404), ("/v1/sandbox", 401)] {
+        assert_eq!(ask("GET", path, "https://web.example"), (status, 1, 3), "{path} is for all pages");
+    }
 }
 
 #[test]

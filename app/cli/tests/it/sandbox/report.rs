@@ -93,11 +93,14 @@ fn the_form_is_the_one_that_the_client_asks_for() {
         ("accept: */*\r\n", "{"),
         ("accept: application/json\r\n", "{"),
         ("accept: text/plain, application/json\r\n", "{"),
+        ("accept: text/plain;q=0.1, application/json\r\n", "{"),
+        ("accept: application/json;q=0.9, text/plain\r\n", "No requests"),
         ("accept: text/plain\r\n", "No requests"),
         ("accept: text/*\r\n", "No requests"),
     ] {
         let reply = sandbox.once("GET", "/sandbox/report", accept, "").unwrap();
         assert_eq!((reply.status, reply.header("x-verdict")), (200, "none"), "{accept}");
+        assert!(reply.head.contains("\nvary: Accept\r\n"), "{accept}: {}", reply.head);
         assert!(reply.body.starts_with(starts), "{accept}: {}", reply.body);
     }
     for (method, query, headers, status) in [

@@ -1,11 +1,12 @@
 //! The command line of a record, executed in a shell: the same request arrives again.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::tools;
+use crate::common::{free_port, tools};
 use crate::sandbox::Sandbox;
 
 /// Returns the parts of a record that a repetition must have, too.
@@ -66,6 +67,43 @@ fn the_command_line_sends_the_same_bytes_again() {
             "{line}\r\nhost: localhost:{port}\r\nx-api-key: {key}\r\nconnection: close\r\n{more}\r\n"
         );
         repeat(&sandbox, head.as_bytes(), 100 + number);
+    }
+}
+
+#[test]
+fn the_command_line_reaches_the_server_whose_port_the_client_left_out() {
+    if !tools::can_run("curl", "--version") {
+        return;
+    }
+    let apart = free_port();
+    let apart_listener = format!("127.0.0.1:{apart}");
+    for (name, args) in [("curl-port", &[][..]), ("curl-port-ops", &["--ops-listen", &apart_listener])] {
+        let sandbox = Sandbox::start(name, &[&["--db", "memory"][..], args].concat());
+        let api_port = sandbox.site.port;
+        let sandbox_port = if args.is_empty() { api_port } else { apart };
+        let read = |path: &str| {
+            let mut stream = TcpStream::connect(("127.0.0.1", sandbox_port)).unwrap();
+            let head =
+                format!("GET {path} HTTP/1.1\r\nhost: localhost:{sandbox_port}\r\nconnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+        };
+        for (number, host) in
+            ["localhost", "127.0.0.1:", "tests.localhost", "elsewhere.example"].into_iter().enumerate()
+        {
+            let head = format!("GET /v1/pets HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+            let _ = sandbox.raw(head.as_bytes()).read_to_end(&mut Vec::new());
+            let after = 2 * number;
+            let of_host = format!("/sandbox/requests?after={after}&count=1&wait=10");
+            let sent: Value = serde_json::from_str(&read(&of_host)).unwrap();
+            let line = read(&format!("/sandbox/requests/{}?as=curl", sent[0]["id"].as_str().unwrap()));
+            let done = Command::new("sh").arg("-c").arg(&line).output().unwrap();
+            let again = format!("/sandbox/requests?after={}&count=1&wait=10", after + 1);
+            let again: Value = serde_json::from_str(&read(&again)).unwrap();
+            assert_eq!(again[0]["headers"][0], json!(["host", host]), "{host}: {line}{done:?}");
+        }
     }
 }
 
