@@ -32,8 +32,9 @@ pub struct RedisOptions {
 
 /// The connections of a node to one Redis server.
 ///
-/// Commands are sent over the links that [`RedisLinks::open`](crate::RedisLinks::open) returns. One task, [`RedisConnections::run`], examines the
-/// server, measures its clock, and is the only one that looks for a server that has failed. Meanwhile commands fail at once.
+/// Commands are sent over the links that [`RedisLinks::open`](crate::RedisLinks::open) returns. One task,
+/// [`RedisConnections::run`], examines the server, measures its clock, and is the only one that looks for a server that has
+/// failed. Meanwhile commands fail at once.
 pub struct RedisConnections {
     pub(super) target: RedisTarget,
     pub(super) addresses: Addresses,
