@@ -1,6 +1,6 @@
 // The detail of one request: the request and its answer side by side.
 
-import { at, docsOf, read, readText, Refused } from './api.js';
+import { at, docsOf, read, readText } from './api.js';
 import { copies, el, fill } from './dom.js';
 import { bytes, millis, pieces, plural, pretty, statusClass, statusText, timeOfDay, visible } from './format.js';
 
@@ -10,8 +10,12 @@ const PENDING_MS = 500;
 /** Characters of a body that are drawn at once; the others after a press of a button. */
 const DRAWN_MAX = 20000;
 
-const pathOf = (record, form = '') =>
-  `requests/${encodeURIComponent(record.id)}?sequence=${record.sequence}${form && `&as=${form}`}`;
+/** The record of a summary; none if the journal no longer keeps it. The list is read, because it has no error in this case:
+ * browsers report each refused read on their own console, also one that is expected. */
+async function recordOf({ id, sequence }) {
+  const next = await read(`requests?after=${sequence - 1}&limit=1`);
+  return next.find((record) => record.sequence === sequence && record.id === id);
+}
 
 /** Shows the record of a summary in an element. */
 export class Detail {
@@ -29,18 +33,24 @@ export class Detail {
       return;
     }
     try {
-      const record = await read(pathOf(summary));
+      const record = await recordOf(summary);
       if (this.shown !== summary) return;
+      if (!record) {
+        this.explain('The journal no longer keeps this request. It keeps the latest ones.');
+        return;
+      }
       this.draw(record);
       if (!record.answer || record.answer.outcome === 'streaming') {
         this.timer = setTimeout(() => this.shown === summary && this.show(summary), PENDING_MS);
       }
     } catch (error) {
-      if (this.shown !== summary) return;
-      const isGone = error instanceof Refused && error.status === 404;
-      const why = isGone ? 'The journal no longer keeps this request. It keeps the latest ones.' : error.message;
-      fill(this.place, this.back(), el('p', { class: 'quiet pick', id: 'detail-title' }, why));
+      if (this.shown === summary) this.explain(error.message);
     }
+  }
+
+  /** Shows the reason why there is no record. */
+  explain(why) {
+    fill(this.place, this.back(), el('p', { class: 'quiet pick', id: 'detail-title' }, why));
   }
 
   back() {
@@ -62,7 +72,7 @@ export class Detail {
 function head(record) {
   const docs = record.route && docsOf(record.method, record.route);
   const curl = el('button', { type: 'button' }, 'Copy as curl');
-  copies(curl, () => readText(pathOf(record, 'curl')));
+  copies(curl, () => readText(`requests/${encodeURIComponent(record.id)}?sequence=${record.sequence}&as=curl`));
   return el('header', { class: 'detail-head' },
     el('h3', { id: 'detail-title' },
       el('span', { class: `method m-${methodClass(record.method)}` }, visible(record.method)), ' ',

@@ -127,6 +127,10 @@ await withBrowser(async (browser) => {
     assert.ok(shown > 0 && shown <= 6000, text);
     assert.ok((await page.locator('#list [role=option]').count()) < 60, 'few rows exist');
   });
+  await claim('a request that the journal no longer keeps is no error', async () => {
+    await page.locator('#list').press('End');
+    await page.getByText('The journal no longer keeps this request').waitFor();
+  });
   await claim('the memory of the page is bounded', async () => {
     const growth = (await heap(session)) - before;
     console.log(`growth ${Math.round(growth / 1024)} KiB, from ${Math.round(before / 1024)} KiB`);
