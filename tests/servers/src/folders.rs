@@ -1,7 +1,6 @@
-//! Temporary folders and free ports.
+//! Temporary folders.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,10 +12,4 @@ pub(crate) fn new_folder(kind: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("petstore-{kind}-{}-{number}", std::process::id()));
     fs::create_dir(&folder).expect("a temporary folder can be made");
     folder
-}
-
-/// Returns a loopback port on which no process listens now.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port is free");
-    listener.local_addr().expect("a bound socket has an address").port()
 }

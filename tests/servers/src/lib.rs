@@ -5,6 +5,7 @@
 
 mod folders;
 mod pgbouncer;
+mod ports;
 mod postgres;
 mod processes;
 mod programs;
@@ -18,6 +19,7 @@ mod small_disk;
 mod standby;
 
 pub use pgbouncer::PgBouncer;
+pub use ports::free_port;
 pub use postgres::{Postgres, PostgresBuilder, Stop};
 pub use proxy::{Cut, FaultProxy, How, Mode, Side};
 pub use redis::{Redis, RedisBuilder};

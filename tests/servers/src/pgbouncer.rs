@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::folders::{free_port, new_folder};
+use crate::folders::new_folder;
+use crate::ports::free_port;
 use crate::postgres::Postgres;
 use crate::reaper::Reaper;
 use crate::skips;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use crate::folders::{free_port, new_folder};
+use crate::folders::new_folder;
+use crate::ports::free_port;
 use crate::programs::Programs;
 use crate::reaper::Reaper;
 use crate::skips;

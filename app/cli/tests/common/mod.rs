@@ -12,33 +12,15 @@ pub mod strace;
 pub mod tools;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::ops::Range;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+pub use petstore_test_servers::free_port;
+
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
-
-/// Ports below the range from which systems assign ports (from 32,768 on Linux). The system could give a port of that
-/// range to a connection or a listener of another test, before the server opens the port or between two starts of the
-/// server.
-const PORTS: Range<u16> = 20_000..32_000;
-
-/// Returns a port that no other test of this run gets, and on which no process listens.
-pub fn free_port() -> u16 {
-    static GIVEN: AtomicU32 = AtomicU32::new(0);
-    let count = u32::from(PORTS.end - PORTS.start);
-    // The first port depends on the process, so that concurrent test processes use different ports.
-    let begin = std::process::id().wrapping_mul(101);
-    let ports = std::iter::repeat_with(|| {
-        let given = GIVEN.fetch_add(1, Ordering::Relaxed);
-        PORTS.start + u16::try_from(begin.wrapping_add(given) % count).unwrap()
-    });
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    ports.take(count as usize).find(is_free).expect("a free port")
-}
 
 /// A temporary folder, optionally with a server in it. At the end of the test the server is killed and the folder
 /// removed.
@@ -93,8 +75,13 @@ impl Site {
         command.stdout(std::fs::File::create(self.folder.join("out")).unwrap()).stderr(Stdio::piped());
         let mut server = command.spawn().unwrap();
         let mut lines = BufReader::new(server.stderr.take().unwrap()).lines();
-        let line =
-            lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("serving"))).unwrap().unwrap();
+        let mut log = Vec::new();
+        let is_start = |line: &String| {
+            log.push(line.clone());
+            line.contains("serving")
+        };
+        let line = lines.by_ref().map_while(Result::ok).find(is_start);
+        let line = line.unwrap_or_else(|| panic!("the server ended before it served: {log:#?}"));
         assert!(line.contains(&self.port.to_string()), "{line}");
         self.server = Some(server);
         // The rest of the log is read, because the server's output would otherwise fill the pipe.
