@@ -1,11 +1,15 @@
 //! Masking of credentials, before anything is recorded.
 
+mod escapes;
+
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr3};
 use petstore_domain::KeyPrefix;
+
+use escapes::{characters, run, spelled};
 
 /// The mark in place of the masked part.
 pub(crate) const MASK: &str = "…";
@@ -254,170 +258,9 @@ fn bracket_end(text: &[u8], start: usize) -> usize {
     end.min(text.len())
 }
 
-/// The characters at the beginning of a text that belong together.
-#[derive(Default)]
-struct Run {
-    characters: usize,
-    /// The length in the text, with escapes.
-    bytes: usize,
-}
-
-/// Returns the characters at the beginning of a text up to the first one that does not belong to them.
-fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> Run {
-    let belonging = characters(text).take_while(|(byte, _)| belongs(*byte));
-    belonging
-        .fold(Run::default(), |run, (_, len)| Run { characters: run.characters + 1, bytes: run.bytes + len })
-}
-
-/// Returns the length of a word with which a text begins, with its escapes; `None` if the text does not begin with it.
-fn spelled(text: &[u8], word: &[u8]) -> Option<usize> {
-    let mut rest = characters(text);
-    word.iter().try_fold(0, |len, expected| match rest.next() {
-        Some((byte, bytes)) if byte == *expected => Some(len + bytes),
-        _ => None,
-    })
-}
-
-/// Returns the characters of a text, each with its length in the text. The escape of a character in a URL or in JSON is
-/// read as the character.
-fn characters(mut text: &[u8]) -> impl Iterator<Item = (u8, usize)> {
-    std::iter::from_fn(move || {
-        let (byte, len) = match *text {
-            [b'%', high, low, ..] => (hex_byte(high, low).unwrap_or(b'%'), 3),
-            [b'\\', b'u', b'0', b'0', high, low, ..] => (hex_byte(high, low).unwrap_or(b'\\'), 6),
-            [b'\\', b'/', ..] => (b'/', 2),
-            [byte, ..] => (byte, 1),
-            [] => return None,
-        };
-        text = &text[len..];
-        Some((byte, len))
-    })
-}
-
-fn hex_byte(high: u8, low: u8) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    Some(digit(high)? << 4 | digit(low)?)
-}
-
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte)
 }
 
 #[cfg(test)]
-mod tests {
-    use petstore_domain::ApiKey;
-
-    use super::*;
-
-    fn shown(text: &str) -> String {
-        String::from_utf8(masked(text.as_bytes()).into_owned()).unwrap()
-    }
-
-    #[test]
-    fn keys_and_secrets_are_cut_to_their_prefix_wherever_they_are() {
-        let key = ApiKey::from_entropy([7; 32]);
-        let (key, prefix) = (key.reveal(), key.display_prefix());
-        for (text, expected) in [
-            (format!("?a={key}&b=1"), format!("?a={prefix}…&b=1")),
-            (format!("{key}{key}"), format!("{prefix}…")),
-            (format!("{key},{key}"), format!("{prefix}…,{prefix}…")),
-            (format!("x{}", &key[..40]), format!("x{prefix}…")),
-            ("pet_food pet_ pet".to_owned(), "pet_food pet_ pet".to_owned()),
-            (
-                "{\"secret\":\"whsec_MfKQ9r8G+/=\",\"id\":1}".to_owned(),
-                "{\"secret\":\"whsec_…\",\"id\":1}".to_owned(),
-            ),
-            ("{\"secret\" :\n \"a\\\"b\\\\\"}".to_owned(), "{\"secret\" :\n \"…\"}".to_owned()),
-            ("{\"secret\":\"cut o".to_owned(), "{\"secret\":\"…".to_owned()),
-            ("{\"secret\":\"cut o\\".to_owned(), "{\"secret\":\"…".to_owned()),
-            (
-                "{\"secret\":\"\",\"secret\":null,\"secret\"".to_owned(),
-                "{\"secret\":\"\",\"secret\":null,\"secret\"".to_owned(),
-            ),
-            (r#"{"secret":["abc", "]"],"id":1}"#.to_owned(), r#"{"secret":[…],"id":1}"#.to_owned()),
-            (
-                r#"{"secret": {"a": [{"b": "}\"}"}], "secret": "c"}, "id": 1}"#.to_owned(),
-                r#"{"secret": {…}, "id": 1}"#.to_owned(),
-            ),
-            (
-                r#"{"secret":123,"a":{"secret":-1.5e3}}"#.to_owned(),
-                r#"{"secret":…,"a":{"secret":…}}"#.to_owned(),
-            ),
-            (
-                r#"[{"secret":true}, {"secret": abc }]"#.to_owned(),
-                r#"[{"secret":…}, {"secret": … }]"#.to_owned(),
-            ),
-            (r#"{"secret":[["cut o"#.to_owned(), r#"{"secret":[…"#.to_owned()),
-            (r#"{"secret":{"a":"cut o\"#.to_owned(), r#"{"secret":{…"#.to_owned()),
-            (r#"{"secret":12"#.to_owned(), r#"{"secret":…"#.to_owned()),
-            (
-                r#"{"secret":[],"secret":{},"secret":,"secret":null}"#.to_owned(),
-                r#"{"secret":[],"secret":{},"secret":,"secret":null}"#.to_owned(),
-            ),
-            ("a whsec_ and whsec_x!".to_owned(), "a whsec_ and whsec_…!".to_owned()),
-            (format!("?a={}&b=1", key.replace('_', "%5f")), format!("?a={prefix}…&b=1")),
-            (format!("%70et_{}.", &key[4..]), format!("{prefix}….")),
-            (format!("{{\"a\":\"pet\\u005F{}\"}}", &key[4..]), format!("{{\"a\":\"{prefix}…\"}}")),
-            ("?s=whsec_ab%2Fcd%2Bef%3D&b=1".to_owned(), "?s=whsec_…&b=1".to_owned()),
-            (r#"{"a":"whsec_ab\/cd="}"#.to_owned(), r#"{"a":"whsec_…"}"#.to_owned()),
-            (r#"{"s\u0065cret":"ab"}"#.to_owned(), r#"{"s\u0065cret":"…"}"#.to_owned()),
-            ("100%, %5, %zz, \\u00, \\u00zz".to_owned(), "100%, %5, %zz, \\u00, \\u00zz".to_owned()),
-        ] {
-            assert_eq!(shown(&text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn headers_with_credentials_keep_the_scheme_and_the_prefix_of_a_key() {
-        let key = ApiKey::from_entropy([9; 32]);
-        let (key, prefix) = (key.reveal(), key.display_prefix());
-        for (name, value, expected) in [
-            ("authorization", format!("Bearer {key}"), format!("Bearer {prefix}…")),
-            ("authorization", "Basic dXNlcjpwYXNz".to_owned(), "Basic …".to_owned()),
-            ("authorization", "opaque".to_owned(), "…".to_owned()),
-            ("authorization", "Bearer ".to_owned(), "Bearer ".to_owned()),
-            ("authorization", "Bearer pet_short".to_owned(), "Bearer pet_short…".to_owned()),
-            ("x-api-key", key.to_owned(), format!("{prefix}…")),
-            ("x-api-key", "another service's".to_owned(), "…".to_owned()),
-            ("x-api-key", String::new(), String::new()),
-            ("x-api-key", format!("{key}, {key}"), "…".to_owned()),
-            ("cookie", "session=abc".to_owned(), "…".to_owned()),
-            ("x-auth-token", "another service's".to_owned(), "…".to_owned()),
-            ("api-key", key.to_owned(), format!("{prefix}…")),
-            ("idempotency-key", "order-1".to_owned(), "order-1".to_owned()),
-            ("referer", format!("http://x/?k={key}"), format!("http://x/?k={prefix}…")),
-            ("accept", "*/*".to_owned(), "*/*".to_owned()),
-        ] {
-            assert_eq!(masked_header(name, value.as_bytes()), expected.as_bytes(), "{name}: {value}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_was_cut_off_shows_no_more_than_its_prefix() {
-        let key = ApiKey::from_entropy([7; 32]);
-        let (key, prefix) = (key.reveal(), key.display_prefix());
-        for len in [KeyPrefix::LEN + 1, KeyPrefix::LEN + 5, 40, key.len()] {
-            let text = format!("a {}", &key[..len]);
-            assert_eq!(masked_part(text.as_bytes()), format!("a {prefix}…").as_bytes(), "{len}");
-        }
-        for text in [&key[..KeyPrefix::LEN], "pet_foodstuffs is food"] {
-            assert_eq!(masked_part(text.as_bytes()), text.as_bytes());
-        }
-    }
-
-    #[test]
-    fn a_target_shows_no_credentials_in_its_query() {
-        let key = ApiKey::from_entropy([7; 32]);
-        let (key, prefix) = (key.reveal(), key.display_prefix());
-        for (target, expected) in [
-            (format!("/v1/pets?api_key={key}&limit=1"), format!("/v1/pets?api_key={prefix}…&limit=1")),
-            (format!("/v1/{key}?access_token=a"), format!("/v1/{prefix}…?access_token=…")),
-            ("/v1/pets?".to_owned(), "/v1/pets?".to_owned()),
-            ("/v1/pets?token=&token&a=b".to_owned(), "/v1/pets?token=&token&a=b".to_owned()),
-            ("/v1/pets?X-Api-Key=a?b&c".to_owned(), "/v1/pets?X-Api-Key=…&c".to_owned()),
-            ("*".to_owned(), "*".to_owned()),
-        ] {
-            assert_eq!(masked_target(&target), expected);
-        }
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ const ONE_ERROR: &str = "The body has 1 error.";
 /// The maximum number of sinks.
 const SINKS_MAX: usize = 100;
 
-/// A request line, a body, and the expected messages: first the error's message, then those of its details.
+/// A request line, a body, and the expected messages: the error's message first, then the messages of its details.
 type Case = (&'static str, &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -225,7 +225,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// Sends the requests of the table, and those that depend on earlier ones.
+/// Sends the requests of the table, then the requests that depend on them.
 pub(super) fn send(seen: &mut Seen) {
     let mut options = ShopOptions::default();
     options.http.sandbox = Some(Arc::new(InDoubt));

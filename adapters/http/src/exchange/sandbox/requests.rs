@@ -185,12 +185,9 @@ fn authority(thread: &ThreadState, record: &RequestRecord, head: &RequestHead<'_
     let reader = reader.map(split_port);
     let is_permitted = |host: &&str| guard::is_permitted(&thread.app, host);
     let own = record.header("host").filter(is_permitted).map(split_port);
-    let own_port = own.and_then(|(_, port)| port).filter(|port| !port.is_empty()).map(str::to_owned);
-    let port = own_port.or_else(|| match thread.serves {
+    let port = own.and_then(given_port).or_else(|| match thread.serves {
         // The reader has reached this listener under the port, which another one may be mapped to.
-        Serves::Everything | Serves::Contract => {
-            reader.and_then(|(_, port)| port).filter(|port| !port.is_empty()).map(str::to_owned)
-        }
+        Serves::Everything | Serves::Contract => reader.and_then(given_port),
         Serves::Ops => thread.app.api_port().map(|port| port.to_string()),
     });
     let (name, _) = own.or(reader).unwrap_or(("localhost", None));
@@ -198,4 +195,9 @@ fn authority(thread: &ThreadState, record: &RequestRecord, head: &RequestHead<'_
         Some(port) => format!("{name}:{port}"),
         None => name.to_owned(),
     }
+}
+
+/// Returns the port of an authority that has one.
+fn given_port((_, port): (&str, Option<&str>)) -> Option<String> {
+    port.filter(|port| !port.is_empty()).map(str::to_owned)
 }
