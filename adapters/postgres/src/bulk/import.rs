@@ -14,7 +14,7 @@ use super::log_restart::{self, NewEpoch, Restarted};
 use super::staged::{HighestIds, Staged};
 use super::{gate, inserts, sequences};
 use crate::PostgresStore;
-use crate::connection::{Role, Session};
+use crate::connection::{Confirmed, Role, Session};
 use crate::error::{Driver, Fate, failed, fate};
 
 /// An import in progress. If it is dropped, its connection is closed, and the transaction with it.
@@ -125,11 +125,17 @@ async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Resu
 /// Commits. If the connection is lost now, it is unknown whether the commit took place. If an earlier statement fails,
 /// the commit cannot take place.
 pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
-    session.batch("commit").await.map_err(|error| {
+    let committed = session.commit().await.map_err(|error| {
         let kind = match fate(&error) {
             Fate::Disconnected | Fate::ServerLost => StoreErrorKind::Indeterminate,
             Fate::Conflict | Fate::Duplicate | Fate::Exhausted | Fate::Refused => StoreErrorKind::Unavailable,
         };
         StoreError::new(kind, "the commit of an import or a reset").with_source(Driver(error))
-    })
+    })?;
+    match committed {
+        Confirmed::Durable => Ok(()),
+        Confirmed::Doubtful => Err(StoreError::indeterminate(
+            "PostgreSQL has warned during the commit of an import or a reset, which a failover may lose",
+        )),
+    }
 }

@@ -13,6 +13,7 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use super::backoff::Backoff;
 use super::counts::ConnectionCounts;
+use super::driver::{Warnings, drive};
 use super::hosts::Hosts;
 use super::names::{Names, SystemNames};
 use super::pace::Pace;
@@ -243,12 +244,12 @@ impl Connector {
             let time = until.saturating_duration_since(Instant::now());
             let time = time / u32::try_from(left).unwrap_or(u32::MAX);
             match timeout(time, self.open_at(&config, role)).await {
-                Ok(Ok((client, server))) => {
+                Ok(Ok((client, warnings, server))) => {
                     if self.hosts.connected(place) {
                         // The other connections lead to a host that accepts no writes any more, or does not answer.
                         self.server_failures.fetch_add(1, Ordering::Relaxed);
                     }
-                    return Ok((self.session(client, role), server));
+                    return Ok((self.session(client, warnings, role), server));
                 }
                 Ok(Err(error)) => failure = error,
                 Err(_) => failure = StoreError::unavailable(LATE),
@@ -257,21 +258,19 @@ impl Connector {
         Err(failure)
     }
 
-    async fn open_at(&self, host: &Config, role: Role) -> Result<(Client, Server), StoreError> {
+    async fn open_at(&self, host: &Config, role: Role) -> Result<(Client, Warnings, Server), StoreError> {
         let Target { encryption, tls, .. } = &self.target;
-        // The task of a connection is not awaited: the calls of the client return its errors.
         let connected = match (encryption, tls) {
-            (Encryption::Never, _) => host.connect(NoTls).await.map(|(client, task)| {
-                tokio::spawn(task);
-                client
-            }),
-            (_, Some(tls)) => host.connect(tls.clone()).await.map(|(client, task)| {
-                tokio::spawn(task);
-                client
-            }),
+            (Encryption::Never, _) => {
+                host.connect(NoTls).await.map(|(client, connection)| (client, drive(connection)))
+            }
+            (_, Some(tls)) => {
+                host.connect(tls.clone()).await.map(|(client, connection)| (client, drive(connection)))
+            }
             (_, None) => return Err(StoreError::unavailable("no TLS client was given for the connection")),
         };
-        let client = connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
+        let (client, warnings) =
+            connected.map_err(|error| unavailable("cannot connect to PostgreSQL", error))?;
         let set_up = async {
             let server = Server::of(&client).await?;
             if self.target.prepares {
@@ -282,13 +281,13 @@ impl Connector {
         let server =
             set_up.await.map_err(|error| unavailable("cannot set up a connection to PostgreSQL", error))?;
         server.check()?;
-        Ok((client, server))
+        Ok((client, warnings, server))
     }
 
-    fn session(&self, client: Client, role: Role) -> Session {
+    fn session(&self, client: Client, warnings: Warnings, role: Role) -> Session {
         let counted = self.counts.count();
         let settings = (!self.target.prepares).then(|| self.settings(role, "set local"));
-        Session::new(client, settings, &self.server_failures, self.target.answer_time, counted)
+        Session::new(client, warnings, settings, &self.server_failures, self.target.answer_time, counted)
     }
 
     /// The statements that set what all other statements rely on. `set`: `set` for a connection, or `set local` for a
@@ -313,8 +312,13 @@ impl Connector {
 }
 
 /// The settings of all connections.
-const COMMON: Settings =
-    &[("jit", "off"), ("plan_cache_mode", "force_generic_plan"), ("client_encoding", "'UTF8'")];
+const COMMON: Settings = &[
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("client_encoding", "'UTF8'"),
+    // A commit that did not wait for its standby is reported by a warning alone.
+    ("client_min_messages", "warning"),
+];
 
 /// The settings of a reader. The right plan of a read always walks an index in the order of the rows, even while the
 /// statistics are those of an empty table. So all other plans are disabled.

@@ -15,6 +15,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
 use super::counts::Counted;
+use super::driver::Warnings;
 use super::parameter::Parameter;
 use crate::error::{Fate, fate};
 
@@ -28,6 +29,7 @@ pub(crate) type Settings = &'static [(&'static str, &'static str)];
 /// statement is prepared, and each transaction begins with the settings.
 pub(crate) struct Session {
     client: Client,
+    warnings: Warnings,
     state: State,
     /// Held while the statements of a transaction are sent, so that none of another caller comes between them.
     sending: Mutex<()>,
@@ -46,6 +48,17 @@ enum State {
     Unprepared(String),
 }
 
+/// The answer to a commit that took place on the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Confirmed {
+    /// It is as durable as the settings of the server ask for.
+    Durable,
+    /// The server has warned: for example an operator has cancelled the wait for a standby. Other transactions see the
+    /// changes, and a failover may lose them.
+    Doubtful,
+}
+
 /// A statement that can be executed on the session that made it.
 pub(crate) enum Statement<'s> {
     Prepared(tokio_postgres::Statement),
@@ -53,10 +66,11 @@ pub(crate) enum Statement<'s> {
 }
 
 impl Session {
-    /// A connection. `settings`: SQL that sets the settings of a transaction, if the connection leads through a pooler; none
+    /// A connection. `warnings`: the count of its warnings. `settings`: SQL that sets the settings of a transaction, if the connection leads through a pooler; none
     /// if its statements are prepared. `answer_time`: the time within which its server must answer.
     pub(super) fn new(
         client: Client,
+        warnings: Warnings,
         settings: Option<String>,
         now: &Arc<AtomicU64>,
         answer_time: Duration,
@@ -64,6 +78,7 @@ impl Session {
     ) -> Self {
         Self {
             client,
+            warnings,
             state: settings.map_or_else(|| State::Prepared(Mutex::default()), State::Unprepared),
             sending: Mutex::default(),
             opened_at: now.load(Ordering::Relaxed),
@@ -207,6 +222,24 @@ impl Session {
     /// Executes statements without parameters, separated by semicolons, as a transaction by themselves.
     pub(crate) async fn batch_alone(&self, sql: &str) -> Result<(), Error> {
         self.batch(&format!("{}; {sql}; commit", self.begin())).await
+    }
+
+    /// Commits a transaction whose statements have all succeeded: after a failed one the server rolls back and reports no
+    /// error.
+    pub(crate) async fn commit(&self) -> Result<Confirmed, Error> {
+        let before = self.warnings();
+        self.batch("commit").await?;
+        Ok(self.confirmed_since(before))
+    }
+
+    /// The number of warnings that the server has sent on this connection, with those of statements that it has answered.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.warnings.count()
+    }
+
+    /// Judges an answered commit by the number of warnings before it.
+    pub(crate) fn confirmed_since(&self, before: u64) -> Confirmed {
+        if self.warnings() == before { Confirmed::Durable } else { Confirmed::Doubtful }
     }
 
     /// If a failure concerns the whole server, gives up all connections that were opened before it.

@@ -62,15 +62,16 @@ pub(super) enum End {
     Done(Done, Box<Open>),
     /// Nothing was done. The connection, if it is there, can be used again.
     Failed(Failure, Option<Box<Open>>),
-    /// The commit was sent, and not answered.
-    Unknown(Done),
+    /// The commit was sent, and not answered; or the server has warned, and the connection can be used again.
+    Unknown(Done, Option<Box<Open>>),
 }
 
 /// Runs a batch on a connection. Transitions that fail before anything is locked are answered and removed.
 pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commit: Commit) -> End {
     match run(&mut open, batch, commit).await {
-        Ok((done, true)) => End::Done(done, open),
-        Ok((done, false)) => End::Unknown(done),
+        Ok((done, Outcome::Known)) => End::Done(done, open),
+        Ok((done, Outcome::Doubtful)) => End::Unknown(done, Some(open)),
+        Ok((done, Outcome::Unknown)) => End::Unknown(done, None),
         Err(failure) => {
             let open = if failure.spares_connection() && first_flight::roll_back(&open).await {
                 Some(open)
@@ -82,8 +83,18 @@ pub(super) async fn attempt(mut open: Box<Open>, batch: &mut Vec<Pending>, commi
     }
 }
 
-/// Runs a batch up to its commit. The flag is `true` if the commit was answered, or none was needed.
-async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, bool), Failure> {
+/// The outcome of a batch that was sent as a whole.
+enum Outcome {
+    /// It was committed, or no commit was needed.
+    Known,
+    /// The commit was answered, and the server has warned.
+    Doubtful,
+    /// The commit was not answered.
+    Unknown,
+}
+
+/// Runs a batch up to its commit.
+async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Result<(Done, Outcome), Failure> {
     read_beforehand(open, batch).await?;
     let begin = commit.begin.sql(&open.session, &mut open.plans, Instant::now());
     let (loaded, mut ids) = first_flight::lock(open, &references(batch), &wanted(batch), &begin).await?;
@@ -119,20 +130,20 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
         second_flight::release(open, rest).await?
     };
     done.verdicts = verdicts;
-    match answer {
+    let outcome = match answer {
         Answer::Committed(appeared) => {
             done.appeared.extend(appeared);
-            Ok((done, true))
+            return Ok((done, Outcome::Known));
         }
-        // The second read of absent records was not answered, so transitions that rest on them are asked again in a
-        // later batch.
-        Answer::Unknown => {
-            if let Some(rest) = rest {
-                done.appeared = rest.all();
-            }
-            Ok((done, false))
-        }
+        Answer::Doubtful => Outcome::Doubtful,
+        Answer::Unknown => Outcome::Unknown,
+    };
+    // The second read of absent records does not count, so transitions that rest on them are asked again in a later
+    // batch.
+    if let Some(rest) = rest {
+        done.appeared = rest.all();
     }
+    Ok((done, outcome))
 }
 
 fn unguarded(verdicts: &[Verdict], of: impl Fn(bool) -> bool) -> BTreeSet<RecordRef> {

@@ -225,26 +225,36 @@ impl Lane {
                 }
                 Err(failure)
             }
-            End::Unknown(done) => match settle(&mut self.connection, token).await {
-                Ok(Outcome::Committed) => {
-                    self.counters.settled(Settled::Committed);
-                    Ok(done)
+            End::Unknown(done, open) => {
+                if let Some(open) = open {
+                    self.connection.keep(open);
                 }
-                Ok(Outcome::NotCommitted) => {
-                    self.counters.settled(Settled::NotCommitted);
-                    let lost = StoreError::unavailable("the connection was lost during a commit");
-                    Err(Failure::Conflict(lost))
-                }
-                Err(error) => {
-                    self.counters.settled(Settled::Unsettled);
-                    Err(Failure::Unsettled(error))
-                }
-            },
+                self.settle(done, token).await
+            }
         };
         if done.as_ref().is_ok_and(|done| done.is_committed) {
             self.after.committed(token);
         }
         done
+    }
+
+    /// Finds out whether a batch is committed, and as durable as the server's settings ask for.
+    async fn settle(&mut self, done: Done, token: [u8; 16]) -> Result<Done, Failure> {
+        match settle(&mut self.connection, token).await {
+            Ok(Outcome::Committed) => {
+                self.counters.settled(Settled::Committed);
+                Ok(done)
+            }
+            Ok(Outcome::NotCommitted) => {
+                self.counters.settled(Settled::NotCommitted);
+                let lost = StoreError::unavailable("the connection was lost during a commit");
+                Err(Failure::Conflict(lost))
+            }
+            Err(error) => {
+                self.counters.settled(Settled::Unsettled);
+                Err(Failure::Unsettled(error))
+            }
+        }
     }
 
     fn conclude(&mut self, done: Done, batch: Vec<Pending>) {

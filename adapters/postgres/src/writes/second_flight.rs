@@ -9,7 +9,7 @@ use super::absence::{self, Absent, Identity};
 use super::failure::Failure;
 use super::reconnect::Open;
 use super::statement::Statement;
-use crate::connection::{Session, Statement as Prepared};
+use crate::connection::{Confirmed, Session, Statement as Prepared};
 
 /// The answer to a commit.
 pub(super) enum Answer {
@@ -18,6 +18,9 @@ pub(super) enum Answer {
     Committed(Vec<Identity>),
     /// The connection was lost, or the answer did not come in time: the commit may have taken place.
     Unknown,
+    /// It was committed, and the server has warned during the flight: the commit may not be on a standby that it had to wait
+    /// for. The connection can be used again.
+    Doubtful,
 }
 
 /// Reads absent records again. Returns those that have appeared.
@@ -62,6 +65,7 @@ pub(super) async fn commit(
     let prepared = timeout(open.session.answer_time(), preparing).await.map_err(|_| late())?;
     let (again, write) = prepared.map_err(|error| Failure::of("prepare the write of a batch", error))?;
     let parameters = statement.parameters();
+    let warnings = session.warnings();
     let flight = join3(
         query(session, again.as_ref().zip(absent)),
         session.execute(&write, &parameters),
@@ -81,6 +85,7 @@ pub(super) async fn commit(
     match committed.map_err(|error| Failure::of("commit a batch", error)) {
         // The commit stands, even if the ids of the appeared records cannot be read. Then all absent records count as
         // appeared, and the decisions that rest on them are made again.
+        Ok(()) if session.confirmed_since(warnings) == Confirmed::Doubtful => Ok(Answer::Doubtful),
         Ok(()) => {
             let all = |_| absent.map(Absent::all).unwrap_or_default();
             Ok(Answer::Committed(absence::identities(&rows).unwrap_or_else(all)))

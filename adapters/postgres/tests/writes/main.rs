@@ -9,3 +9,4 @@ mod pooled;
 mod proxy;
 mod shop;
 mod shortages;
+mod warnings;

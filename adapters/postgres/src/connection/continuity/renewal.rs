@@ -6,7 +6,7 @@ use petstore_ports::{LogEnd, StoreError};
 
 use super::known::Loss;
 use super::{Continuity, restored, statement};
-use crate::connection::session::Session;
+use crate::connection::session::{Confirmed, Session};
 use crate::error::failed;
 
 /// The reason for a new epoch.
@@ -67,7 +67,9 @@ pub(crate) async fn renew(
     if !matches!(reason, Reason::Lost(_)) {
         restored::disable_webhooks(session).await?;
     }
-    session.batch("commit").await.map_err(error)?;
+    if session.commit().await.map_err(error)? == Confirmed::Doubtful {
+        return Err(StoreError::indeterminate("PostgreSQL has warned while a new epoch was committed"));
+    }
     let last = u64::try_from(last).ok().and_then(petstore_domain::Position::new);
     let end = LogEnd { epoch, last: last.unwrap_or(petstore_domain::Position::START) };
     {

@@ -1,0 +1,83 @@
+//! Commits about which the server warns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use petstore_ports::StoreErrorKind;
+use petstore_test_servers::Postgres;
+
+use crate::shop::{Shop, block_on, order};
+
+/// Lets commits wait for a standby that does not exist, or for none.
+fn wait_for_standbys(server: &Postgres, names: &str) {
+    server.sql(&format!("alter system set synchronous_standby_names = '{names}'"));
+    server.sql("select pg_reload_conf()");
+    while server.sql("show synchronous_standby_names") != names {
+        std::thread::yield_now();
+    }
+}
+
+/// Ends the wait of each commit that waits for a standby. Returns whether there was one.
+fn end_waits(server: &Postgres, how: &str) -> bool {
+    let sql = format!("select {how}(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+    server.sql(&sql).contains('t')
+}
+
+#[test]
+fn a_commit_whose_wait_for_a_standby_is_cancelled_is_reported_as_unknown() {
+    let Some(server) = Postgres::start() else { return };
+    // A role that asks for no warnings must not hide them from the store.
+    server.sql("alter role petstore set client_min_messages = error");
+    for how in ["pg_cancel_backend", "pg_terminate_backend"] {
+        let shop = Shop::on(&server);
+        let pet = block_on(shop.add_pet(100));
+        wait_for_standbys(&server, "nowhere");
+        let is_answered = AtomicBool::new(false);
+        let error = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_answered.load(Ordering::Relaxed) {
+                    end_waits(&server, how);
+                }
+            });
+            let answer = block_on(shop.run(order(pet, 1)));
+            is_answered.store(true, Ordering::Relaxed);
+            answer.expect_err("no standby has it")
+        });
+        assert_eq!(error.kind(), StoreErrorKind::Indeterminate, "{how}: {}", error.report());
+        assert_eq!(shop.orders_and_stock(), (1, 99), "{how}: the primary has it");
+        wait_for_standbys(&server, "");
+    }
+}
+
+#[test]
+fn a_commit_whose_wait_is_cancelled_is_answered_once_a_later_one_is_confirmed() {
+    let Some(server) = Postgres::start() else { return };
+    let shop = Shop::on(&server);
+    let pet = block_on(shop.add_pet(100));
+    wait_for_standbys(&server, "nowhere");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !end_waits(&server, "pg_cancel_backend") {}
+            wait_for_standbys(&server, "");
+        });
+        for answer in block_on(shop.together([order(pet, 1), order(pet, 2)])) {
+            answer.expect("it is confirmed").expect("units are left");
+        }
+    });
+    assert_eq!(shop.orders_and_stock(), (2, 97));
+}
+
+#[test]
+fn warnings_of_other_statements_than_the_commit_leave_it_confirmed() {
+    let Some(server) = Postgres::start() else { return };
+    let shop = Shop::on(&server);
+    let pet = block_on(shop.add_pet(100));
+    shop.sql(
+        "create function warn() returns trigger language plpgsql as $$ begin raise warning 'planted'; return null; end $$;
+         create trigger warns after insert on orders execute function warn();
+         create trigger warns after insert on commits execute function warn()",
+    );
+    for answer in block_on(shop.together((0..8).map(|_| order(pet, 1)))) {
+        answer.expect("it is confirmed").expect("units are left");
+    }
+    assert_eq!(shop.orders_and_stock(), (8, 92));
+}
