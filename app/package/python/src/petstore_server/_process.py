@@ -6,6 +6,7 @@ import selectors
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -34,26 +35,53 @@ COMMAND_SECONDS = 30
 """The time limit of a command."""
 
 
+_servers: "weakref.WeakSet[ServerProcess]" = weakref.WeakSet()
+"""The servers that this process has started."""
+
+_starting = threading.RLock()
+"""Held while a server starts and is entered into `_servers`, and while this process forks: a child finds every pipe there."""
+
+
+def _leave_to_parent() -> None:
+    """Gives up, in a child that was forked without exec, the servers of its parent: the child would keep their pipes open, and
+    remove their folders when it ends."""
+    for server in list(_servers):
+        server.leave_to_parent()
+    _servers.clear()
+    _starting.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_leave_to_parent)
+
+
 class ServerProcess:
     """A running server in a temporary folder. It ends when its standard input is closed, so also if Python is killed. The
-    folder is removed, except after a failure, so that its log can be read."""
+    folder is removed, except after a failure, so that its log can be read.
+
+    A forked child of this process can call the server, and does not stop it: the server belongs to the process that started
+    it."""
 
     def __init__(self, binary: Path, arguments: Sequence[str], start_seconds: float) -> None:
         self._binary = binary
         self._was_stopped = False
+        self._is_own = True
         self._folder = Path(tempfile.mkdtemp(prefix="petstore-"))
         self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._log = self._folder / "log"
         try:
-            with self._log.open("wb") as log:
+            with self._log.open("wb") as log, _starting:
                 self._child = subprocess.Popen(
                     [str(binary), *arguments],
+                    # Without buffers, whose locks another thread may hold during a fork.
+                    bufsize=0,
                     cwd=self._folder,
                     env=_environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
                 )
+                _servers.add(self)
         except OSError as error:
             self._remove_folder()
             raise cannot_start(binary, error) from error
@@ -96,15 +124,28 @@ class ServerProcess:
                 line += part
         return line
 
+    def leave_to_parent(self) -> None:
+        """Closes this process's copies of the pipes, and no longer waits for the server or removes its folder."""
+        self._is_own = False
+        self._remove_folder.detach()
+        self._close_pipes()
+        # The server is no child of this process, which cannot wait for it.
+        self._child.returncode = 0
+
     def command(self, *arguments: str) -> str:
         """Runs a command of the binary in the server's folder. Returns what it printed."""
         call = " ".join(["petstore", *arguments[:2]])
         if self._was_stopped:
             raise self.error_of(call, "")
         command = [str(self._binary), *arguments]
-        done = subprocess.run(
-            command, cwd=self._folder, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
-        )
+        try:
+            done = subprocess.run(
+                command, cwd=self._folder, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
+            )
+        except OSError as error:
+            raise cannot_start(self._binary, error) from error
+        except subprocess.TimeoutExpired as error:
+            raise self.error_of(call, f"no result within {COMMAND_SECONDS} seconds") from error
         if done.returncode != 0:
             raise self.error_of(call, done.stderr.strip())
         return done.stdout.strip()
@@ -113,6 +154,8 @@ class ServerProcess:
         """The error of a failed call: that of the server, or its end, which may come within some seconds."""
         if self._was_stopped:
             return PetstoreStopped(f"{call}: the petstore was stopped by this program")
+        if not self._is_own:
+            return SandboxError(call, None, f"{message}; this is a forked child of the process that started the petstore")
         try:
             self._child.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -129,11 +172,12 @@ class ServerProcess:
         return PetstoreStopped(f"{message}{ended}; its log, {self._log}, {state}")
 
     def stop(self) -> None:
-        """Closes the standard input of the server, and waits until it has ended. Removes its folder, unless it failed."""
+        """Closes the standard input of the server, and waits until it has ended. Removes its folder, unless it failed. In a
+        forked child nothing is stopped."""
         self._was_stopped = True
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                pipe.close()
+        if not self._is_own:
+            return
+        self._close_pipes()
         try:
             self._child.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -143,6 +187,11 @@ class ServerProcess:
             self._remove_folder()
         else:
             self._remove_folder.detach()
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                pipe.close()
 
 
 def _environment() -> dict[str, str]:
