@@ -21,11 +21,9 @@ from petstore_server import (
     NotEnoughRequests,
     Petstore,
     PetstoreError,
-    PetstoreNotAvailable,
     PetstoreStopped,
     SandboxError,
     __version__,
-    _binary,
 )
 
 TRIES = 200
@@ -221,19 +219,6 @@ def test_the_binary_is_the_one_of_the_package(monkeypatch: pytest.MonkeyPatch, t
         assert shop.version == __version__
     files = [str(file) for file in distribution("petstore-server").files or []]
     assert "petstore_server/bin/petstore" in files
-
-
-def test_an_unknown_platform_gets_the_other_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign = tmp_path / "petstore"
-    foreign.write_bytes(b"\x7fELF of another processor")
-    foreign.chmod(0o755)
-    with pytest.raises(PetstoreNotAvailable, match="petstore cannot be started: Exec format error"):
-        Petstore(binary=foreign)
-    for own, why in [(foreign, "Exec format error"), (tmp_path / "none", "this installation has no binary")]:
-        monkeypatch.setattr(_binary, "OWN", own)
-        ways = f"no server for Linux.*{why}.*Linux on x86_64.*Other ways.*Dockerfile.*cargo install"
-        with pytest.raises(PetstoreNotAvailable, match=ways):
-            Petstore()
 
 
 def test_the_command_is_the_binary() -> None:

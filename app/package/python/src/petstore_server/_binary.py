@@ -1,32 +1,98 @@
 """The server's binary, which is inside this package. It is never searched for elsewhere."""
 
+import errno
+import os
 import platform
+import shlex
 from pathlib import Path
 
 from ._errors import PetstoreNotAvailable
 
 OWN = Path(__file__).with_name("bin") / "petstore"
 
+PROCESSORS = {62: "x86_64", 183: "aarch64"}
+"""The processors in an ELF header, by the names that Linux has for them."""
+
 
 def find_binary() -> Path:
     """Returns the binary in this package."""
-    if not OWN.is_file():
-        raise not_available("this installation has no binary")
-    return OWN
+    if os.path.isfile(OWN):
+        return OWN
+    if platform.system() == "Linux" and platform.machine() in PROCESSORS.values():
+        raise PetstoreNotAvailable(
+            f"{OWN} is missing: this installation of petstore-server is not complete; install its wheel for Linux on "
+            f"{platform.machine()} with pip"
+        )
+    raise _not_available("this installation has no binary")
 
 
 def cannot_start(binary: Path, error: OSError) -> PetstoreNotAvailable:
-    """The error for a binary that the system does not start."""
+    """The error for a binary that the system does not start, with the system's reason and a way out."""
+    reason = error.strerror or str(error)
+    # The system may refuse another file than the binary, such as the log or the folder in which the server starts.
+    of_binary = error.filename is None or os.fspath(error.filename) == str(binary)
+    if of_binary and error.errno == errno.ENOEXEC:
+        made_for = _made_for(binary)
+        return _wrong_format(binary, f"{reason}; it is {f'made for {made_for}' if made_for else 'no program of Linux'}")
+    # A file that is not found although it exists names a loader or an interpreter that this system lacks.
+    if of_binary and error.errno == errno.ENOENT and os.path.isfile(binary):
+        return _wrong_format(binary, f"{reason}; its loader or interpreter is missing")
+    named = "" if of_binary else f" ({error.filename})"
+    return PetstoreNotAvailable(f"{binary} cannot be started: {reason}{named}{_way_out(binary, error)}")
+
+
+def _wrong_format(binary: Path, reason: str) -> PetstoreNotAvailable:
+    """The error for a binary that this platform does not run."""
     if binary == OWN:
-        return not_available(error.strerror or str(error))
-    return PetstoreNotAvailable(f"{binary} cannot be started: {error.strerror or error}")
+        return _not_available(f"{binary}: {reason}")
+    return PetstoreNotAvailable(f"{binary} cannot be started: {reason}; this is {_here()}")
 
 
-def not_available(why: str) -> PetstoreNotAvailable:
+def _way_out(binary: Path, error: OSError) -> str:
+    """The advice for a refusal that a tester can mend; empty for another one."""
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            return _permission(binary)
+        case errno.E2BIG:
+            size = sum(len(os.fsencode(name)) + len(os.fsencode(value)) for name, value in os.environ.items())
+            return f"; the environment has {size} bytes: remove large variables"
+        case errno.EMFILE | errno.ENFILE:
+            return "; close files, or raise `ulimit -n`"
+    return ""
+
+
+def _permission(binary: Path) -> str:
+    """The advice for a file that the user may not execute."""
+    try:
+        executable = binary.stat().st_mode & 0o111
+    except OSError:
+        return "; its folder cannot be read"
+    if not executable:
+        return f"; it has no permission to be executed: chmod +x {shlex.quote(str(binary))}, or install the wheel with pip"
+    if not os.access(binary, os.X_OK):
+        return "; its folder is mounted noexec, or this user may not execute it: install it into another folder"
+    return ""
+
+
+def _made_for(binary: Path) -> str | None:
+    """The platform in the ELF header of a binary; none if it is no program of Linux for a known processor."""
+    try:
+        with binary.open("rb") as file:
+            header = file.read(20)
+    except OSError:
+        return None
+    processor = PROCESSORS.get(int.from_bytes(header[18:20], "little"))
+    return f"Linux on {processor}" if header.startswith(b"\x7fELF\x02\x01") and processor else None
+
+
+def _here() -> str:
+    return f"{platform.system()} on {platform.machine()}"
+
+
+def _not_available(why: str) -> PetstoreNotAvailable:
     """The error for a platform on which the binary cannot run, with other ways to a server."""
-    here = f"{platform.system()} on {platform.machine()}"
     return PetstoreNotAvailable(
-        f"petstore-server has no server for {here} ({why}). It has one for Linux on x86_64. Other ways: "
-        "build a container image (app/package/Dockerfile in https://github.com/petstore-rs/petstore) and publish its port, "
-        "or build the binary with Rust (cargo install --locked --path app/cli) and pass it as Petstore(binary=...)"
+        f"petstore-server has no server for {_here()} ({why}). Other ways: in a checkout of Petstore's source, build a container "
+        "image (bash app/package/image petstore) and publish its port, or build the binary with Rust (cargo install --locked "
+        "--path app/cli) and pass it as Petstore(binary=...)"
     )

@@ -9,7 +9,8 @@ class PetstoreError(Exception):
 
 
 class PetstoreNotAvailable(PetstoreError):
-    """The package has no server for this platform."""
+    """There is no server that this machine starts: the package has none for the platform, or the system refuses the binary. The
+    message has the reason, and a way out."""
 
 
 class PetstoreStopped(PetstoreError):
