@@ -1,55 +1,185 @@
 // The server's binary, which is in a package of the same version for each platform. It is never searched for elsewhere.
 
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { PetstoreNotAvailable } from './errors.js';
 
-const require = createRequire(import.meta.url);
+/** The part of the manifest that this module reads. */
+interface Manifest {
+  readonly version: string;
+  /** The SHA-256 of the binary for each platform, in hexadecimal digits. */
+  readonly binaries: Readonly<Record<string, string>>;
+}
+
+const manifest = require('../package.json') as Manifest;
 
 /** The version of this package, which is that of the server. */
-export const version: string = require('../package.json').version;
+export const version: string = manifest.version;
 
 const platform = `${process.platform}-${process.arch}`;
 
-/** The platforms of this version: those of the optional dependencies. */
-const platforms: readonly string[] = Object.keys(require('../package.json').optionalDependencies ?? {}).map((name) =>
-  name.replace('petstore-server-', ''),
-);
+/** The bytes of a binary that are read at once. */
+const CHUNK_BYTES = 1 << 20;
 
-/** Returns the path of the binary. */
+/** The path of the binary once it was found and checked, which is once in a process. */
+let checked: string | undefined;
+
+/** Returns the path of the binary, whose digest is the one that this package names. */
 export function findBinary(): string {
-  const name = `petstore-server-${platform}`;
-  let found: string;
-  try {
-    found = require(`${name}/package.json`).version;
-  } catch {
-    throw platforms.includes(platform) ? notInstalled(name) : notAvailable('no package has it');
-  }
-  if (found !== version) throw notAvailable(`the package ${name} has version ${found}, and ${version} is needed`);
-  return require.resolve(`${name}/bin/petstore`);
+  return (checked ??= check());
 }
 
-/** The error for a binary that the system does not start. */
-export function cannotStart(binary: string, error: Error): PetstoreNotAvailable {
-  const isOwn = binary.endsWith(join(`petstore-server-${platform}`, 'bin', 'petstore'));
-  return isOwn ? notAvailable(error.message) : new PetstoreNotAvailable(`${binary} cannot be started: ${error.message}`);
+function check(): string {
+  const expected = manifest.binaries[platform];
+  if (expected === undefined) throw notAvailable('no package has it');
+  const name = `@petstore-server/${platform}`;
+  let found: string;
+  let path: string;
+  try {
+    found = (require(`${name}/package.json`) as { version: string }).version;
+    path = require.resolve(`${name}/bin/petstore`);
+  } catch {
+    throw notInstalled(name);
+  }
+  if (found !== version) {
+    throw new PetstoreNotAvailable(
+      `petstore-server ${version} needs version ${version} of the package ${name}, and ${found} is installed: ${install(name)}`,
+    );
+  }
+  const digest = sha256(path);
+  if (digest !== expected) {
+    throw new PetstoreNotAvailable(
+      `${path} is not the binary of petstore-server ${version}, and is not executed: its SHA-256 is ${digest} instead of ` +
+        `${expected}. Install the two files of one build: ${install(name)}`,
+    );
+  }
+  return path;
+}
+
+function sha256(path: string): string {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  const file = openSync(path, 'r');
+  try {
+    for (let read; (read = readSync(file, chunk)) > 0; ) hash.update(chunk.subarray(0, read));
+  } finally {
+    closeSync(file);
+  }
+  return hash.digest('hex');
+}
+
+/** The errors of a start in words, by their codes. */
+const REASONS: Readonly<Record<string, string>> = {
+  E2BIG: 'argument list too long',
+  EACCES: 'permission denied',
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files in the system',
+  ENOENT: 'no such file or directory',
+  ENOMEM: 'not enough memory',
+};
+
+/** An error of a start, without the types of Node, which a program need not have. */
+export type Refusal = Error & { readonly code?: string | undefined };
+
+/** The error for a binary that the system does not start in this folder, with the system's reason and a way out. */
+export function cannotStart(binary: string, error: Refusal, folder = '.'): PetstoreNotAvailable {
+  const code = error.code ?? '';
+  const reason = REASONS[code] ? `${REASONS[code]} (${code})` : error.message;
+  if (code === 'ENOENT') {
+    if (!mode(folder)) return new PetstoreNotAvailable(`${binary} cannot be started: its folder ${folder} was removed`);
+    // A file that is not found although it exists names a loader or an interpreter that this system lacks.
+    if (mode(binary)) return wrongFormat(binary, `${reason}; its loader or interpreter is missing`);
+  }
+  return new PetstoreNotAvailable(`${binary} cannot be started: ${reason}${wayOut(binary, code)}`);
+}
+
+/** The error for a binary that ended at once, if it is none for this platform. The system refuses such a file, and then Node has
+ * a shell execute it; the log has only the shell's view of it. Some systems run programs for another processor. */
+export function endedAtOnce(binary: string): PetstoreNotAvailable | undefined {
+  const format = formatOf(binary);
+  if (format === undefined || format === platform) return undefined;
+  return wrongFormat(binary, `exec format error; it is ${format === '' ? 'no program of Linux' : `made for ${format}`}`);
+}
+
+/** The error for a binary that this platform does not run. */
+function wrongFormat(binary: string, reason: string): PetstoreNotAvailable {
+  if (binary === checked) return notAvailable(`${binary}: ${reason}`);
+  return new PetstoreNotAvailable(`${binary} cannot be started: ${reason}; this is ${platform}`);
+}
+
+/** The advice for a refusal that a tester can mend; empty for another one. */
+function wayOut(binary: string, code: string): string {
+  switch (code) {
+    case 'EACCES':
+    case 'EPERM': {
+      const bits = mode(binary);
+      if (bits === undefined) return '; its folder cannot be read';
+      return bits & 0o111
+        ? '; its folder is mounted noexec, or this user may not execute it: install it into another folder'
+        : `; it has no permission to be executed: chmod +x ${binary}, or install the package again`;
+    }
+    case 'E2BIG': {
+      const size = Object.entries(process.env).reduce((sum, [name, value]) => sum + Buffer.byteLength(`${name}=${value}`), 0);
+      return `; the environment has ${size} bytes: remove large variables`;
+    }
+    case 'EMFILE':
+    case 'ENFILE':
+      return '; close files, or raise `ulimit -n`';
+    default:
+      return '';
+  }
+}
+
+/** The mode of a file or a folder; undefined if there is none that this user sees. */
+function mode(path: string): number | undefined {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The processors in an ELF header, by the names that Node has for them. */
+const PROCESSORS: Readonly<Record<number, string>> = { 62: 'x64', 183: 'arm64' };
+
+/** The platform in the ELF header of a file; empty if it is no program of Linux for a known processor; undefined for a script
+ * and for a file that cannot be read. */
+function formatOf(path: string): string | undefined {
+  const header = Buffer.alloc(20);
+  try {
+    const file = openSync(path, 'r');
+    try {
+      readSync(file, header);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+  if (header.toString('latin1', 0, 2) === '#!') return undefined;
+  const processor = PROCESSORS[header.readUInt16LE(18)];
+  return header.toString('latin1', 0, 6) === '\x7fELF\x02\x01' && processor ? `linux-${processor}` : '';
+}
+
+/** The command that installs this package and the one with the binary. */
+function install(name: string): string {
+  const file = name.replace('@', '').replace('/', '-');
+  return `npm install --save-dev ./petstore-server-${version}.tgz ./${file}-${version}.tgz`;
 }
 
 /** The error for an installation that lacks the package with the binary. */
 function notInstalled(name: string): PetstoreNotAvailable {
   return new PetstoreNotAvailable(
-    `petstore-server ${version} needs the package ${name}, which is not installed. Install again, without ` +
-      `\`--omit=optional\` and \`--no-optional\`; from files with both of them: npm install ` +
-      `./petstore-server-${version}.tgz ./${name}-${version}.tgz`,
+    `petstore-server ${version} needs the package ${name}, which is not installed. Install both: ${install(name)}`,
   );
 }
 
 /** The error for a platform on which the binary cannot run, with other ways to a server. */
-export function notAvailable(why: string): PetstoreNotAvailable {
+function notAvailable(why: string): PetstoreNotAvailable {
   return new PetstoreNotAvailable(
-    `petstore-server ${version} has no server for ${platform} (${why}). It has one for ${platforms.join(' and ')}. ` +
-      'Other ways: build a container image (app/package/Dockerfile in ' +
-      'https://github.com/petstore-rs/petstore) and publish its port, or build the binary with Rust (cargo install ' +
-      '--locked --path app/cli) and pass it as Petstore.start({ binary })',
+    `petstore-server ${version} has no server for ${platform} (${why}). It has one for ` +
+      `${Object.keys(manifest.binaries).join(' and ')}. Other ways: in a checkout of Petstore's source, build a container image ` +
+      '(bash app/package/image petstore) and publish its port, or build the binary with Rust (cargo install --locked --path ' +
+      'app/cli) and pass it as Petstore.start({ binary })',
   );
 }

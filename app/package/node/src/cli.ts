@@ -1,21 +1,33 @@
 #!/usr/bin/env node
 // The command `petstore`, which is the server's binary.
 
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import { cannotStart, findBinary } from './binary.js';
+import { cannotStart, endedAtOnce, findBinary, type Refusal } from './binary.js';
 
 function fail(error: unknown): never {
   process.stderr.write(`petstore: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 }
 
+function start(binary: string): ChildProcess {
+  try {
+    return spawn(binary, process.argv.slice(2), { stdio: 'inherit' });
+  } catch (error) {
+    throw cannotStart(binary, error as Refusal);
+  }
+}
+
 function run(binary: string): void {
-  const server = spawn(binary, process.argv.slice(2), { stdio: 'inherit' });
+  const server = start(binary);
   // This process ends when the server has ended, so that a shell or a supervisor waits for the stop in order.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.kill(signal));
   server.on('error', (error) => fail(cannotStart(binary, error)));
-  server.on('exit', (code, signal) => process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0)));
+  server.on('exit', (code, signal) => {
+    const wrong = code ? endedAtOnce(binary) : undefined;
+    if (wrong) fail(wrong);
+    process.exit(code ?? 128 + (signal ? constants.signals[signal] : 0));
+  });
 }
 
 try {

@@ -3,7 +3,8 @@ export class PetstoreError extends Error {
   override name = 'PetstoreError';
 }
 
-/** The package has no server for this platform. */
+/** There is no server that this machine starts: the package has none for the platform, or the system refuses the binary. The message
+ * has the reason, and a way out. */
 export class PetstoreNotAvailable extends PetstoreError {
   override name = 'PetstoreNotAvailable';
 }

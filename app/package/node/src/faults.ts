@@ -1,7 +1,7 @@
 import type { Sandbox } from './sandbox.js';
 
-/** A rule: the calls that it matches, and what happens to them. The names are those of the server, whose documentation
- * describes them: https://github.com/petstore-rs/petstore/blob/main/docs/sandbox.md */
+/** A rule: the calls that it matches, and what happens to them. The names are those of the server;
+ * docs/sandbox.md in its source describes them. */
 export interface Fault {
   /** The method of the calls; without it any. */
   method?: string;

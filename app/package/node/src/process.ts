@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cannotStart } from './binary.js';
+import { cannotStart, endedAtOnce, type Refusal } from './binary.js';
 import { PetstoreError, PetstoreStopped, SandboxError } from './errors.js';
 
 /** The lines of the log in an error message. */
@@ -42,6 +42,11 @@ function environment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PETSTORE_')));
 }
 
+/** Whether an error is the system's refusal to start a program. */
+function isRefusal(error: unknown): error is Refusal {
+  return error instanceof Error && String((error as NodeJS.ErrnoException).syscall).startsWith('spawn');
+}
+
 /** A running server in a temporary folder. It ends when its standard input is closed, so also if Node is killed. The folder is
  * removed, except after a failure, so that its log can be read. */
 export class ServerProcess {
@@ -51,6 +56,7 @@ export class ServerProcess {
   readonly #ended: Promise<void>;
   readonly #watch: NodeJS.Timeout | undefined;
   #wasStopped = false;
+  #wasRefused = false;
   readonly #cleanUp = (): void => {
     if (!this.#hasFailed()) rmSync(this.#folder, { recursive: true, force: true });
   };
@@ -75,10 +81,7 @@ export class ServerProcess {
   /** Starts a server, and waits for its first line. */
   static async start(binary: string, args: readonly string[], startMs: number): Promise<[ServerProcess, Ready]> {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-'));
-    const log = openSync(join(folder, 'log'), 'w');
-    const child = spawn(binary, args, { cwd: folder, env: environment(), stdio: ['pipe', 'pipe', log] });
-    closeSync(log);
-    const server = new ServerProcess(binary, folder, child);
+    const server = new ServerProcess(binary, folder, ServerProcess.#spawn(binary, args, folder));
     try {
       const line = await server.#firstLine(startMs);
       server.#release();
@@ -86,6 +89,19 @@ export class ServerProcess {
     } catch (error) {
       await server.stop();
       throw error;
+    }
+  }
+
+  static #spawn(binary: string, args: readonly string[], folder: string): ChildProcess {
+    const log = openSync(join(folder, 'log'), 'w');
+    try {
+      return spawn(binary, args, { cwd: folder, env: environment(), stdio: ['pipe', 'pipe', log] });
+    } catch (error) {
+      // Some refusals of the system come as an exception, and others as an event.
+      rmSync(folder, { recursive: true, force: true });
+      throw cannotStart(binary, error as Refusal, folder);
+    } finally {
+      closeSync(log);
     }
   }
 
@@ -117,11 +133,13 @@ export class ServerProcess {
       });
       this.#child.once('error', (error) => {
         clearTimeout(timer);
-        reject(cannotStart(this.#binary, error));
+        reject(cannotStart(this.#binary, error, this.#folder));
       });
       this.#child.once('close', () => {
         clearTimeout(timer);
-        reject(this.#stopped('the petstore did not start'));
+        const wrong = endedAtOnce(this.#binary);
+        this.#wasRefused = wrong !== undefined;
+        reject(wrong ?? this.#stopped('the petstore did not start'));
       });
     });
   }
@@ -129,19 +147,24 @@ export class ServerProcess {
   /** Lets Node end without a call of `stop`: its end closes the server's standard input. */
   #release(): void {
     this.#child.unref();
-    for (const pipe of [this.#child.stdin, this.#child.stdout]) (pipe as Socket | null)?.unref();
+    // Bun's pipes have no `unref`, and do not keep it from ending.
+    for (const pipe of [this.#child.stdin, this.#child.stdout]) (pipe as Partial<Socket> | null)?.unref?.();
     // The server may end before it has read the end of its input.
     this.#child.stdin?.on('error', () => {});
   }
 
   /** Runs a command of the binary in the server's folder. Returns what it printed. */
   command(...args: readonly string[]): Promise<string> {
-    return new Promise((resolve, reject) => {
+    const call = ['petstore', ...args.slice(0, 2)].join(' ');
+    return new Promise<string>((resolve, reject) => {
       const options = { cwd: this.#folder, env: environment(), timeout: COMMAND_MS };
       execFile(this.#binary, args, options, (error, stdout, stderr) => {
         if (!error) resolve(stdout.trim());
-        else reject(this.errorOf(['petstore', ...args.slice(0, 2)].join(' '), stderr.trim() || error.message));
+        else reject(isRefusal(error) ? error : this.errorOf(call, stderr.trim() || error.message));
       });
+    }).catch((error: unknown) => {
+      if (this.#wasStopped) throw this.errorOf(call, '');
+      throw isRefusal(error) ? cannotStart(this.#binary, error, this.#folder) : error;
     });
   }
 
@@ -161,7 +184,7 @@ export class ServerProcess {
 
   /** Whether the server was started, and ended in another way than in order. */
   #hasFailed(): boolean {
-    return this.#child.pid !== undefined && this.#hasEnded() && this.#child.exitCode !== 0;
+    return this.#child.pid !== undefined && !this.#wasRefused && this.#hasEnded() && this.#child.exitCode !== 0;
   }
 
   #hasEnded(): boolean {

@@ -2,12 +2,14 @@
 import assert from 'node:assert';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { Petstore, PetstoreError, sharedPetstore, version } from 'petstore-server';
 
 const OPTIONS = { demo: 10, settings: { 'free-minute': 3 } };
@@ -193,6 +195,40 @@ test('a worker that outlives its runner leaves no server', async () => {
   }
 });
 
+test('workers and detached programs do not keep the server of a killed test run', async () => {
+  // Each holds what a process inherits: a program that was started, a worker of Node, and one of a cluster.
+  const begin = "import cluster from 'node:cluster'; import { fork, spawn } from 'node:child_process'; import { Petstore } from 'petstore-server';" +
+    "const shop = await Petstore.start(); const quiet = { detached: true, stdio: 'ignore' };" +
+    "cluster.setupPrimary({ exec: 'idle.mjs', execArgv: [], silent: true });" +
+    "const idle = [spawn('sleep', ['60'], quiet), fork('idle.mjs', { ...quiet, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] }), cluster.fork().process];" +
+    'console.log([shop.pid, ...idle.map(({ pid }) => pid)].join()); setInterval(() => {}, 1000)';
+  writeFileSync('idle.mjs', "process.on('disconnect', () => {}); setInterval(() => {}, 1000)\n");
+  const run = spawn(process.execPath, ['--input-type=module', '-e', begin], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await once(createInterface({ input: run.stdout }), 'line');
+  const [server, ...idle] = line.split(',').map(Number);
+  run.kill('SIGKILL');
+  try {
+    assert(await hasEnded(server), `${server} still runs`);
+    assert.deepEqual(idle.slice(0, 2).map(isRunning), [true, true]);
+  } finally {
+    for (const pid of idle.filter(isRunning)) process.kill(pid, 'SIGKILL');
+  }
+});
+
+test('a thread that is terminated leaves no server', async () => {
+  const code = "const { parentPort } = require('node:worker_threads'); require('petstore-server').Petstore.start().then((shop) => parentPort.postMessage(shop.pid)); setInterval(() => {}, 1000)";
+  const thread = new Worker(code, { eval: true });
+  const [pid] = await once(thread, 'message');
+  await thread.terminate();
+  assert(await hasEnded(pid), `${pid} still runs`);
+});
+
+test('a program in CommonJS has the same classes', () => {
+  const required = createRequire(import.meta.url)('petstore-server');
+  assert.equal(required.Petstore, Petstore);
+  assert.equal(required.PetstoreError, PetstoreError);
+});
+
 test('a forked program ends although a server runs', async () => {
   const program = "import { Petstore } from 'petstore-server'; const shop = await Petstore.start(); process.send(shop.pid)";
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -222,23 +258,6 @@ test('the binary is the one of the package, and not of the PATH', async () => {
   const code = "import { Petstore } from 'petstore-server'; await using shop = await Petstore.start(); console.log(shop.version)";
   const plain = code.replace('await using', 'const');
   assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', plain], { env, encoding: 'utf8' }), `${version}\n`);
-});
-
-test('an unknown platform gets the other ways', async () => {
-  const wrong = { name: 'PetstoreNotAvailable', message: /no-such-binary cannot be started: .*ENOENT/ };
-  await assert.rejects(Petstore.start({ binary: '/no-such-binary' }), wrong);
-  const code = "Object.defineProperty(process, 'arch', { value: 'sparc' }); const { Petstore } = await import('petstore-server'); " +
-    'await Petstore.start().catch((error) => console.log(error.name, error.message))';
-  const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' });
-  assert.match(said, /PetstoreNotAvailable petstore-server .* has no server for linux-sparc .*linux-x64.*Other ways.*Dockerfile.*cargo install/s);
-});
-
-test('a missing binary is named with the command that installs it', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'petstore-alone-'));
-  cpSync('node_modules/petstore-server', join(folder, 'node_modules/petstore-server'), { recursive: true, dereference: true });
-  const code = "const { Petstore } = await import('petstore-server'); await Petstore.start().catch((error) => console.log(error.message))";
-  const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: folder, encoding: 'utf8' });
-  assert.match(said, /needs the package petstore-server-linux-\w+, which is not installed.* npm install .*linux-\w+-[\d.]+\.tgz/s);
 });
 
 test('npx runs the binary, passes its exit code and stops it in order', async () => {
