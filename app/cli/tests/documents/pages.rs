@@ -109,6 +109,32 @@ fn dots_stand_for_anything() {
     assert!(!page::fits("a 12 c", "a … b") && !page::fits("ab", "a") && !page::fits("b", "a…"));
 }
 
+/// Returns whether a line of a Rust block is shown by Markdown, and hidden by rustdoc.
+fn is_hidden_by_rustdoc(line: &str) -> bool {
+    let line = line.trim_start();
+    line == "#" || line.starts_with("# ")
+}
+
+#[test]
+fn a_rust_block_is_a_whole_program() {
+    let mut pages = vec![];
+    markdown(&page::root(), &mut pages);
+    let mut seen = 0;
+    for path in pages {
+        let blocks = page::split(&fs::read_to_string(&path).unwrap()).0;
+        // Blocks of one line with `ignore` show a call, and those with a file's name are a part of a project.
+        for block in blocks.iter().filter(|block| block.kind == "rust") {
+            let hidden = block.text.lines().find(|line| is_hidden_by_rustdoc(line));
+            assert_eq!(hidden, None, "{}: a reader would paste it", path.display());
+            let starts = ["fn main()", "#[tokio::test]", "_conformance!("];
+            let is_whole = starts.iter().any(|start| block.text.contains(start));
+            assert!(is_whole, "{}: no program\n{}", path.display(), block.text);
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen} blocks");
+}
+
 fn curl() -> (PathBuf, &'static str) {
     ("curl".into(), "--version")
 }
