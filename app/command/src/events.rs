@@ -26,7 +26,7 @@ pub(crate) use self::pages::{LogEnded, LogPages, PAGE_MAX};
 use crate::failure::Failure;
 use crate::runtime::single_threaded;
 use crate::settings::expected::number;
-use crate::settings::{Db, PgArgs};
+use crate::settings::{Db, PgArgs, shown, value_of};
 use crate::text_file;
 
 /// The variable with the base URL of a server.
@@ -135,10 +135,11 @@ impl LogServer {
 /// Returns the server that the variable names, else the local one. The variable is not a setting of the server, so
 /// commands that do not need it ignore a wrong value.
 pub(crate) fn default_server() -> Result<BaseUrl, Failure> {
-    let set = std::env::var(URL_VARIABLE).ok().filter(|url| !url.is_empty());
+    let set = value_of(URL_VARIABLE).and_then(|url| url.into_string().ok());
     let url = set.as_deref().unwrap_or(LOCAL_SERVER);
-    BaseUrl::parse(url)
-        .map_err(|why| Failure::usage(format!("{URL_VARIABLE}={url:?} in the environment: {why}")))
+    BaseUrl::parse(url).map_err(|why| {
+        Failure::usage(format!("{URL_VARIABLE}={:?} in the environment: {why}", shown(url, true)))
+    })
 }
 
 /// Returns the API key: the one that is given, else the one in the file, else the one in the variable.

@@ -13,8 +13,13 @@ mod password;
 mod process;
 mod redis;
 mod reference;
+mod secrecy;
+mod secret_marks;
 mod shared;
 mod sources;
+mod table;
+mod values;
+mod variables;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -33,8 +38,12 @@ pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
 pub(crate) use self::process::ProcessArgs;
 pub(crate) use self::reference::{Form, reference};
+pub(crate) use self::secrecy::shown;
 pub(crate) use self::shared::shared;
-pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here, value_of};
+pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here};
+pub(crate) use self::values::{
+    CONFIG_VARIABLE, DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, REDIS_PASSWORD_VARIABLES, value_of,
+};
 use crate::openapi;
 
 /// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and
@@ -381,16 +390,3 @@ const EVENT_BYTES: RangeInclusive<u64> = 65_536..=1_099_511_627_776;
 
 /// The default overlap of a rotation.
 pub(crate) const DEFAULT_OVERLAP: &str = "1h";
-
-/// The variable that names the settings file.
-pub(crate) const CONFIG_VARIABLE: &str = "PETSTORE_CONFIG";
-
-/// The variable with the first key. It has no flag, because other users can read a command line.
-pub(crate) const INITIAL_KEY_VARIABLE: &str = "PETSTORE_INITIAL_KEY";
-
-/// The variables with the password of the PostgreSQL role. The first one takes precedence. They have no flag, because
-/// other users can read a command line.
-pub(crate) const DB_PASSWORD_VARIABLES: [&str; 2] = ["PETSTORE_DB_PASSWORD", "PGPASSWORD"];
-
-/// The variable with the password of the Redis user. It has no flag, for the same reason.
-pub(crate) const REDIS_PASSWORD_VARIABLES: [&str; 1] = ["PETSTORE_REDIS_PASSWORD"];

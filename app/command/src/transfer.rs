@@ -84,7 +84,10 @@ impl TransferArgs {
         let input: Box<dyn Read> = if self.is_standard() {
             Box::new(io::stdin())
         } else {
-            Box::new(open_readable(&self.file).map_err(|error| self.fault(&error))?)
+            // A message about a missing file shows its name, in which a password may stand if it is a database's.
+            let named =
+                |error| Db::check_target(&self.file).map_or_else(Failure::usage, |()| self.fault(&error));
+            Box::new(open_readable(&self.file).map_err(named)?)
         };
         let (count, renamed, place, into) = if let Some(server) = self.server()? {
             let sent = self.progress("sent");

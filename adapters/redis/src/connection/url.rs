@@ -128,10 +128,12 @@ impl fmt::Display for RedisTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tls.is_some() { ENCRYPTED } else { PLAIN })?;
         let user = self.user.as_deref().unwrap_or_default();
-        match (user, &self.password) {
-            ("", None) => {}
-            (user, None) => write!(f, "{user}@")?,
-            (user, Some(_)) => write!(f, "{user}:***@")?,
+        // A colon in a user was encoded, perhaps together with the password behind it.
+        let (name, rest) = user.split_once(':').unwrap_or((user, ""));
+        match (name, self.password.is_some() || !rest.is_empty()) {
+            ("", false) => {}
+            (name, false) => write!(f, "{name}@")?,
+            (name, true) => write!(f, "{name}:***@")?,
         }
         if self.host.contains(':') {
             write!(f, "[{}]", self.host)?;
@@ -162,6 +164,7 @@ mod tests {
             ("REDIS://127.0.0.1:6379/0", "redis://127.0.0.1"),
             ("redis://[::1]:6380/3", "redis://[::1]:6380/3"),
             ("redis://:s3cr3t@host", "redis://:***@host"),
+            ("redis://pets%3As3cr3t@host", "redis://pets:***@host"),
             ("rediss://pets:s3c%40r3t@host:6380", "rediss://pets:***@host:6380"),
             ("rediss://pets@host?cacert=/etc/ca.pem", "rediss://pets@host?cacert=/etc/ca.pem"),
         ] {

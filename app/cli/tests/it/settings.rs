@@ -4,6 +4,7 @@
 mod environment;
 mod file;
 mod flags;
+mod secrecy;
 
 use std::process::Output;
 

@@ -6,6 +6,7 @@ use std::{fs, io};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
+use super::secrecy::shown;
 use crate::failure::Failure;
 use crate::text_file;
 
@@ -116,6 +117,12 @@ fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].split(|b| *b == b'\n').count()
 }
 
+/// A part of the file as the beginning of a message. It is left out if a secret may stand in it.
+fn named(part: &str) -> String {
+    let shown = shown(part, true);
+    if part.is_empty() || shown != part { String::new() } else { format!("{part}: ") }
+}
+
 const NAMELESS: &str = "a value without a key";
 
 /// Describes a syntax error: its line and key, and the reason.
@@ -128,7 +135,7 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
         let first = table.keys().find(|known| known.get_ref() == key);
         let first = first.map(|known| line_at(text, known.span().start)).filter(|line| *line != here);
         let first = first.map_or_else(String::new, |line| format!("; first on line {line}"));
-        return (here, format!("{key}: set twice{first}"));
+        return (here, format!("{}set twice{first}", named(key)));
     }
     let around = |(key, value): &(&Spanned<_>, &Spanned<_>)| {
         (key.span().start..=value.span().end.max(key.span().end)).contains(&place.start)
@@ -138,17 +145,18 @@ fn explain(text: &str, table: &DeTable<'_>, fault: &Error) -> (usize, String) {
         let before = text.get(..place.start).unwrap_or_default();
         let begin = before.rfind('\n').map_or(0, |end| end + 1);
         let words = of_text(begin..place.start);
-        let separator = if words.is_empty() { "" } else { ": " };
-        return (here, format!("{words}{separator}{}", fault.message()));
+        return (here, format!("{}{}", named(words), fault.message()));
     };
     let line = line_at(text, key.span().start);
     let why = match (key.get_ref().as_ref(), of_text(value.span())) {
         ("", _) => return (line, NAMELESS.to_owned()),
         (_, "") => "the value is missing".to_owned(),
         (_, quoted) if quoted.starts_with(['"', '\'', '[', '{']) => fault.message().to_owned(),
-        (_, bare) => format!("{bare}: expected a text in quotes, a number, true, false, or a list of texts"),
+        (_, bare) => {
+            format!("{}expected a text in quotes, a number, true, false, or a list of texts", named(bare))
+        }
     };
-    (line, format!("{}: {why}", key.get_ref()))
+    (line, format!("{}{why}", named(key.get_ref())))
 }
 
 fn as_flag(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, &'static str> {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use super::value_of;
+use super::values::secret_in;
 use crate::failure::Failure;
 use crate::text_file;
 
@@ -25,7 +25,7 @@ pub(super) fn in_file(setting: &str, file: &Path) -> Result<String, Failure> {
 
 /// Returns the password in the first of these variables that is set; none if no variable is set.
 pub(super) fn in_variables(names: &[&str]) -> Result<Option<String>, Failure> {
-    let set = names.iter().find_map(|name| Some((name, value_of(name)?)));
+    let set = names.iter().find_map(|name| Some((name, secret_in(name)?)));
     let Some((name, value)) = set else { return Ok(None) };
     value.into_string().map(Some).map_err(|_| Failure::usage(format!("{name} is not UTF-8")))
 }

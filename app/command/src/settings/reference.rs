@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Arg;
 
-use super::sources::{key, table};
+use super::table::{key, table};
 
 /// The form of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn sample(setting: &Arg) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::sources::{judge, variable};
+    use crate::settings::table::{judge, variable};
 
     #[test]
     fn every_setting_has_a_line_of_help_a_group_and_a_value_range() {

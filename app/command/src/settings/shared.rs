@@ -44,7 +44,7 @@ pub(crate) fn shared(in_force: &[InForce]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sources::{key, table};
+    use super::super::table::{key, table};
     use super::*;
 
     #[test]

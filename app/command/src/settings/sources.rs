@@ -1,6 +1,5 @@
 //! The sources of values: the command line takes precedence over the environment, the settings file and the defaults.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,10 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::advice::advised;
 use super::file::{Entry, Reading, SettingsFile};
+use super::secrecy::{masked, shown, takes_url};
+use super::table::{judge, key, table, variable};
+use super::values::is_read_trimmed;
+use super::variables::{check_environment, with_variables};
 use super::{CONFIG_VARIABLE, ServeArgs, db, redis};
 use crate::failure::Failure;
 
@@ -37,11 +40,11 @@ impl CommandLine {
         check_environment(&declare())?;
         // The command is declared again for each use, because a clone would be the largest allocation of an idle
         // server.
-        let (arguments, bare) = match without_empty_variables(declare()).try_get_matches_from(arguments) {
+        let (arguments, bare) = match with_variables(declare()).try_get_matches_from(arguments) {
             Ok(bare) => (arguments.clone(), bare),
             Err(fault) => {
                 let arguments = self.behind_the_command(&fault).ok_or_else(|| advised(masked(fault)))?;
-                let command = without_empty_variables(declare());
+                let command = with_variables(declare());
                 let bare =
                     command.try_get_matches_from(&arguments).map_err(|fault| advised(masked(fault)))?;
                 (arguments, bare)
@@ -49,7 +52,7 @@ impl CommandLine {
         };
         let file =
             config(&bare).map(|path| SettingsFile::read(&path, reading)).transpose().map_err(|failure| {
-                let is_variable = innermost(&bare).value_source(CONFIG) == Some(ValueSource::EnvVariable);
+                let is_variable = innermost(&bare).value_source(CONFIG) != Some(ValueSource::CommandLine);
                 let from = if is_variable { format!("{CONFIG_VARIABLE}: ") } else { String::new() };
                 Failure { message: format!("{from}{}", failure.message), ..failure }
             })?;
@@ -57,8 +60,8 @@ impl CommandLine {
             None => bare,
             Some(file) => {
                 check_file(file)?;
-                let command = without_empty_variables(with_defaults(declare(), file));
-                command.try_get_matches_from(arguments)?
+                let command = with_variables(with_defaults(declare(), file));
+                command.try_get_matches_from(arguments).map_err(masked)?
             }
         };
         Ok(Loaded { matches, file })
@@ -172,26 +175,12 @@ impl Loaded {
         let origin = match (matches.value_source(id), entry) {
             (Some(ValueSource::CommandLine), _) => format!("--{key}"),
             (Some(ValueSource::EnvVariable), _) => variable(setting).to_owned(),
+            _ if is_read_trimmed(variable(setting)) => variable(setting).to_owned(),
             (_, Some((file, entry))) => file.place(entry),
             _ => "default".to_owned(),
         };
         InForce { key: key.to_owned(), value: values, origin }
     }
-}
-
-/// The table of all settings.
-pub(super) fn table() -> Command {
-    ServeArgs::augment_args(Command::new("settings"))
-}
-
-/// The name of a setting in the file and as a flag.
-pub(super) fn key(setting: &Arg) -> &str {
-    setting.get_long().expect("a setting is a long flag")
-}
-
-/// The environment variable of a setting.
-pub(super) fn variable(setting: &Arg) -> &str {
-    setting.get_env().and_then(|name| name.to_str()).expect("a setting has a variable")
 }
 
 /// The matches of the innermost command.
@@ -203,52 +192,24 @@ fn config(matches: &ArgMatches) -> Option<PathBuf> {
     innermost(matches).get_one::<PathBuf>(CONFIG).cloned()
 }
 
-/// Returns the value of a variable. An empty value counts as not set, because a compose file passes `NAME=` for each
-/// variable that the host does not define.
-pub(crate) fn value_of(variable: &str) -> Option<OsString> {
-    std::env::var_os(variable).filter(|value| !value.is_empty())
-}
-
-/// Removes the empty variables from the settings of a command and its subcommands. Must be the last change of a
-/// command, because other functions recognise a setting by its variable.
-fn without_empty_variables(command: Command) -> Command {
-    let is_empty = |setting: &Arg| {
-        let variable = setting.get_env().and_then(|name| name.to_str());
-        variable.is_some_and(|variable| value_of(variable).is_none())
-    };
-    let command =
-        command.mut_args(|setting| if is_empty(&setting) { setting.env(None::<&str>) } else { setting });
-    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
-}
-
-/// Checks the values of the environment, so that a message names the variable and not a flag.
-fn check_environment(command: &Command) -> Result<(), Failure> {
-    for setting in command.get_arguments().filter(|flag| flag.get_env().is_some()) {
-        let variable = variable(setting);
-        let Some(value) = value_of(variable) else { continue };
-        let value = value.into_string().map_err(|_| Failure::usage(format!("{variable} is not UTF-8")))?;
-        judge(setting, &value).map_err(|why| {
-            Failure::usage(format!("{variable}={:?} in the environment: {why}", shown(&value)))
-        })?;
-    }
-    command.get_subcommands().try_for_each(check_environment)
-}
-
 /// Checks the values of the file.
 fn check_file(file: &SettingsFile) -> Result<(), Failure> {
     let table = table();
     for entry in &file.entries {
         let fault = |why: &str| Failure::usage(format!("{}: {}: {why}", file.place(entry), entry.key));
         let setting = table.get_arguments().find(|setting| key(setting) == entry.key);
-        let setting = setting.ok_or_else(|| fault(&unknown(&entry.key, &table)))?;
+        let setting = setting.ok_or_else(|| {
+            let name = shown(&entry.key, true);
+            Failure::usage(format!("{}: {name}: {}", file.place(entry), unknown(&entry.key, &table)))
+        })?;
         match entry.value.as_ref().map_err(|why| fault(why))? {
             _ if entry.is_unset() => {}
             Some(value) if entry.is_bare && is_name(setting) => {
                 return Err(fault(&format!("{value}: expected a text in quotes")));
             }
             Some(value) => {
-                judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown(value))))?;
+                let shown = || shown(value, takes_url(setting));
+                judge(setting, value).map_err(|why| fault(&format!("{:?}: {why}", shown())))?;
             }
             // An empty list means "not set". It is refused for a setting with a default, because it could mean either
             // the default or no value at all.
@@ -265,29 +226,6 @@ fn is_name(setting: &Arg) -> bool {
     names.iter().any(|name| name.starts_with("FILE") || name.starts_with("HOST"))
 }
 
-/// A wrong value in a form that may be shown: without the user part of a URL, which may contain a password.
-pub(super) fn shown(value: &str) -> Cow<'_, str> {
-    if let Some(shown) = db::shown(value).or_else(|| redis::shown(value)) {
-        return shown.into();
-    }
-    match value.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
-        Some((scheme, (_, rest))) => format!("{scheme}://…@{rest}").into(),
-        None => value.into(),
-    }
-}
-
-/// Removes passwords from a wrong value in a message of clap.
-fn masked(mut fault: clap::Error) -> clap::Error {
-    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
-        if let Some(ContextValue::String(value)) = fault.get(kind)
-            && let Cow::Owned(shown) = shown(value)
-        {
-            fault.insert(kind, ContextValue::String(shown));
-        }
-    }
-    fault
-}
-
 /// Returns the known word that is most similar to this word, if one is similar enough.
 pub(crate) fn meant<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     const LIKE: f64 = 0.8;
@@ -301,27 +239,6 @@ fn unknown(wrong: &str, table: &Command) -> String {
     match meant(&wrong.replace('_', "-"), table.get_arguments().map(key)) {
         Some(known) => format!("unknown setting; did you mean {known}?"),
         None => "unknown setting; `petstore settings` lists them all".to_owned(),
-    }
-}
-
-/// Checks a value with the setting's own parser. Returns the reason if it is wrong.
-pub(super) fn judge(setting: &Arg, value: &str) -> Result<(), String> {
-    let alone = setting.clone().env(None::<&str>).default_value(None::<&str>);
-    let flag = format!("--{}={value}", key(setting));
-    let command = Command::new("setting").no_binary_name(true).disable_help_flag(true).arg(alone);
-    match command.try_get_matches_from([flag]) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(expected(&error)),
-    }
-}
-
-fn expected(error: &clap::Error) -> String {
-    if let Some(source) = std::error::Error::source(error) {
-        return source.to_string();
-    }
-    match error.get(ContextKind::ValidValue).map(ToString::to_string) {
-        Some(values) if !values.is_empty() => format!("expected one of {values}"),
-        _ => "expected a value".to_owned(),
     }
 }
 

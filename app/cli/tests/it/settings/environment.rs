@@ -12,7 +12,7 @@ fn a_wrong_variable_of_any_command_is_named() {
         (
             "PETSTORE_DB",
             "mysql://pet:hunter2@db/pets",
-            "PETSTORE_DB=\"mysql://…@db/pets\" in the environment: expected a file, memory, or postgres://",
+            "PETSTORE_DB=\"…\" in the environment: expected a file, memory, or postgres://",
         ),
         (
             "PETSTORE_DB",
