@@ -1,4 +1,4 @@
-//! The contract in other programs: linters, generators of clients, importers, schemathesis, and the shell.
+//! The contract in other programs: linters, readers of YAML, generators of clients, importers, schemathesis, and the shell.
 //!
 //! The tests are a separate binary, because most of them take minutes and need programs that `tests/tools/install`
 //! installs.
@@ -10,6 +10,7 @@ mod callbacks;
 mod clients;
 mod imports;
 mod linters;
+mod readers;
 mod samples;
 mod schemathesis;
 mod stream_clients;
