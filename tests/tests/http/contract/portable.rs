@@ -76,13 +76,15 @@ fn unsupported_keyword(schema: &Map<String, Value>) -> bool {
 
 /// Returns whether some generated client reads a pattern wrongly. A literal quote ends the string literal in some
 /// generated sources. Characters beyond ASCII and classes that depend on Unicode (`\s`, `\w`, `\d`, `\b`, `\p`, `.`)
-/// match other characters in engines that work on bytes.
+/// match other characters in engines that work on bytes. A pattern that begins with a slash is taken for one between slashes,
+/// as in JavaScript (Specmatic refuses the document).
 fn unportable_pattern(schema: &Map<String, Value>) -> bool {
     let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else { return false };
     let dependent = Regex::new(r"\\[swdbpuSWDBPU]|\\x[89a-fA-F]|\(\?").expect("a pattern");
     let classes = Regex::new(r"\[(\\.|[^\]])*\]").expect("a pattern");
     let outside_classes = classes.replace_all(pattern, "").replace("\\.", "");
     pattern.contains(['"', '\''])
+        || pattern.trim_start_matches('^').starts_with('/')
         || !pattern.is_ascii()
         || dependent.is_match(pattern)
         || outside_classes.contains('.')
@@ -147,6 +149,36 @@ fn headers_before_queries(document: &Value) -> Vec<String> {
     found
 }
 
+/// Examples of an answer or a body whose name some parameters of the path have, and others do not. Tools join the examples of an
+/// operation by name, and then lack a part of the path (Specmatic refuses the document).
+fn partial_examples(document: &Value) -> Vec<String> {
+    let resolved = |part: &Value| match part["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).expect("a component").clone(),
+        None => part.clone(),
+    };
+    let names = |part: &Value| -> BTreeSet<String> {
+        let contents = part["content"].as_object().into_iter().flat_map(Map::values);
+        contents.filter_map(|one| one["examples"].as_object()).flat_map(Map::keys).cloned().collect()
+    };
+    let mut found = Vec::new();
+    for item in document["paths"].as_object().expect("paths").values() {
+        let in_path: Vec<_> = item["parameters"].as_array().into_iter().flatten().map(resolved).collect();
+        for operation in item.as_object().expect("a path").values().filter(|one| one.is_object()) {
+            let answers = operation["responses"].as_object().expect("answers").iter();
+            let successes =
+                answers.filter(|(status, _)| status.starts_with('2')).map(|(_, one)| resolved(one));
+            let bodies = successes.chain([resolved(&operation["requestBody"])]);
+            for name in bodies.flat_map(|body| names(&body)).collect::<BTreeSet<_>>() {
+                let have = in_path.iter().filter(|one| one["examples"].get(&name).is_some()).count();
+                if have > 0 && have < in_path.len() {
+                    found.push(format!("{} {name}", operation["operationId"]));
+                }
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn the_document_has_no_construct_that_generators_stumble_over() {
     let document = document();
@@ -160,6 +192,7 @@ fn the_document_has_no_construct_that_generators_stumble_over() {
         ("a body in several media types", faults(&document, several_media_types)),
         ("an optional parameter of a whole path", optional_path_level_parameters(&document)),
         ("a header parameter before one of the query", headers_before_queries(&document)),
+        ("an example of some parameters of a path alone", partial_examples(&document)),
     ] {
         assert_eq!(found, Vec::<String>::new(), "{rule}");
     }
@@ -177,7 +210,16 @@ fn planted_constructs_are_found() {
         one(serde_json::json!({"allOf": [{"$ref": "#/components/schemas/PetStatus"}]}), unsupported_keyword),
         1
     );
-    for pattern in ["^\"[a-z]+\"$", "^[^\u{80}-\u{9f}]*$", r"^\S+$", r"^\w+$", "^.*$", r"^[^\x80-\xff]*$"] {
+    for pattern in [
+        "^/[a-z]*$",
+        "/[a-z]*/",
+        "^\"[a-z]+\"$",
+        "^[^\u{80}-\u{9f}]*$",
+        r"^\S+$",
+        r"^\w+$",
+        "^.*$",
+        r"^[^\x80-\xff]*$",
+    ] {
         assert_eq!(one(serde_json::json!({"pattern": pattern}), unportable_pattern), 1, "{pattern}");
     }
     for pattern in [r"^\x22[!#-~]+\x22$", r"^[a-z.]+\.$"] {
@@ -196,4 +238,7 @@ fn planted_constructs_are_found() {
     let parameters = document["paths"]["/pets"]["get"]["parameters"].as_array_mut().expect("parameters");
     parameters.rotate_right(1);
     assert_eq!(headers_before_queries(&document), ["\"listPets\""]);
+    let webhook = &mut document["components"]["parameters"]["WebhookOfDelivery"]["examples"];
+    webhook.as_object_mut().expect("examples").remove("orderPlaced").expect("one");
+    assert_eq!(partial_examples(&document), ["\"getDelivery\" orderPlaced", "\"redeliver\" orderPlaced"]);
 }
