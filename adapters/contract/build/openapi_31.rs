@@ -2,12 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
+/// The tag of the operations under `webhooks`. Generators write one file for each tag: if paths had the same tag, the file of
+/// the webhooks would replace that of the paths.
+const WEBHOOKS_TAG: &str = "webhook-events";
+
+/// The tag after which that of the webhooks is listed.
+const TAG_BEFORE: &str = "webhooks";
+
 /// Returns the document in OpenAPI 3.1. The document must be OpenAPI 3.0, as the contract uses it.
 pub(crate) fn upgrade(mut document: Value) -> Value {
     document["openapi"] = json!("3.1.0");
     upgrade_license(&mut document["info"]["license"]);
     visit(&mut document);
     let webhooks = webhooks(&document);
+    if !webhooks.is_empty() {
+        list_tag(&mut document);
+    }
     let Value::Object(members) = document else { return document };
     // The webhooks follow the paths, where a reader looks for them.
     let mut upgraded = Map::new();
@@ -104,16 +114,39 @@ fn callback(document: &Value) -> Option<&Value> {
     callbacks.next()?.values().next()?.as_object()?.values().next()?.get("post")
 }
 
+/// Lists the tag of the webhooks, and names it in its group.
+fn list_tag(document: &mut Value) {
+    let tag = json!({
+        "name": WEBHOOKS_TAG,
+        "description": "The requests that the URL of a webhook gets, one for each type of event. A receiver implements them.",
+    });
+    let tags = document.get_mut("tags");
+    insert_after(tags, |one| one["name"] == TAG_BEFORE, tag);
+    let groups = document.get_mut("x-tagGroups").and_then(Value::as_array_mut);
+    for group in groups.into_iter().flatten() {
+        insert_after(group.get_mut("tags"), |one| *one == TAG_BEFORE, json!(WEBHOOKS_TAG));
+    }
+}
+
+/// Inserts an item behind the one that is meant, if there is a list that has it.
+fn insert_after(list: Option<&mut Value>, is_meant: impl Fn(&Value) -> bool, item: Value) {
+    let Some(items) = list.and_then(Value::as_array_mut) else { return };
+    if let Some(place) = items.iter().position(is_meant) {
+        items.insert(place + 1, item);
+    }
+}
+
 fn webhook(callback: &Value, name: &str, data: &Value) -> Value {
     let words: String = name.split(['.', '_']).map(capitalized).collect();
     let mut post = callback.clone();
     post["operationId"] = json!(format!("on{words}"));
+    post["tags"] = json!([WEBHOOKS_TAG]);
     post["summary"] = json!(format!("The event {name}"));
     let content = &mut post["requestBody"]["content"]["application/json"];
     content["schema"] = json!({
         "allOf": [
             {"$ref": "#/components/schemas/Event"},
-            {"type": "object", "properties": {"type": {"const": name}, "data": data}},
+            {"type": "object", "properties": {"type": {"type": "string", "const": name}, "data": data}},
         ]
     });
     // Only the example of this type.

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use super::{folder, run, source};
+use serde_json::Value;
+
+use super::{files, folder, run, source};
 use crate::common::tools;
 
 /// The generators, each with its options as on the command line.
-const ROWS: [(&str, &str); 8] = [
+const ROWS: [(&str, &str); 9] = [
     ("python", "--additional-properties=packageName=petstore_client"),
     ("typescript-axios", "--additional-properties=importFileExtension=.js"),
     ("typescript-fetch", "--additional-properties=importFileExtension=.js"),
@@ -27,7 +29,33 @@ const ROWS: [(&str, &str); 8] = [
         "--library=native --additional-properties=openApiNullable=false,useJakartaEe=true,\
          invokerPackage=petstore,apiPackage=petstore.api,modelPackage=petstore.model",
     ),
+    (
+        "spring",
+        "--library=spring-boot --additional-properties=interfaceOnly=true,useSpringBoot3=true,openApiNullable=false,\
+         documentationProvider=none,annotationLibrary=none",
+    ),
 ];
+
+/// The generators whose clients are also made from the contract in OpenAPI 3.1, each with the extension of its sources.
+const ROWS_31: [(&str, &str); 5] =
+    [("python", "py"), ("typescript-fetch", "ts"), ("go", "go"), ("java", "java"), ("spring", "java")];
+
+/// The version of OpenAPI in which a generator gets the contract.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    V30,
+    V31,
+}
+
+impl Version {
+    /// Returns the name of a client's folder.
+    pub(super) fn folder(self, generator: &str) -> String {
+        match self {
+            Self::V30 => generator.to_owned(),
+            Self::V31 => format!("{generator}-3-1"),
+        }
+    }
+}
 
 /// JVM flags for a short run: only the first-stage compiler, and a garbage collector without threads.
 const JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
@@ -35,10 +63,15 @@ const JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 /// The folder with all clients, created at the first use.
 static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     let clients = folder("openapi-generator");
-    let settings = ROWS.map(|(generator, options)| {
-        let file = clients.join(format!("{generator}.yaml"));
-        let contract = source("openapi.yaml");
-        let output = clients.join(generator);
+    let upgraded = clients.join("openapi-3.1.yaml");
+    std::fs::write(&upgraded, printed_31()).unwrap();
+    let from_31 = ROWS.iter().filter(|(name, _)| ROWS_31.iter().any(|(other, _)| name == other));
+    let rows = ROWS.iter().map(|row| (Version::V30, row)).chain(from_31.map(|row| (Version::V31, row)));
+    let settings = rows.map(|(version, (generator, options))| {
+        let name = version.folder(generator);
+        let file = clients.join(format!("{name}.yaml"));
+        let contract = if version == Version::V31 { upgraded.clone() } else { source("openapi.yaml") };
+        let output = clients.join(name);
         let head = format!(
             "generatorName: {generator}\ninputSpec: {}\noutputDir: {}\n",
             contract.display(),
@@ -54,10 +87,25 @@ static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     clients
 });
 
+/// Returns the contract in OpenAPI 3.1, as the binary prints it.
+pub(super) fn printed_31() -> String {
+    run(Command::new(env!("CARGO_BIN_EXE_petstore")).args(["openapi", "--spec-version", "3.1"]))
+}
+
 /// Returns the folder of a generator's client. If the generator is not installed, reports that and returns none.
 pub(super) fn client(generator: &str) -> Option<PathBuf> {
-    assert!(ROWS.iter().any(|(name, _)| *name == generator), "{generator} has no row");
-    tools::can_run(tools::python("openapi-generator-cli"), "version").then(|| CLIENTS.join(generator))
+    client_from(generator, Version::V30)
+}
+
+/// Returns the folder of a generator's client from the contract in a version of OpenAPI.
+pub(super) fn client_from(generator: &str, version: Version) -> Option<PathBuf> {
+    let has_row = match version {
+        Version::V30 => ROWS.iter().any(|(name, _)| *name == generator),
+        Version::V31 => ROWS_31.iter().any(|(name, _)| *name == generator),
+    };
+    assert!(has_row, "{generator} has no row");
+    let is_there = tools::can_run(tools::python("openapi-generator-cli"), "version");
+    is_there.then(|| CLIENTS.join(version.folder(generator)))
 }
 
 /// Returns the options of a command line in the form of a settings file.
@@ -96,6 +144,25 @@ pub(super) fn documented(generator: &Path, folder: &Path) -> Command {
     let mut command = Command::new(generator);
     command.args(arguments).current_dir(folder);
     command
+}
+
+/// Each operation of paths and webhooks has a method in each client from OpenAPI 3.1: no file has replaced another one.
+#[test]
+fn no_client_from_openapi_3_1_lacks_an_operation() {
+    let contract: Value = serde_saphyr::from_str(&printed_31()).unwrap();
+    let items = ["paths", "webhooks"].map(|part| contract[part].as_object().unwrap().values());
+    let members = items.into_iter().flatten().flat_map(|item| item.as_object().unwrap().values());
+    let ids: Vec<_> = members.filter_map(|operation| operation.get("operationId")?.as_str()).collect();
+    assert!(ids.contains(&"createWebhook") && ids.contains(&"onOrderPlaced"), "{ids:?}");
+    for (generator, extension) in ROWS_31 {
+        let Some(client) = client_from(generator, Version::V31) else { return };
+        let texts = files(&client, extension).into_iter().map(|file| std::fs::read_to_string(file).unwrap());
+        // The clients differ in upper case and underscores.
+        let text = texts.collect::<String>().replace('_', "").to_ascii_lowercase();
+        let lacks = |id: &&&str| !text.contains(&format!(" {}(", id.to_ascii_lowercase()));
+        let missing: Vec<_> = ids.iter().filter(lacks).collect();
+        assert!(missing.is_empty(), "{generator} has no {missing:?}");
+    }
 }
 
 /// The options in `docs/import.md` are the tested ones.

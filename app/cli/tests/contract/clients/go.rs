@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::generated::Version;
 use super::{files, folder, generated, run, source, tour};
 use crate::common::tools;
 
@@ -20,8 +21,19 @@ pub(super) fn command() -> Command {
 
 #[test]
 fn a_go_client_is_generated_vetted_and_used() {
-    let Some(client) = generated::client("go").filter(|_| tools::can_run("go", "version")) else { return };
-    let module = folder("go");
+    vet_and_use(Version::V30);
+}
+
+#[test]
+fn a_go_client_from_openapi_3_1_is_generated_vetted_and_used() {
+    vet_and_use(Version::V31);
+}
+
+fn vet_and_use(version: Version) {
+    let client = generated::client_from("go", version).filter(|_| tools::can_run("go", "version"));
+    let Some(client) = client else { return };
+    let name = version.folder("go");
+    let module = folder(&name);
     std::fs::create_dir(module.join("petstore")).unwrap();
     for file in files(&client, "go").iter().filter(|file| file.parent() == Some(&client)) {
         std::fs::copy(file, module.join("petstore").join(file.file_name().unwrap())).unwrap();
@@ -31,5 +43,5 @@ fn a_go_client_is_generated_vetted_and_used() {
     std::fs::write(module.join("go.mod"), "module tour\n\ngo 1.19\n").unwrap();
     run(command().args(["vet", "./..."]).current_dir(&module));
     run(command().args(["build", "-o", "tour.out", "."]).current_dir(&module));
-    tour("go", &mut Command::new(module.join("tour.out")));
+    tour(&name, &mut Command::new(module.join("tour.out")));
 }

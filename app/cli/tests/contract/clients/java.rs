@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::generated::Version;
 use super::{files, folder, generated, has_library, run, source, tour};
 use crate::common::tools;
 
@@ -14,13 +15,22 @@ pub(super) fn jackson() -> PathBuf {
 
 #[test]
 fn a_java_client_is_generated_compiled_and_used() {
-    let Some(client) = generated::client("java").filter(|_| tools::can_run("javac", "--version")) else {
-        return;
-    };
+    compile_and_use(Version::V30);
+}
+
+#[test]
+fn a_java_client_from_openapi_3_1_is_generated_compiled_and_used() {
+    compile_and_use(Version::V31);
+}
+
+fn compile_and_use(version: Version) {
+    let client = generated::client_from("java", version).filter(|_| tools::can_run("javac", "--version"));
+    let Some(client) = client else { return };
     if !has_library(ANNOTATIONS) {
         return;
     }
-    let classes = folder("java");
+    let name = version.folder("java");
+    let classes = folder(&name);
     let jackson = jackson();
     let path = |parts: [&str; 2]| parts.join(":");
     run(Command::new("javac")
@@ -36,5 +46,5 @@ fn a_java_client_is_generated_compiled_and_used() {
         .args(files(&client.join("src/main"), "java"))
         .arg(source("tests/clients/java/Tour.java")));
     let path = path([classes.to_str().unwrap(), jackson.to_str().unwrap()]);
-    tour("java", Command::new("java").args(["-XX:TieredStopAtLevel=1", "-cp", &path, "Tour"]));
+    tour(&name, Command::new("java").args(["-XX:TieredStopAtLevel=1", "-cp", &path, "Tour"]));
 }

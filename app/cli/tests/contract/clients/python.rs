@@ -1,11 +1,21 @@
 use std::process::Command;
 
+use super::generated::Version;
 use super::{folder, generated, run, source, tour};
 use crate::common::tools;
 
 #[test]
 fn a_python_client_is_generated_type_checked_and_used() {
-    let Some(client) = generated::client("python") else { return };
+    check_and_use(Version::V30);
+}
+
+#[test]
+fn a_python_client_from_openapi_3_1_is_generated_type_checked_and_used() {
+    check_and_use(Version::V31);
+}
+
+fn check_and_use(version: Version) {
+    let Some(client) = generated::client_from("python", version) else { return };
     let [mypy, python] = ["mypy", "python"].map(tools::python);
     let source = source("tests/clients/python");
     run(Command::new(mypy)
@@ -14,7 +24,10 @@ fn a_python_client_is_generated_type_checked_and_used() {
         .arg(source.join("tour.py"))
         .env("MYPYPATH", &client)
         .env("MYPY_CACHE_DIR", client.join("cache")));
-    tour("python", Command::new(python).arg(source.join("tour.py")).env("PYTHONPATH", &client));
+    tour(
+        &version.folder("python"),
+        Command::new(python).arg(source.join("tour.py")).env("PYTHONPATH", &client),
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::generated::Version;
 use super::{folder, generated, run, source, tour};
 use crate::common::tools;
 
@@ -58,9 +59,7 @@ fn the_types_of_openapi_typescript_are_generated_checked_and_used() {
 
 /// Puts the contract in OpenAPI 3.1 into a folder.
 fn upgrade(folder: &Path) {
-    let printed =
-        Command::new(env!("CARGO_BIN_EXE_petstore")).args(["openapi", "--spec-version", "3.1"]).output();
-    std::fs::write(folder.join("openapi.yaml"), printed.unwrap().stdout).unwrap();
+    std::fs::write(folder.join("openapi.yaml"), generated::printed_31()).unwrap();
 }
 
 #[test]
@@ -89,10 +88,20 @@ fn the_client_of_hey_api_for_openapi_3_1_is_type_checked() {
 
 #[test]
 fn a_typescript_client_on_fetch_is_generated_type_checked_and_used() {
-    let Some(client) = generated::client("typescript-fetch") else { return };
-    let folder = package("typescript-fetch");
+    use_fetch(Version::V30);
+}
+
+#[test]
+fn a_typescript_client_on_fetch_from_openapi_3_1_is_generated_type_checked_and_used() {
+    use_fetch(Version::V31);
+}
+
+fn use_fetch(version: Version) {
+    let Some(client) = generated::client_from("typescript-fetch", version) else { return };
+    let name = version.folder("typescript-fetch");
+    let folder = package_at(&name, "typescript-fetch");
     run(Command::new("cp").arg("-r").arg(client).arg(folder.join("client")));
-    compile_and_run("typescript-fetch", &folder);
+    compile_and_run(&name, &folder);
 }
 
 #[test]
