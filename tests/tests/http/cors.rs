@@ -184,7 +184,7 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         (&client, "GET", "/v1/pets", 200),
         (&client, "GET", "/v1/nothing", 404),
         (&client, "TRACE", "/v1/pets", 405),
-        (&client, "POST", "/v1/pets", 415),
+        (&client, "POST", "/v1/pets", 400),
         (&shop.anonymous(), "GET", "/v1/pets", 401),
         (&shop.anonymous(), "GET", "/health", 200),
     ] {

@@ -1,8 +1,13 @@
 //! Media types of bodies and answers.
 
+use std::time::Duration;
+
+use petstore_domain::{KeyHolder, KeyLabel, Scopes};
+use petstore_ports::api::NewKey;
 use serde_json::json;
 
-use crate::stall::Stall;
+use crate::harness::{Answer, Client, Shop};
+use crate::stall::{PLENTY, Stall};
 
 #[test]
 fn answers_are_json_for_clients_that_accept_it() {
@@ -78,6 +83,49 @@ fn a_body_is_json_in_utf_8_and_declares_it() {
     }
     assert_eq!(post(&[]).header("accept-encoding"), None, "it was not the coding");
     assert_eq!(post(&[json, ("content-encoding", "identity")]).status, 400);
+}
+
+#[test]
+fn an_optional_body_may_be_left_out_under_any_type() {
+    let shop = Shop::open();
+    let (holder, label) = (KeyHolder::New { plan: PLENTY }, KeyLabel::parse("").unwrap());
+    let (client, _) = shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
+    let made = client.post("/v1/webhooks", &json!({"url": "https://hooks.example/"}));
+    let path = format!("/v1/webhooks/{}", made.json()["id"].as_str().unwrap());
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let chunked = ("transfer-encoding", "chunked");
+    for (headers, body) in [
+        (&[][..], None),
+        (&[form], None),
+        (&[form], Some(&b""[..])),
+        (&[form, chunked], None),
+        (&[("content-encoding", "gzip")], Some(b"")),
+        (&[form, ("content-type", "text/plain")], Some(b"")),
+    ] {
+        for operation in ["test", "rotate"] {
+            // A rotation ends the previous one, so that it can be repeated.
+            let path = format!("{path}/{operation}");
+            let answer = if headers.contains(&chunked) {
+                chunkless(&client, &path, form)
+            } else {
+                client.send_bytes("POST", &path, headers, body)
+            };
+            assert_eq!(answer.status, 200, "{operation}: {headers:?}");
+            shop.clock.advance(Duration::from_hours(25));
+        }
+    }
+    let refused = client.send_bytes("POST", &format!("{path}/test"), &[form], Some(b"a=1"));
+    assert_eq!(refused.outcome(), (415, "unsupported_media_type".to_owned()));
+}
+
+/// Sends a chunked body without a chunk.
+fn chunkless(client: &Client, path: &str, (name, value): (&str, &str)) -> Answer {
+    let key = client.key.as_deref().unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\n{name}: {value}\r\n",
+        client.address
+    );
+    client.exchange(format!("{head}transfer-encoding: chunked\r\n\r\n0\r\n\r\n").as_bytes(), false)
 }
 
 #[test]

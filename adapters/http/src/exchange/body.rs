@@ -9,6 +9,7 @@ use std::task::Poll;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use tokio::time::error::Elapsed;
 use tokio::time::{Duration, timeout};
 
 use crate::base::body_copy::BodyCopy;
@@ -64,23 +65,39 @@ impl RequestBody {
             Some(read) => Ok(read),
             None => timeout(deadline, reading).await,
         };
-        match read {
-            Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(Unread::TooLarge)) => Err(too_large(max)),
-            Ok(Err(Unread::Broken)) => {
-                self.broken = true;
-                Err(ApiError::new(Code::InvalidJson, "The body ended early or its framing is not valid."))
-            }
-            Err(_) => {
-                self.broken = true;
-                Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time."))
-            }
-        }
+        settle(&mut self.broken, read, max)
     }
 
     /// Returns whether the request has no body.
     pub(crate) fn is_absent(&self) -> bool {
         self.incoming.is_end_stream() && !self.broken
+    }
+
+    /// Returns whether the body ends without any byte, although its head does not say so: a chunked body, or one over
+    /// HTTP/2. At most the first bytes are read. A body that the client sends only after a 100 (Continue) is not asked
+    /// for, and counts as one with bytes.
+    pub(crate) async fn ends_at_once(&mut self, deadline: Duration) -> Result<bool, ApiError> {
+        if self.is_absent() {
+            return Ok(true);
+        }
+        // A declared length is not 0 here.
+        if self.waits || self.broken || is_longer(&self.incoming, 0) {
+            return Ok(false);
+        }
+        let first = async {
+            while let Some(frame) = self.incoming.frame().await {
+                let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+                if !data.is_empty() {
+                    if let Some(copy) = &self.copy {
+                        copy.borrow_mut().add(&data);
+                    }
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let looked = timeout(deadline, first).await;
+        settle(&mut self.broken, looked, 0)
     }
 
     /// Returns whether the whole body has been read.
@@ -119,6 +136,22 @@ impl RequestBody {
             true
         };
         timeout(DRAIN_TIME, all).await.unwrap_or(false)
+    }
+}
+
+/// Returns the outcome of a read, or its error. Sets `broken` if hyper may read nothing more from the connection.
+fn settle<T>(broken: &mut bool, read: Result<Result<T, Unread>, Elapsed>, max: usize) -> Result<T, ApiError> {
+    match read {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(Unread::TooLarge)) => Err(too_large(max)),
+        Ok(Err(Unread::Broken)) => {
+            *broken = true;
+            Err(ApiError::new(Code::InvalidJson, "The body ended early or its framing is not valid."))
+        }
+        Err(_) => {
+            *broken = true;
+            Err(ApiError::new(Code::RequestTimeout, "The body did not arrive in time."))
+        }
     }
 }
 

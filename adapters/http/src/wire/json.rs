@@ -46,7 +46,15 @@ pub(crate) fn parse_with_arrays(body: &[u8]) -> Result<Node<'_>, ApiError> {
     read(body, true)
 }
 
+/// Returns the error of a request without the body that it needs.
+fn no_body() -> ApiError {
+    ApiError::new(Code::InvalidJson, "The request has no body; send a JSON object as application/json.")
+}
+
 fn read(body: &[u8], keeps_arrays: bool) -> Result<Node<'_>, ApiError> {
+    if body.is_empty() {
+        return Err(no_body());
+    }
     let text = std::str::from_utf8(body)
         .map_err(|error| JsonFault { what: "invalid UTF-8", at: error.valid_up_to() }.into_error(body))?;
     let mut reader = JsonReader { text, at: 0, keeps_arrays };

@@ -25,6 +25,8 @@ pub(super) struct Operation {
     pub(super) parameters: Vec<Parameter>,
     /// The request bodies by media type; empty if the operation takes none.
     pub(super) bodies: Vec<Content>,
+    /// `true` if a request without a body is refused.
+    pub(super) needs_body: bool,
     /// The answers by status.
     pub(super) answers: BTreeMap<u16, Documented>,
 }
@@ -196,6 +198,7 @@ fn read_operations() -> Vec<Operation> {
                 deprecated: operation["deprecated"] == true,
                 parameters: parameters.map(|parameter| read_parameter(resolved(parameter))).collect(),
                 bodies: read_contents(&resolved(&operation["requestBody"])["content"]),
+                needs_body: resolved(&operation["requestBody"])["required"] == true,
                 answers: members(&operation["responses"]).map(read_answer).collect(),
             });
         }

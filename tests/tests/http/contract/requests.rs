@@ -26,6 +26,9 @@ const FIELD: usize = 16 * 1024;
 /// A number beyond the range of ids.
 const OUT_OF_RANGE: &str = "9007199254740992";
 
+/// The type that axios names for a request without data.
+const FORM: &str = "application/x-www-form-urlencoded";
+
 fn provocation(
     status: u16,
     code: &'static str,
@@ -41,6 +44,7 @@ const ANOTHER_KEY: &str = "pet_0El6XFXwsUFD8J2vGxsaboW7rZYnQRBP5d9erwRwd2928IMiW
 fn provocations() -> Vec<Provocation> {
     let all: fn(&Operation) -> bool = |_| true;
     let bodies = Operation::takes_body;
+    let needs_body: fn(&Operation) -> bool = |one| one.needs_body;
     let ids = Operation::names_resource;
     let numbers: fn(&Operation) -> bool =
         |one| one.names_resource() && one.id != "getEvent" && !one.path.starts_with("/webhooks");
@@ -69,6 +73,10 @@ fn provocations() -> Vec<Provocation> {
         provocation(400, "invalid_header", unconditional, |one| one.with_header("if-match", "*")),
         provocation(400, "invalid_header", streams, |one| one.with_header("last-event-id", "4711")),
         provocation(400, "invalid_json", bodies, |one| one.with_body("{\"name\": ")),
+        provocation(400, "invalid_json", needs_body, ValidRequest::without_body),
+        provocation(400, "invalid_json", needs_body, |one| {
+            one.with_body("").with_header("content-type", FORM)
+        }),
         provocation(400, "validation_failed", bodies, |one| one.with_body_member("colour", "red")),
         provocation(400, "validation_failed", bodies, |one| one.with_body("{\"colour\": null}")),
         provocation(400, "validation_failed", bodies, |one| one.with_body("[]")),

@@ -5,6 +5,12 @@ use super::row::Row;
 pub(super) const ROWS: &[Row] = &[
     ("none, without a length", b"<post>\r\n", "400 invalid_json | open"),
     ("none, with a length", b"<post>Content-Length: 0\r\n\r\n", "400 invalid_json | open"),
+    ("none, of another type", b"POST /v1/categories HTTP/1.1\r\n<host><auth>Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\n\r\n", "400 invalid_json | open"),
+    ("none, of another type and without a length", b"POST /v1/categories HTTP/1.1\r\n<host><auth>Content-Type: application/x-www-form-urlencoded\r\n\r\n", "400 invalid_json | open"),
+    ("none, of no type", b"POST /v1/categories HTTP/1.1\r\n<host><auth>Content-Length: 0\r\n\r\n", "400 invalid_json | open"),
+    ("none, of two types", b"<post>Content-Type: text/plain\r\nContent-Length: 0\r\n\r\n", "400 invalid_json | open"),
+    ("none, compressed", b"<post>Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", "400 invalid_json | open"),
+    ("none, of another type, for a patch", b"<patch>Content-Type: text/plain\r\nContent-Length: 0\r\n\r\n", "400 invalid_json | open"),
     ("blanks", b"<post>Content-Length: 4\r\n\r\n \t\r\n", "400 invalid_json | open"),
     ("a NUL", b"<post>Content-Length: 1\r\n\r\n\0", "400 invalid_json | open"),
     ("a byte-order mark", b"<post>Content-Length: 13\r\n\r\n\xEF\xBB\xBF{\"name\":1}", "400 invalid_json | open"),

@@ -13,6 +13,8 @@ pub(super) const ROWS: &[Row] = &[
     ("a 100 for a refused request", b"POST /v1/pets HTTP/1.1\r\n<host>Expect: 100-continue\r\nContent-Length: 36\r\n\r\n<hidden>", "401 missing_api_key | closed"),
     ("a 100 for a body that is too large", b"<post>Expect: 100-continue\r\nContent-Length: 2000000\r\n\r\n", "413 body_too_large | closed"),
     ("a 100 for another media type", b"POST /v1/pets HTTP/1.1\r\n<host><auth>Content-Type: text/plain\r\nExpect: 100-continue\r\nContent-Length: 36\r\n\r\n<hidden>", "415 unsupported_media_type | closed"),
+    ("a 100 for chunks of another media type", b"POST /v1/categories HTTP/1.1\r\n<host><auth>Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n<hidden>", "415 unsupported_media_type | closed"),
+    ("a 100 for no bytes of another media type", b"POST /v1/categories HTTP/1.1\r\n<host><auth>Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n", "400 invalid_json | open"),
     ("a 100 for health", b"GET /health HTTP/1.1\r\n<host>Expect: 100-continue\r\nContent-Length: 36\r\n\r\n<hidden>", "200 | closed"),
     ("another expectation", b"<post>Expect: a-miracle\r\nContent-Length: 10\r\n\r\n{\"name\":1}", "400 validation_failed | open"),
     ("an empty expectation", b"<get>Expect:\r\n\r\n", "200 | open"),

@@ -1,5 +1,6 @@
 //! Reading the body of a request to the sandbox.
 
+use bytes::Bytes;
 use hyper::http::request::Parts;
 
 use super::bodies::BODY_MAX;
@@ -16,7 +17,15 @@ pub(super) async fn read<T>(
     body: &mut RequestBody,
     parse: fn(&[u8]) -> Result<T, ApiError>,
 ) -> Result<T, Answer> {
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, app.settings.deadlines.body).await?;
-    Ok(parse(&bytes)?)
+    Ok(parse(&read_bytes(app, parts, body).await?)?)
+}
+
+/// Reads a body of JSON. No bytes are no body, whatever its type.
+pub(super) async fn read_bytes(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Bytes, Answer> {
+    let deadline = app.settings.deadlines.body;
+    match wire::check_content_type(&parts.headers, false) {
+        Ok(()) => Ok(body.read(BODY_MAX, deadline).await?),
+        Err(_) if body.ends_at_once(deadline).await? => Ok(Bytes::new()),
+        Err(unsupported) => Err(unsupported.into()),
+    }
 }

@@ -15,6 +15,7 @@ use petstore_ports::api::DeliveriesLeft;
 use tokio::time::timeout;
 
 use super::bodies::BODY_MAX;
+use super::read_json::read_bytes;
 use super::sink_script::sink_script;
 use crate::exchange::body::RequestBody;
 use crate::response::answer::{Answer, Content};
@@ -140,8 +141,7 @@ pub(super) async fn set(
     body: &mut RequestBody,
 ) -> Result<Answer, Answer> {
     let name = name_of(parts.uri.path())?;
-    wire::check_content_type(&parts.headers, false)?;
-    let bytes = body.read(BODY_MAX, thread.app.settings.deadlines.body).await?;
+    let bytes = read_bytes(&thread.app, parts, body).await?;
     let read_secret = |text: &str| sandbox.webhooks().and_then(|webhooks| webhooks.read_secret(text));
     let script = sink_script(&bytes, read_secret)?;
     sandbox.sinks().set(name, script).map_err(ApiError::from)?;

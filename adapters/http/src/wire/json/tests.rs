@@ -15,7 +15,6 @@ fn message(body: &[u8]) -> String {
 #[test]
 fn a_fault_is_reported_with_its_position() {
     let cases: &[(&[u8], &str)] = &[
-        (b"", "expected a value, found the end at line 1, column 1"),
         (b" \r\n\t", "expected a value, found the end at line 2, column 2"),
         (b"\xEF\xBB\xBF{}", "expected a value at line 1, column 1"),
         (b"{\"a\":\n \"\xFF\"}", "invalid UTF-8 at line 2, column 3"),
@@ -54,6 +53,11 @@ fn a_fault_is_reported_with_its_position() {
         let shown = String::from_utf8_lossy(body);
         assert_eq!(message(body), format!("The body is not valid JSON: {expected}."), "{shown}");
     }
+}
+
+#[test]
+fn a_body_without_bytes_is_missing() {
+    assert_eq!(message(b""), "The request has no body; send a JSON object as application/json.");
 }
 
 #[test]

@@ -22,6 +22,12 @@ pub(super) const MALFORMED: &[(&str, &str)] = &[
 
 /// Bodies that break the rules of a resource.
 pub(super) const BODIES: &[Case] = &[
+    (
+        "POST /v1/categories",
+        &[("content-type", "text/plain")],
+        "",
+        &["The request has no body; send a JSON object as application/json."],
+    ),
     ("POST /v1/categories", JSON, "[]", &[ONE_ERROR, "The body must be a JSON object."]),
     (
         "POST /v1/pets",
