@@ -223,3 +223,36 @@ fn head_of_a_list_is_its_get_without_the_body() {
         assert_eq!(head.header(header), get.header(header), "{header}");
     }
 }
+
+/// The addresses with this relation for a client that splits the header at commas, as many do.
+fn split_at_commas(answer: &Answer, relation: &str) -> Vec<String> {
+    let end = format!(">; rel=\"{relation}\"");
+    let links = answer.header("link").unwrap_or_default().split(',');
+    links.filter_map(|link| Some(link.trim().strip_prefix('<')?.strip_suffix(&*end)?.to_owned())).collect()
+}
+
+#[test]
+fn links_lead_on_for_clients_that_split_the_header_at_commas() {
+    let stall = Stall::open();
+    for _ in 0..5 {
+        let pet = stall.pet_of(3);
+        stall.order(pet, 1);
+    }
+    for query in [
+        "pets?limit=2&status=available,pending",
+        "pets?limit=2&id=1%2C2,3&id=4,5",
+        "pets?limit=2&status=available&status=sold",
+        "inventory?limit=2&petId=1,2,3,4",
+        "events?limit=2&type=pet.*,order.*,inventory.updated",
+    ] {
+        let first = stall.client.get(&format!("/v1/{query}"));
+        let next = split_at_commas(&first, "next");
+        assert_eq!((split_at_commas(&first, "first").len(), next.len()), (1, 1), "{query}");
+        let second = stall.client.get(&path(&stall.client, &next[0]));
+        assert_eq!((second.status, second.json().as_array().unwrap().len()), (200, 2), "{query}");
+    }
+    let key = stall.client.key.as_deref().unwrap();
+    let head = format!("GET /v1/pets?limit=1 HTTP/1.1\r\nhost: a,b;c=d\r\nx-api-key: {key}\r\n\r\n");
+    let page = stall.client.exchange(head.as_bytes(), false);
+    assert_eq!(split_at_commas(&page, "first"), ["http://a%2Cb%3Bc%3Dd/v1/pets?limit=1"]);
+}

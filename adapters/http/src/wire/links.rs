@@ -1,4 +1,7 @@
 //! Links to other pages, in a `Link` header (RFC 8288).
+//!
+//! Many clients split the header at commas and semicolons, or read an address up to a quote. So none of these characters is
+//! in an address: they are percent-encoded, in the values of the query and in a host name alike.
 
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
@@ -29,8 +32,8 @@ pub(crate) fn next_link(mut links: String, origin: &str, path: &str, query: &str
 
 fn push_address(links: &mut String, origin: &str, path: &str, query: &str) {
     links.push('<');
-    links.push_str(origin);
-    links.push_str(path);
+    push_encoded(links, origin, |byte| is_unreserved(byte) || b"%/:[]".contains(&byte));
+    push_encoded(links, path, |byte| is_unreserved(byte) || b"%/:@".contains(&byte));
     if !query.is_empty() {
         links.push('?');
         links.push_str(query);
@@ -44,14 +47,26 @@ pub(crate) fn push_parameter(query: &mut String, name: &str, value: &str) {
     }
     query.push_str(name);
     query.push('=');
-    for byte in value.bytes() {
-        // These are the unreserved characters of RFC 3986, and the comma between the values of one parameter.
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b',') {
-            query.push(char::from(byte));
+    push_encoded(query, value, is_unreserved);
+}
+
+/// Returns whether a character is unreserved in a URL (RFC 3986, section 2.3).
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Appends a text, with the bytes that are not kept percent-encoded.
+fn push_encoded(out: &mut String, text: &str, is_kept: impl Fn(u8) -> bool) {
+    if text.bytes().all(&is_kept) {
+        return out.push_str(text);
+    }
+    for byte in text.bytes() {
+        if is_kept(byte) {
+            out.push(char::from(byte));
         } else {
-            query.push('%');
-            query.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            query.push(char::from(DIGITS[usize::from(byte & 15)]));
+            out.push('%');
+            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            out.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
     }
 }
@@ -78,6 +93,18 @@ mod tests {
         let mut query = String::new();
         push_parameter(&mut query, "status", "available,sold");
         push_parameter(&mut query, "name", "a+b &=\"<>é%");
-        assert_eq!(query, "status=available,sold&name=a%2Bb%20%26%3D%22%3C%3E%C3%A9%25");
+        assert_eq!(query, "status=available%2Csold&name=a%2Bb%20%26%3D%22%3C%3E%C3%A9%25");
+    }
+
+    #[test]
+    fn no_address_has_a_character_at_which_clients_split_the_header() {
+        let mut query = String::new();
+        push_parameter(&mut query, "name", ",;<>\"'()* =\\");
+        let links = page_links("http://a,b;c=d'e", "/v1,;/pets", &query, Some("abc"));
+        assert_eq!(links.matches([',', ';', '"', '\'', ' ']).collect::<String>(), "; \"\", ; \"\"");
+        assert!(links.starts_with("<http://a%2Cb%3Bc%3Dd%27e/v1%2C%3B/pets?name=%2C%3B%3C%3E"), "{links}");
+        assert!(
+            page_links("http://[::1]:80", "/v1/%70ets", "", None).starts_with("<http://[::1]:80/v1/%70ets>")
+        );
     }
 }
