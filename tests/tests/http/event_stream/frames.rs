@@ -30,14 +30,15 @@ fn a_stream_begins_with_its_place_and_sends_events_as_they_happen() {
         stream.read_until(|stream| stream.text.ends_with("\n\n")).await;
         assert_eq!(stream.parser.retry, Some(3_000));
         let begin = stream.parser.last_id.clone();
-        assert_eq!(stream.text, format!("retry: 3000\nid: {begin}\n\n"));
-        assert!(stream.take_dispatched().is_empty(), "the bookmark dispatches nothing");
+        assert_eq!(stream.text, format!("retry: 3000\nevent: position\nid: {begin}\ndata: {{}}\n\n"));
+        assert!(stream.take_events().is_empty(), "the bookmark is no event");
         for number in 1..=3 {
             change(&shop, number).await;
-            let waited = stream.read_until(|stream| stream.text.matches("data: ").count() == number).await;
+            let waited =
+                stream.read_until(|stream| stream.text.matches("data: {\"id\"").count() == number).await;
             assert_eq!(waited, Duration::ZERO, "the event arrives at once");
         }
-        let events = stream.take_dispatched();
+        let events = stream.take_events();
         for (number, event) in events.iter().enumerate() {
             let data: Value = serde_json::from_str(&event.data).unwrap();
             assert_eq!(event.event, "", "a browser hands it to onmessage");
@@ -61,7 +62,7 @@ fn a_comment_comes_after_fifteen_seconds_of_silence() {
         // The fifteen seconds are counted from the last event.
         sleep(SILENCE / 2).await;
         change(&shop, 0).await;
-        stream.read_until(|stream| stream.text.contains("data: ")).await;
+        stream.read_until(|stream| stream.text.contains("data: {\"id\"")).await;
         let waited = stream.read_until(|stream| stream.parser.comments == 4).await;
         assert!((SILENCE..SILENCE + Duration::from_millis(10)).contains(&waited), "{waited:?}");
     });
@@ -86,7 +87,7 @@ fn events_that_the_filter_leaves_out_move_the_bookmark() {
         }
         let waited = stream.read_until(|stream| stream.parser.last_id != before).await;
         assert!(waited <= Duration::from_secs(1), "{waited:?}");
-        assert!(stream.take_dispatched().is_empty(), "no event passed");
+        assert!(stream.take_events().is_empty(), "no event passed");
         // Both a list and a stream can continue after the id of the bookmark.
         let last = stream.parser.last_id.clone();
         drop(stream);
@@ -140,7 +141,7 @@ fn a_name_with_line_separators_stays_on_one_line() {
         let patch = serde_json::json!({"name": "Rows"});
         assert_eq!(client.patch("/v1/categories/1", &patch).status, 200);
         stream.read_until(|stream| stream.text.contains("event: end")).await;
-        let event = stream.take_dispatched().swap_remove(0);
+        let event = stream.take_events().swap_remove(0);
         let data: Value = serde_json::from_str(&event.data).unwrap();
         assert_eq!((&data["type"], &data["sequence"]), (&"category.updated".into(), &2.into()));
         assert_eq!(data["data"]["description"], description);

@@ -22,6 +22,10 @@ pub(super) struct Parser {
     pub(super) last_id: String,
     /// The reconnection time, if the stream set it.
     pub(super) retry: Option<u64>,
+    /// The number of empty lines after which nothing was dispatched, although fields came before.
+    pub(super) frames_without_data: usize,
+    /// `true` if a field or a comment came since the last empty line.
+    has_field: bool,
     /// The number of comments so far.
     pub(super) comments: usize,
 }
@@ -65,6 +69,7 @@ impl Parser {
         if line.is_empty() {
             return self.dispatch();
         }
+        self.has_field = true;
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
@@ -81,7 +86,11 @@ impl Parser {
     fn dispatch(&mut self) -> Option<Dispatched> {
         self.last_id.clone_from(&self.id);
         let (event, data) = (std::mem::take(&mut self.event), std::mem::take(&mut self.data));
-        let data = data.strip_suffix('\n')?.to_owned();
+        let has_field = std::mem::take(&mut self.has_field);
+        let Some(data) = data.strip_suffix('\n').map(str::to_owned) else {
+            self.frames_without_data += usize::from(has_field);
+            return None;
+        };
         Some(Dispatched { event, data, id: self.last_id.clone() })
     }
 }
@@ -99,5 +108,6 @@ fn the_parser_reads_what_the_standard_describes() {
         });
         assert_eq!(dispatched, expected, "split at {split}");
         assert_eq!((parser.retry, parser.comments, parser.last_id.as_str()), (Some(10), 1, "2"));
+        assert_eq!(parser.frames_without_data, 1, "the first one");
     }
 }

@@ -35,7 +35,7 @@ fn a_stream_that_is_cut_a_thousand_times_and_resumed_has_each_event_once() {
                 let read = stream.receive(if is_last { usize::MAX } else { left }).await;
                 assert!(read > 0, "the server keeps the stream open: {}", stream.head);
                 left = if is_last { left } else { left.saturating_sub(read) };
-                for event in stream.take_dispatched() {
+                for event in stream.take_events() {
                     let data: Value = serde_json::from_str(&event.data).unwrap();
                     seen.push(data["sequence"].as_u64().unwrap());
                 }

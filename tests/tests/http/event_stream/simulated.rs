@@ -128,12 +128,25 @@ impl StreamClient {
             self.is_over |= chunk.is_empty();
             self.text += std::str::from_utf8(&chunk).expect("a chunk has whole characters");
             self.dispatched.extend(self.parser.feed(&chunk));
+            // Many clients parse the data of whatever an empty line ends.
+            assert_eq!(self.parser.frames_without_data, 0, "{}", self.text);
         }
     }
 
-    /// Returns the events that have been dispatched since the last call.
-    pub(super) fn take_dispatched(&mut self) -> Vec<Dispatched> {
+    /// Returns the frames that have been dispatched since the last call.
+    fn take_dispatched(&mut self) -> Vec<Dispatched> {
         std::mem::take(&mut self.dispatched)
+    }
+
+    /// Returns the events of the log that have been dispatched since the last call.
+    pub(super) fn take_events(&mut self) -> Vec<Dispatched> {
+        let mut frames = self.take_dispatched();
+        for frame in &frames {
+            let is_position = frame.event == "position" && frame.data == "{}";
+            assert!(is_position || ["", "end"].contains(&&*frame.event), "{frame:?}");
+        }
+        frames.retain(|frame| frame.event.is_empty());
+        frames
     }
 
     /// Reads until the body so far satisfies `is_enough`. Returns the simulated time that passed.
@@ -150,10 +163,9 @@ impl StreamClient {
         while !self.is_over {
             assert!(self.receive(usize::MAX).await > 0, "the stream was cut");
         }
-        let events = self.take_dispatched().into_iter().filter(|one| one.event.is_empty());
         let number =
             |data: &str| serde_json::from_str::<serde_json::Value>(data).unwrap()["sequence"].as_u64();
-        events.filter_map(|event| number(&event.data)).collect()
+        self.take_events().into_iter().filter_map(|event| number(&event.data)).collect()
     }
 
     /// Reads to the regular end of the stream. Returns the reason, and the simulated time that passed.

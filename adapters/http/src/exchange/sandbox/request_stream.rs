@@ -55,7 +55,7 @@ impl RequestStream {
 
     /// Writes the stream until the server stops or the client leaves.
     pub(super) async fn write(mut self, outlet: Outlet) {
-        outlet.send(Bytes::from_static(b"retry: 1000\n\n")).await;
+        outlet.send(Bytes::from_static(b"retry: 1000\n")).await;
         let recorder = Arc::clone(&self.recorder);
         while !outlet.is_stopping() {
             // The future is created before the read, so that a change after the read is not missed.
@@ -68,7 +68,8 @@ impl RequestStream {
                 () = changed => {}
                 () = sleep_until(looked + SILENCE_MAX) => {
                     if !has_sent {
-                        outlet.send(Bytes::from_static(b":\n\n")).await;
+                        // No empty line follows, because it would end a frame without data.
+                        outlet.send(Bytes::from_static(b":\n")).await;
                     }
                 }
             }

@@ -1,15 +1,20 @@
-//! Events as server-sent events (WHATWG HTML, section 9.2). Each frame ends with an empty line. Only the last frame
-//! has an `event` field, so that a browser passes all events to `onmessage`.
+//! Events as server-sent events (WHATWG HTML, section 9.2). Each frame ends with an empty line, and has data, because many
+//! clients parse the data of each frame as JSON. A frame without an event of the log has an `event` field, so that a browser
+//! passes exactly the events of the log to `onmessage`.
 
 use petstore_domain::{Event, EventId};
 
 use super::push_event;
 
-/// A comment, which shows that the connection is still open.
-pub(crate) const COMMENT: &[u8] = b":\n\n";
+/// A comment, which shows that the connection is still open. It belongs to the frame that follows: an empty line would end
+/// a frame without data.
+pub(crate) const COMMENT: &[u8] = b":\n";
 
-/// The largest number of bytes of [`push_bookmark`].
-pub(crate) const BOOKMARK_BYTES: usize = EventId::LEN + 6;
+const POSITION: &[u8] = b"event: position\n";
+const NO_DATA: &[u8] = b"data: {}\n\n";
+
+/// The number of bytes of [`push_bookmark`].
+pub(crate) const BOOKMARK_BYTES: usize = POSITION.len() + EventId::LEN + 5 + NO_DATA.len();
 
 /// The first frame: the time in milliseconds that a client waits before it reconnects, and the position at which the
 /// stream begins.
@@ -18,10 +23,11 @@ pub(crate) fn push_opening(out: &mut Vec<u8>, begin: EventId) {
     push_bookmark(out, begin);
 }
 
-/// A frame with an id alone. A client keeps the id for its next connection, but delivers no event.
+/// A frame that only carries a position. A client keeps its id for the next connection.
 pub(crate) fn push_bookmark(out: &mut Vec<u8>, place: EventId) {
+    out.extend_from_slice(POSITION);
     push_id(out, place);
-    out.push(b'\n');
+    out.extend_from_slice(NO_DATA);
 }
 
 /// A frame with an event.
@@ -63,7 +69,8 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "retry: 3000\nid: evt_0000000000000000000001\n\nid: evt_0000000000000000000001\n\n\
+            "retry: 3000\nevent: position\nid: evt_0000000000000000000001\ndata: {}\n\n\
+             event: position\nid: evt_0000000000000000000001\ndata: {}\n\n\
              event: end\ndata: {\"reason\":\"limit\"}\n\n"
         );
     }

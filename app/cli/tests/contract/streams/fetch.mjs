@@ -12,7 +12,8 @@ for (;;) {
     for (const frame of frames) {
       const fields = Object.fromEntries(frame.split('\n').map((line) => line.split(/: (.*)/s, 2)));
       place = fields.id ?? place;
-      if (fields.id && fields.data) console.log(JSON.parse(fields.data).sequence);
+      const data = JSON.parse(fields.data);
+      if (!fields.event) console.log(data.sequence);
     }
   }
   if (rest) throw new Error(`the stream ended within a frame: ${rest}`);

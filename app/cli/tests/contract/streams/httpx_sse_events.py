@@ -13,5 +13,6 @@ with httpx.Client(headers={"X-API-Key": os.environ["PETSTORE_KEY"]}, timeout=60)
             source.response.raise_for_status()
             for event in source.iter_sse():
                 place = event.id or place
-                if event.event == "message" and event.data:
-                    print(event.json()["sequence"], flush=True)
+                data = event.json()
+                if event.event == "message":
+                    print(data["sequence"], flush=True)
