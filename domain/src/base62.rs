@@ -18,13 +18,20 @@ pub(crate) fn digits(number: u128) -> [u8; DIGITS_LEN] {
 
 /// Parses exactly [`DIGITS_LEN`] digits; none if the text is not a number of 128 bits.
 pub(crate) fn parse(text: &str) -> Option<u128> {
+    let number = parse_clamped(text)?;
+    // A number that did not fit was replaced by another one.
+    (digits(number) == *text.as_bytes()).then_some(number)
+}
+
+/// Parses exactly [`DIGITS_LEN`] digits. A number above 128 bits becomes the largest number of 128 bits.
+pub(crate) fn parse_clamped(text: &str) -> Option<u128> {
     if text.len() != DIGITS_LEN {
         return None;
     }
     let mut number = 0_u128;
     for digit in text.bytes() {
         let value = DIGITS.binary_search(&digit).ok()?;
-        number = number.checked_mul(62)?.checked_add(value as u128)?;
+        number = number.saturating_mul(62).saturating_add(value as u128);
     }
     Some(number)
 }

@@ -163,7 +163,7 @@ fn key(given: Option<String>, file: Option<&Path>) -> Result<String, Failure> {
 }
 
 pub(crate) fn event_id(text: &str) -> Result<EventId, String> {
-    EventId::parse(text).map_err(|error| error.to_string())
+    EventId::parse_clamped(text).map_err(|error| error.to_string())
 }
 
 /// Parses a type. Any word in the form of a type is accepted, because the server may know types that this version does

@@ -31,11 +31,13 @@ impl Events for Service {
             epoch: Some(id.epoch),
             order: PageOrder::Ascending,
             after: Some(id.position.before()),
-            filter: EventFilter { kinds: EventKinds::ANY, account: Some(account) },
+            // All events, so that an event of another account is told from a position without one.
+            filter: EventFilter::ALL,
             events_max: 1,
             positions_max: 1,
         };
-        self.deadlines.reply(self.events.read(query)).map(move |read| Ok(lookup(read?, id)))
+        let reader = EventFilter { kinds: EventKinds::ANY, account: Some(account) };
+        self.deadlines.reply(self.events.read(query)).map(move |read| Ok(lookup(read?, id, &reader)))
     }
 
     fn log_end(&self) -> LogEnd {
@@ -51,13 +53,13 @@ impl Events for Service {
     }
 }
 
-fn lookup(read: EventRead, id: EventId) -> EventLookup {
+fn lookup(read: EventRead, id: EventId, reader: &EventFilter) -> EventLookup {
     match read {
         EventRead::Expired(bounds) => EventLookup::Expired(bounds),
-        EventRead::Page(page) if id.position > page.bounds.last => EventLookup::Expired(page.bounds),
-        EventRead::Page(page) => {
-            let found = page.events.into_iter().find(|event| event.id == id);
-            found.map_or(EventLookup::Unknown, EventLookup::Found)
-        }
+        EventRead::Page(page) => match page.events.into_iter().find(|event| event.id == id) {
+            Some(event) if reader.admits(&event.happening) => EventLookup::Found(event),
+            Some(_) => EventLookup::Unknown,
+            None => EventLookup::Expired(page.bounds),
+        },
     }
 }

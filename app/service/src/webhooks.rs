@@ -304,7 +304,8 @@ impl Webhooks for WebhookService {
         let now = self.service.clock.now();
         let found = match self.service.event(account, event).await? {
             EventLookup::Found(found) => Some(found),
-            EventLookup::Expired(_) | EventLookup::Unknown => None,
+            EventLookup::Expired(_) => None,
+            EventLookup::Unknown => return Err(Failure::Rejected(StartDeliveriesRejection::NotFound)),
         };
         let kept = found.as_ref().map(|_| event);
         let webhook = self.service.submit_at(Redeliver { account, id, event: kept, now }, now).await?;

@@ -67,11 +67,27 @@ impl EventId {
 
     /// Parses an id. The text may be well-formed although no event has this id.
     pub fn parse(text: &str) -> Result<Self, EventIdError> {
+        let id = Self::parse_clamped(text)?;
+        // An id that no log can have was replaced by another one.
+        if id.to_ascii() == *text.as_bytes() { Ok(id) } else { Err(EventIdError) }
+    }
+
+    /// Parses an id that a client sends. A text in the form of an id that is above all positions of its epoch, or above all
+    /// ids, becomes the highest of them. No log has that id: it would be full.
+    ///
+    /// ```
+    /// use petstore_domain::{EventId, Position};
+    ///
+    /// let id = EventId::parse_clamped("evt_zzzzzzzzzzzzzzzzzzzzzz").unwrap();
+    /// assert_eq!(id, EventId { epoch: u64::MAX, position: Position::MAX });
+    /// assert!(EventId::parse("evt_zzzzzzzzzzzzzzzzzzzzzz").is_err());
+    /// ```
+    pub fn parse_clamped(text: &str) -> Result<Self, EventIdError> {
         let digits = text.strip_prefix(PREFIX).ok_or(EventIdError)?;
-        let number = base62::parse(digits).ok_or(EventIdError)?;
+        let number = base62::parse_clamped(digits).ok_or(EventIdError)?;
         let low = u64::try_from(number & u128::from(u64::MAX)).map_err(|_| EventIdError)?;
         let epoch = u64::try_from(number >> 64).map_err(|_| EventIdError)?;
-        Ok(Self { epoch, position: Position::new(low).ok_or(EventIdError)? })
+        Ok(Self { epoch, position: Position::new(low).unwrap_or(Position::MAX) })
     }
 
     /// The text, as ASCII.
@@ -129,6 +145,29 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(EventId::parse(text), Err(EventIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_of_the_right_form_beyond_the_highest_become_the_highest() {
+        for (text, expected) in [
+            ("evt_0000000000000000000001", id(0, 1)),
+            ("evt_zzzzzzzzzzzzzzzzzzzzzz", id(u64::MAX, ID_MAX)),
+            ("evt_7n42DGM5Tflk9n8mt7Fhc7", id(u64::MAX, ID_MAX)),
+            ("evt_7n42DGM5Tflk9n8mt7Fhc8", id(u64::MAX, ID_MAX)),
+            // Epoch 0, and a position above the largest one.
+            ("evt_0000000000000gzzzzzzzz", id(0, ID_MAX)),
+        ] {
+            assert_eq!(EventId::parse_clamped(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "evt_",
+            "evt_zzzzzzzzzzzzzzzzzzzzz",
+            "whk_0000000000000000000001",
+            "evt_000000000000000000000-",
+        ] {
+            assert_eq!(EventId::parse_clamped(text), Err(EventIdError), "{text}");
         }
     }
 }

@@ -35,6 +35,13 @@ impl WebhookId {
         base62::parse(digits).map(Self::from_bits).ok_or(WebhookIdError)
     }
 
+    /// Parses an id that a client sends. A text in the form of an id that has more than 128 bits becomes the id with all
+    /// bits set, which no webhook gets: ids are random.
+    pub fn parse_clamped(text: &str) -> Result<Self, WebhookIdError> {
+        let digits = text.strip_prefix(PREFIX).ok_or(WebhookIdError)?;
+        base62::parse_clamped(digits).map(Self::from_bits).ok_or(WebhookIdError)
+    }
+
     /// The text, as ASCII.
     pub fn to_ascii(self) -> [u8; Self::LEN] {
         let mut text = [b'0'; Self::LEN];
@@ -63,6 +70,12 @@ mod tests {
         }
         for text in ["", "whk_", "whk_0", "evt_0000000000000000000000", "whk_zzzzzzzzzzzzzzzzzzzzzz"] {
             assert_eq!(WebhookId::parse(text), Err(WebhookIdError), "{text}");
+        }
+        let highest = WebhookId::from_bits(u128::MAX);
+        assert_eq!(WebhookId::parse_clamped("whk_zzzzzzzzzzzzzzzzzzzzzz"), Ok(highest));
+        assert_eq!(WebhookId::parse_clamped(&highest.to_string()), Ok(highest));
+        for text in ["", "whk_", "whk_0", "evt_0000000000000000000000", "whk_zzzzzzzzzzzzzzzzzzzzz-"] {
+            assert_eq!(WebhookId::parse_clamped(text), Err(WebhookIdError), "{text}");
         }
     }
 }

@@ -43,9 +43,10 @@ impl From<EventInterest> for EventFilter {
 pub enum EventLookup {
     /// The event.
     Found(Event),
-    /// The id belongs to another epoch of the log, or its event has been dropped or not written yet.
+    /// The log has no event with this id: it belongs to another epoch, its event has been dropped or not written yet, or it is
+    /// that of a place without an event.
     Expired(EventBounds),
-    /// No event that the account may see has this id.
+    /// The event is private to another account.
     Unknown,
 }
 

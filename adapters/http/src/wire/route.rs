@@ -115,7 +115,7 @@ impl Resource {
             return match rest {
                 "" => Some(Self::Events),
                 "/stream" => Some(Self::EventStream),
-                id => Some(Self::Event(EventId::parse(last(id)?))),
+                id => Some(Self::Event(EventId::parse_clamped(last(id)?))),
             };
         }
         if let Some((resource, _)) = WebhookResource::find(path) {

@@ -145,6 +145,6 @@ impl AdminHandler {
 }
 
 fn webhook_id(text: &str) -> Result<WebhookId, String> {
-    WebhookId::parse(text)
+    WebhookId::parse_clamped(text)
         .map_err(|_| format!("{text} is no id of a webhook: expected whk_ and 22 letters or digits"))
 }

@@ -105,8 +105,8 @@ fn one(target: &StoreTarget, request: WebhooksRequest) -> Result<(), Failure> {
 }
 
 fn id(text: &str) -> Result<String, String> {
-    let parsed =
-        WebhookId::parse(text).map_err(|_| "expected an id of a webhook: whk_ and 22 letters or digits")?;
+    let parsed = WebhookId::parse_clamped(text)
+        .map_err(|_| "expected an id of a webhook: whk_ and 22 letters or digits")?;
     Ok(parsed.to_string())
 }
 

@@ -86,13 +86,18 @@ fn provocations() -> Vec<Provocation> {
         }),
         provocation(404, "not_found", numbers, |one| one.with_id(stock::UNKNOWN_ID)),
         provocation(404, "not_found", numbers, |one| one.with_id(OUT_OF_RANGE)),
-        provocation(404, "not_found", event, |one| one.with_id(stock::FIRST_PLACE)),
         provocation(405, "method_not_allowed", all, |one| one.with_method("TRACE")),
         provocation(406, "not_acceptable", all, |one| one.with_header("accept", "text/html")),
         provocation(410, "event_expired", event, |one| one.with_id(stock::OTHER_LOG)),
+        provocation(410, "event_expired", event, |one| one.with_id(stock::FIRST_PLACE)),
+        provocation(410, "event_expired", event, |one| one.with_id(stock::NO_LOG)),
         provocation(410, "event_expired", log, |one| {
             one.without_header("last-event-id").with_query(&format!("after={}", stock::OTHER_LOG))
         }),
+        provocation(410, "event_expired", log, |one| {
+            one.without_header("last-event-id").with_query(&format!("after={}", stock::NO_LOG))
+        }),
+        provocation(410, "event_expired", streams, |one| one.with_header("last-event-id", stock::NO_LOG)),
         provocation(412, "precondition_failed", conditional, |one| one.with_header("if-match", "\"stale\"")),
         provocation(412, "precondition_failed", exclusive, |one| one.with_header("if-none-match", "*")),
         provocation(413, "body_too_large", bodies, |one| one.with_body(" ".repeat(BODY))),

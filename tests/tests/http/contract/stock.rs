@@ -41,6 +41,9 @@ pub(super) const EMPTY_CATEGORY: u64 = 3;
 pub(super) const FIRST_PLACE: &str = "evt_4GzozDqipuZAzAldp7sbFg";
 pub(super) const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
 
+/// A text in the form of an id of an event that no log can have, because it stands for more than 128 bits.
+pub(super) const NO_LOG: &str = "evt_zzzzzzzzzzzzzzzzzzzzzz";
+
 /// A limit that no test reaches.
 pub(super) const PLENTY: u32 = 1_000_000;
 

@@ -21,6 +21,9 @@ pub(super) const PAUSED_WEBHOOK: &str = "whk_4nLrY8bCdEfGhIjKlMnOpQ";
 /// A well-formed id that no webhook has.
 pub(super) const UNKNOWN_WEBHOOK: &str = "whk_0000000000000000000001";
 
+/// A text in the form of an id of a webhook that no webhook can have, because it stands for more than 128 bits.
+pub(super) const NO_WEBHOOK: &str = "whk_zzzzzzzzzzzzzzzzzzzzzz";
+
 /// The event that was delivered, and the event whose delivery is to be tried again.
 pub(super) const DELIVERED: &str = "evt_4GzozDqipuZAzAldp7sbGU";
 pub(super) const PENDING: &str = "evt_4GzozDqipuZAzAldp7sbGX";

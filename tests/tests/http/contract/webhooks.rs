@@ -6,7 +6,7 @@ use super::checker::Checker;
 use super::document;
 use super::stock;
 use super::valid_request::ValidRequest;
-use super::webhook_stock::{DELIVERED, PAUSED_WEBHOOK, UNKNOWN_WEBHOOK, WEBHOOK};
+use super::webhook_stock::{DELIVERED, NO_WEBHOOK, PAUSED_WEBHOOK, UNKNOWN_WEBHOOK, WEBHOOK};
 use crate::harness::Client;
 
 /// The number of tests of an account that may run at a time, and of requests to redeliver in a minute.
@@ -31,12 +31,16 @@ fn request(id: &str) -> ValidRequest {
 fn unknown_ids(checker: &mut Checker) {
     let (_shop, client) = stock::open();
     for operation in document::operations().iter().filter(|one| one.path.starts_with("/webhooks/")) {
-        let unknown = ValidRequest::of(operation).with_segment(WEBHOOK, UNKNOWN_WEBHOOK);
-        checker.expect(operation, &unknown.send(&client), 404, "not_found");
+        for id in [UNKNOWN_WEBHOOK, NO_WEBHOOK] {
+            let unknown = ValidRequest::of(operation).with_segment(WEBHOOK, id);
+            checker.expect(operation, &unknown.send(&client), 404, "not_found");
+        }
     }
     let delivery = document::operation("getDelivery");
-    let undelivered = ValidRequest::of(delivery).with_segment(DELIVERED, stock::FIRST_PLACE);
-    checker.expect(delivery, &undelivered.send(&client), 404, "not_found");
+    for event in [stock::FIRST_PLACE, stock::OTHER_LOG, stock::NO_LOG] {
+        let undelivered = ValidRequest::of(delivery).with_segment(DELIVERED, event);
+        checker.expect(delivery, &undelivered.send(&client), 404, "not_found");
+    }
 }
 
 fn refused_urls(checker: &mut Checker) {
@@ -53,11 +57,15 @@ fn expired_places(checker: &mut Checker) {
     let expect = |checker: &mut Checker, id: &str, request: ValidRequest| {
         checker.expect(document::operation(id), &request.send(&client), 410, "event_expired");
     };
-    let create = json!({"url": "https://hooks.example/", "from": stock::OTHER_LOG});
-    expect(checker, "createWebhook", request("createWebhook").with_body(create.to_string()));
-    let replay = json!({"after": stock::OTHER_LOG});
-    expect(checker, "replayWebhook", request("replayWebhook").with_body(replay.to_string()));
-    expect(checker, "redeliver", request("redeliver").with_segment(DELIVERED, stock::OTHER_LOG));
+    for place in [stock::OTHER_LOG, stock::NO_LOG] {
+        let create = json!({"url": "https://hooks.example/", "from": place});
+        expect(checker, "createWebhook", request("createWebhook").with_body(create.to_string()));
+        let replay = json!({"after": place});
+        expect(checker, "replayWebhook", request("replayWebhook").with_body(replay.to_string()));
+    }
+    for event in [stock::OTHER_LOG, stock::NO_LOG, stock::FIRST_PLACE] {
+        expect(checker, "redeliver", request("redeliver").with_segment(DELIVERED, event));
+    }
     let enable = json!({"enabled": true, "from": stock::OTHER_LOG});
     let enable = request("updateWebhook").with_segment(WEBHOOK, PAUSED_WEBHOOK).with_body(enable.to_string());
     expect(checker, "updateWebhook", enable);

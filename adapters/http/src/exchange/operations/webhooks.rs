@@ -199,7 +199,8 @@ impl WebhookRequest<'_> {
     /// Parses the id of the webhook in the path.
     fn webhook_id(&self) -> Result<WebhookId, ApiError> {
         self.with_path(|path| {
-            WebhookId::parse(path.webhook).map_err(|error| invalid_id("webhookId", &error.to_string()))
+            WebhookId::parse_clamped(path.webhook)
+                .map_err(|error| invalid_id("webhookId", &error.to_string()))
         })
     }
 
@@ -207,7 +208,7 @@ impl WebhookRequest<'_> {
     fn delivery_ids(&self) -> Result<(WebhookId, EventId), ApiError> {
         let webhook = self.webhook_id()?;
         let event = self.with_path(|path| {
-            EventId::parse(path.event).map_err(|error| invalid_id("eventId", &error.to_string()))
+            EventId::parse_clamped(path.event).map_err(|error| invalid_id("eventId", &error.to_string()))
         })?;
         Ok((webhook, event))
     }

@@ -174,7 +174,7 @@ fn log_place(node: &Node<'_>) -> Result<LogPlace, FieldFault> {
     match text(node)? {
         "now" => Ok(LogPlace::Now),
         "oldest" => Ok(LogPlace::Oldest),
-        id => EventId::parse(id)
+        id => EventId::parse_clamped(id)
             .map(LogPlace::After)
             .map_err(|_| FieldFault::new("invalid_format", "must be now, oldest or the id of an event")),
     }

@@ -57,8 +57,10 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, ApiError> {
     let mut values = headers.get_all(LAST_EVENT_ID).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
+        // A client that has no id yet may send an empty one.
+        (Some(value), None) if value.is_empty() => Ok(None),
         (Some(value), None) => {
-            let id = EventId::parse(value.to_str().unwrap_or_default());
+            let id = EventId::parse_clamped(value.to_str().unwrap_or_default());
             id.map(Some).map_err(|error| invalid(format!("Last-Event-ID {error}.")))
         }
         (Some(_), Some(_)) => Err(invalid("The request has more than one Last-Event-ID.".to_owned())),
@@ -84,12 +86,15 @@ mod tests {
         let query = format!("after={FIRST}");
         assert_eq!(after(None, &[]), None);
         assert_eq!(after(Some(&query), &[]), EventId::parse(FIRST).ok());
+        assert_eq!(after(Some(&query), &[""]), EventId::parse(FIRST).ok(), "an empty header is none");
+        let beyond = after(None, &["evt_zzzzzzzzzzzzzzzzzzzzzz"]).unwrap();
+        assert_eq!((beyond.epoch, beyond.position), (u64::MAX, petstore_domain::Position::MAX));
         assert_eq!(after(Some(&query), &[SECOND]), EventId::parse(SECOND).ok());
     }
 
     #[test]
     fn a_malformed_or_repeated_header_is_refused() {
-        for ids in [&[""][..], &["evt_1"], &[FIRST, FIRST]] {
+        for ids in [&["x"][..], &["evt_1"], &["evt_zzzzzzzzzzzzzzzzzzzzz-"], &[FIRST, FIRST], &["", FIRST]] {
             let error = stream_events(None, &headers(ids)).unwrap_err();
             assert_eq!(error.code, Code::InvalidHeader, "{ids:?}");
         }

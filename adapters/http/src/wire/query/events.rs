@@ -81,9 +81,9 @@ fn after(text: &str, is_free: bool) -> Result<EventId, FieldFault> {
     event_id(text)
 }
 
-/// Parses the id of an event.
+/// Parses the id of an event. An id that no log can have is not in this one either, and is left to the log to refuse.
 pub(super) fn event_id(text: &str) -> Result<EventId, FieldFault> {
-    EventId::parse(text).map_err(|error| FieldFault::new("invalid_format", error.to_string()))
+    EventId::parse_clamped(text).map_err(|error| FieldFault::new("invalid_format", error.to_string()))
 }
 
 /// Takes the parameter `type`.
