@@ -20,7 +20,7 @@ pub struct RecordFilter {
     /// This rule of the client report names the record.
     pub hint: Option<String>,
     /// The number of the record is greater than this.
-    pub after: u64,
+    pub after: Option<u64>,
 }
 
 /// One status, or all statuses of a class.
@@ -54,7 +54,7 @@ impl RecordFilter {
     /// Returns `true` if the filter admits a record.
     pub fn admits(&self, record: &RequestRecord, hints: &Hints) -> bool {
         let request = &record.request;
-        record.sequence > self.after
+        self.after.is_none_or(|after| record.sequence > after)
             && (self.methods.is_empty() || self.methods.iter().any(|method| **method == *request.method))
             && self.route.as_ref().is_none_or(|route| request.route == Some(route))
             && (self.statuses.is_empty()

@@ -69,10 +69,15 @@ export class Detail {
   }
 }
 
+/** The record as a segment of a path: by its id, or by its number if the segment would mean something else. */
+function nameOf({ id, sequence }) {
+  return ['stream', '.', '..'].includes(id) ? `~${sequence}` : encodeURIComponent(id);
+}
+
 function head(record) {
   const docs = record.route && docsOf(record.method, record.route);
   const curl = el('button', { type: 'button' }, 'Copy as curl');
-  copies(curl, () => readText(`requests/${encodeURIComponent(record.id)}?sequence=${record.sequence}&as=curl`));
+  copies(curl, () => readText(`requests/${nameOf(record)}?sequence=${record.sequence}&as=curl`));
   return el('header', { class: 'detail-head' },
     el('h3', { id: 'detail-title' },
       el('span', { class: `method m-${methodClass(record.method)}` }, visible(record.method)), ' ',

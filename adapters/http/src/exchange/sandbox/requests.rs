@@ -20,6 +20,7 @@ use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::{Field, RequestHead};
+use crate::wire::route::decode;
 use crate::wire::{self, RecordForm, RecordQuery};
 
 /// The prefix of the path of one record.
@@ -69,7 +70,10 @@ pub(super) async fn archive(
         .with_header(X_DROPPED, HeaderValue::from(page.dropped)))
 }
 
-/// Returns one record. If several records have the same id, returns the latest one, or the one that the query names.
+/// Returns one record, which the path names by its id, or by a tilde and its number. If several records have the same id,
+/// returns the latest one, or the one that the query names.
+///
+/// Clients choose ids, also such as `..`, which no URL can have as a segment. A tilde is in none of them.
 pub(super) async fn one(
     thread: &ThreadState,
     recorder: &RequestRecorder,
@@ -78,10 +82,12 @@ pub(super) async fn one(
 ) -> Result<Answer, Answer> {
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
     let (form, sequence) = wire::sandbox_request(parts.uri.query())?;
-    let id = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+    let id = parts.uri.path().strip_prefix(PREFIX).and_then(decode).unwrap_or_default();
+    let number = id.strip_prefix('~').and_then(|number| number.parse::<u64>().ok());
     let page = recorder.page();
     let is_it = |record: &&RequestRecord| {
-        *record.request.id == *id && sequence.is_none_or(|sequence| record.sequence == sequence)
+        let is_named = number.map_or_else(|| *record.request.id == *id, |number| record.sequence == number);
+        is_named && sequence.is_none_or(|sequence| record.sequence == sequence)
     };
     let record = page.records.iter().rev().find(is_it).ok_or_else(|| {
         let message = "The journal has no request with this id; it keeps the latest requests only.";
@@ -163,7 +169,7 @@ async fn hints_for(recorder: &RequestRecorder, page: &JournalPage, query: &Recor
 fn matching<'p>(page: &'p JournalPage, query: &RecordQuery, hints: &Hints) -> Vec<&'p RequestRecord> {
     let mut records: Vec<_> =
         page.records.iter().filter(|record| query.filter.admits(record, hints)).collect();
-    if query.filter.after > 0 {
+    if query.filter.after.is_some() {
         records.truncate(query.limit);
     } else {
         records.drain(..records.len().saturating_sub(query.limit));

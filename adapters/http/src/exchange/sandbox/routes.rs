@@ -238,7 +238,10 @@ async fn answer_requests(
         }
         (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
         (SandboxRoute::RequestArchive, _) => requests::archive(thread, recorder, parts).await,
-        (SandboxRoute::RequestStream, _) => requests::stream(recorder, parts),
+        // A client may have named its request `stream`. Only a record has parameters.
+        (SandboxRoute::RequestStream, _) if parts.uri.query().unwrap_or_default().is_empty() => {
+            requests::stream(recorder, parts)
+        }
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
         _ => requests::one(thread, recorder, parts, head).await,
     };

@@ -52,7 +52,7 @@ pub(crate) fn sandbox_requests(query: Option<&str>, routes: &[&str]) -> Result<R
             Some(rule) => Ok(rule.name.to_owned()),
             None => Err(FieldFault::new("unknown_value", "must be the name of a rule of the client report")),
         }),
-        after: parameters.one("after", sequence).unwrap_or(0),
+        after: parameters.one("after", sequence),
     };
     let limit = parameters.one("limit", records).unwrap_or(RECORDS_MAX);
     let count = parameters.one("count", records).unwrap_or(1);
@@ -132,7 +132,7 @@ mod tests {
             key: KeyPrefix::parse("pet_12345678").ok(),
             target: Some("/a".to_owned()),
             hint: Some("waits".to_owned()),
-            after: 7,
+            after: Some(7),
         };
         assert_eq!(read, RecordQuery { filter, limit: 2, count: 3, wait: Duration::from_secs(30) });
         let whole = ApiKey::from_entropy([7; 32]);

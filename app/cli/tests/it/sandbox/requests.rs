@@ -133,6 +133,8 @@ fn records_are_filtered_and_paged() {
         ("?hint=heeds-deprecation", &[3]),
         ("?limit=2", &[4, 5]),
         ("?limit=2&after=1", &[2, 3]),
+        ("?limit=2&after=0", &[1, 2]),
+        ("?after=0", &[1, 2, 3, 4, 5]),
         ("?after=5", &[]),
         ("?count=2&status=404", &[3]),
     ] {
@@ -145,6 +147,8 @@ fn records_are_filtered_and_paged() {
         let reply = sandbox.once("GET", &format!("/sandbox/requests{query}"), "", "").unwrap();
         assert_eq!((reply.status, &reply.json()["code"]), (400, &json!("invalid_parameter")), "{query}");
     }
+    let first = sandbox.once("GET", "/sandbox/requests.har?after=0&limit=1", "", "").unwrap();
+    assert_eq!(first.json()["log"]["entries"][0]["_sequence"], 1, "the first one, not the latest");
     let archive = sandbox.once("GET", "/sandbox/requests.har?status=404", "", "").unwrap();
     let entries = &archive.json()["log"]["entries"];
     assert_eq!((&entries[0]["_sequence"], entries.as_array().unwrap().len()), (&json!(3), 1));

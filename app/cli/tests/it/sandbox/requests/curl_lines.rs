@@ -107,6 +107,35 @@ fn the_command_line_reaches_the_server_whose_port_the_client_left_out() {
     }
 }
 
+/// Clients choose the ids of their requests, also such that a path cannot carry, or that would be another path.
+#[test]
+fn every_id_of_a_client_has_a_command_line() {
+    let sandbox = Sandbox::start("journal-curl-ids", &["--db", "memory"]);
+    let ids = ["stream", "..", ".", "-", "7", "a.b"];
+    for id in ids {
+        sandbox.authorized("GET", "/v1/pets", &format!("x-request-id: {id}\r\n"), "");
+    }
+    sandbox.record(&format!("after={}", ids.len() - 1));
+    for (place, id) in ids.iter().enumerate() {
+        let escaped = id.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
+        let number = place + 1;
+        for path in [
+            format!("~{number}?as=curl"),
+            format!("~{number}?sequence={number}&as=curl"),
+            format!("{escaped}?as=curl"),
+            format!("{id}?sequence={number}&as=curl"),
+        ] {
+            let reply = sandbox.once("GET", &format!("/sandbox/requests/{path}"), "", "").unwrap();
+            let header = format!("'x-request-id: {id}'");
+            assert!(reply.status == 200 && reply.body.contains(&header), "{path}: {}", reply.body);
+        }
+    }
+    for path in ["~0", "~7", "~", "~1x", "~1?sequence=2", "~-1"] {
+        let reply = sandbox.once("GET", &format!("/sandbox/requests/{path}"), "", "").unwrap();
+        assert_eq!(reply.status, 404, "{path}");
+    }
+}
+
 /// Sends a request, executes its command line, and compares the two records.
 fn repeat(sandbox: &Sandbox, request: &[u8], number: usize) {
     assert_eq!(sandbox.once("DELETE", "/sandbox/requests", "", "").unwrap().status, 204);
