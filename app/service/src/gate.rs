@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, KeyId, Timestamp};
+use petstore_domain::{AccountId, KeyId, Scope, Timestamp};
 use petstore_ports::api::{Admission, Call, Gate, InFlightCount, Refusal};
 use petstore_ports::{AddressVerdict, Cost, ScopedReply, StoreError};
 
@@ -17,8 +17,13 @@ impl Gate for Service {
         self.gatekeeper.admit(call)
     }
 
-    fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
-        self.gatekeeper.is_valid(key, now)
+    fn is_valid(
+        &self,
+        key: KeyId,
+        scope: Scope,
+        now: Timestamp,
+    ) -> ScopedReply<'_, Result<bool, StoreError>> {
+        self.gatekeeper.is_valid(key, scope, now)
     }
 
     fn admit_address(

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use petstore_domain::{Account, ApiKey, KeyId, Limits, Plan, PlanTable, Timestamp, Usage};
+use petstore_domain::{Account, ApiKey, KeyId, Limits, Plan, PlanTable, Scope, Timestamp, Usage};
 use petstore_ports::api::{Admission, Call, KeyProblem, Refusal};
 use petstore_ports::{
     AddressLimits, AddressVerdict, Ask, Cost, Credential, KeyLookup, KeyReader, ScopedReply, StoreError,
@@ -78,14 +78,19 @@ impl Gatekeeper {
         Ok(found.is_some())
     }
 
-    /// Returns `true` if a key exists, is valid and is not banned, else `false`. Counts no request.
-    pub(crate) fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
+    /// Returns `true` if a key exists, is valid, is not banned and has the scope, else `false`. Counts no request.
+    pub(crate) fn is_valid(
+        &self,
+        key: KeyId,
+        scope: Scope,
+        now: Timestamp,
+    ) -> ScopedReply<'_, Result<bool, StoreError>> {
         self.deadlines.key_reply(self.keys.credential(KeyLookup::Id(key))).map(move |found| {
             let Some(credential) = found? else { return Ok(false) };
             let recorded = credential.recorded_ban;
             let is_banned = recorded.until.is_some_and(|until| now < until)
                 || self.bans.is_waiting(key, recorded.lifted_at, now);
-            Ok(credential.check(now).is_ok() && !is_banned)
+            Ok(credential.check(now).is_ok() && credential.scopes.permits(scope) && !is_banned)
         })
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use petstore_domain::{AccountId, KeyFault, KeyId, Limits, Plan, Scopes, Timestamp, Usage};
+use petstore_domain::{AccountId, KeyFault, KeyId, Limits, Plan, Scope, Scopes, Timestamp, Usage};
 
 use crate::{AddressVerdict, Cost, ScopedReply, StoreError};
 
@@ -133,9 +133,10 @@ pub trait Gate: Send + Sync {
     /// Admits or refuses a request that presents a key.
     fn admit(&self, call: Call<'_>) -> ScopedReply<'_, Result<Admission<'_>, Refusal>>;
 
-    /// Returns whether a key is still valid and not banned. A transport asks this while a long answer, such as an
-    /// event stream, is in progress.
-    fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>>;
+    /// Returns whether a key is still valid, is not banned and still has a scope. A transport asks this while a long
+    /// answer, such as an event stream, is in progress.
+    fn is_valid(&self, key: KeyId, scope: Scope, now: Timestamp)
+    -> ScopedReply<'_, Result<bool, StoreError>>;
 
     /// Admits or refuses a request without a key, by its address.
     fn admit_address(

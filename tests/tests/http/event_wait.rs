@@ -167,6 +167,26 @@ fn a_revoked_key_ends_it() {
 }
 
 #[test]
+fn a_key_that_loses_the_scope_ends_it() {
+    let shop = Shop::open_as(one_at_a_time());
+    let holder = petstore_domain::KeyHolder::New { plan: PLENTY };
+    let label = petstore_domain::KeyLabel::parse("").unwrap();
+    let scopes = petstore_domain::Scopes::ALL;
+    let new = petstore_ports::api::NewKey { holder, label, scopes, expires_at: None };
+    let (client, made) = shop.client_for(new);
+    let grant = |words| {
+        let granted = petstore_domain::Scopes::parse(words).unwrap();
+        let patch = petstore_domain::KeyPatch { scopes: Some(granted), ..Default::default() };
+        shop.block_on(shop.service.update_key(made.key.id, patch)).unwrap();
+    };
+    let waiting = wait_for_events(&client, "");
+    grant("read");
+    grant("write,webhooks");
+    assert_eq!(answer_of(waiting).json(), json!([]));
+    assert_eq!(client.get("/v1/events").outcome(), (403, "insufficient_scope".to_owned()));
+}
+
+#[test]
 fn a_reset_ends_it_at_once_and_its_place_is_gone() {
     let store = Arc::new(MemoryStore::new());
     let of_store = Arc::clone(&store);

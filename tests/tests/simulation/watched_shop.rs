@@ -57,8 +57,13 @@ impl Gate for WatchedShop {
         })
     }
 
-    fn is_valid(&self, key: KeyId, now: Timestamp) -> ScopedReply<'_, Result<bool, StoreError>> {
-        self.inner.is_valid(key, now)
+    fn is_valid(
+        &self,
+        key: KeyId,
+        scope: Scope,
+        now: Timestamp,
+    ) -> ScopedReply<'_, Result<bool, StoreError>> {
+        self.inner.is_valid(key, scope, now)
     }
 
     fn admit_address(

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use petstore_domain::{KeyHolder, KeyLabel, Limit, Limits, Plan, Scopes};
+use petstore_domain::{KeyHolder, KeyLabel, KeyPatch, Limit, Limits, Plan, Scopes};
 use petstore_ports::api::{Administration, NewKey};
 use petstore_ports::{Clock, EventBounds, EventQuery, EventRead, EventReader, Reply, StoreError};
 use petstore_service::Ports;
@@ -115,7 +115,14 @@ fn a_stream_ends_within_a_second_of_the_end_of_its_key() {
         let mut requests = (0..20).map(|_| banned.get("/v1/pets").status);
         assert!(requests.any(|status| status == 403), "the key is banned");
     };
+    let (rescoped, made) = shop.client_for(new(None));
+    let rescope = async || {
+        let scopes = Some(Scopes { read: false, write: true, webhooks: true });
+        let patch = KeyPatch { scopes, ..KeyPatch::default() };
+        shop.service.update_key(made.key.id, patch).await.unwrap();
+    };
     for (reason, waited) in [
+        end_of(&shop, &rescoped, "", rescope),
         end_of(&shop, &revoked, "", revoke),
         end_of(&shop, &expiring, "", expire),
         end_of(&shop, &banned, "", ban),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LINK};
-use petstore_domain::{EventId, EventIdError, Position, Version};
+use petstore_domain::{EventId, EventIdError, Position, Scope, Version};
 use petstore_ports::api::{EventInterest, EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +18,7 @@ use crate::wire::{self, EntityTag, EventListQuery, LAST_EVENT_ID};
 /// The estimated number of bytes of an event on a page, chosen rather large.
 const EVENT_BYTES: usize = 260;
 
-/// The interval at which a waiting request checks that its key is still valid.
+/// The interval at which a waiting request checks that its key may still read.
 pub(super) const KEY_CHECK_TIME: Duration = Duration::from_secs(1);
 
 pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
@@ -62,7 +62,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 }
 
 /// Waits for an event of interest. Returns `false` if the request must be answered now: the time is up, the server
-/// stops, the log has begun a new epoch, the sandbox is about to change, or the key is no longer valid.
+/// stops, the log has begun a new epoch, the sandbox is about to change, or the key may no longer read.
 async fn wait(call: &OperationCall<'_>, known: LogEnd, interest: EventInterest, deadline: Instant) -> bool {
     let _waiting = call.activity.waiting();
     let begun = Instant::now();
@@ -98,7 +98,7 @@ async fn wait_until(
                 let api = call.api();
                 // An error of this check does not end the wait. If the store fails, the next read of a page reports
                 // it.
-                if api.is_valid(call.admission.key, api.now()).await == Ok(false) {
+                if api.is_valid(call.admission.key, Scope::Read, api.now()).await == Ok(false) {
                     return false;
                 }
             }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use petstore_domain::{AccountId, EventId, EventKinds, KeyId, Position};
+use petstore_domain::{AccountId, EventId, EventKinds, KeyId, Position, Scope};
 use petstore_ports::api::{EventInterest, EventListing};
 use petstore_ports::{EventPage, EventRead, LogEnd, PageOrder};
 use tokio::task::yield_now;
@@ -40,7 +40,7 @@ enum End {
     Drain,
     /// A new log has begun.
     Reset,
-    /// The key is no longer valid, or is banned.
+    /// The key is no longer valid, is banned, or has lost the scope.
     Key,
     /// Events that the client has not read have been dropped from the log.
     Expired,
@@ -166,7 +166,7 @@ impl Follower {
             let api = &self.app.api;
             // An error here does not end the stream. If the store fails, reading the next page fails, too, and ends the
             // stream.
-            if api.is_valid(self.key, api.now()).await == Ok(false) {
+            if api.is_valid(self.key, Scope::Read, api.now()).await == Ok(false) {
                 return Some(End::Key);
             }
         }
