@@ -78,9 +78,16 @@ fn a_good_request_id_comes_back_and_another_is_replaced() {
     // The first two values contain the whole key; the last one does not.
     let [before, behind, near] =
         [format!("pet_.{key}"), format!("{key}.checkout"), format!("a.{}", &key[1..])];
-    let answer = client.send("GET", "/v1/pets", &[("x-request-id", &near)], None);
-    assert_eq!(answer.header("x-request-id"), Some(near.as_str()));
-    for id in ["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer, key, &before, &behind] {
+    for id in [&near, &key[..12], &format!("a.{}-1", &key[..12])] {
+        let answer = client.send("GET", "/v1/pets", &[("x-request-id", id)], None);
+        assert_eq!(answer.header("x-request-id"), Some(id));
+    }
+    let beginnings = [13, 20, 30, 52].map(|length| format!("a.{}", &key[..length]));
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let mut refused =
+        vec!["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer, key, &before, &behind, secret];
+    refused.extend(beginnings.iter().map(|id| &**id));
+    for id in refused {
         let answer = client.send("GET", "/v1/pets", &[("x-request-id", id)], None);
         assert_eq!(answer.status, 200, "it is never a fault");
         let made = answer.header("x-request-id").unwrap();

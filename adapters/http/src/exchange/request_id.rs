@@ -1,7 +1,7 @@
 //! The id of a request.
 
 use hyper::header::HeaderValue;
-use petstore_domain::ApiKey;
+use petstore_domain::KeyPrefix;
 
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -9,6 +9,10 @@ use crate::wire::request_head::{Field, RequestHead};
 
 /// The maximum length of a request id that the client chooses.
 const REQUEST_ID_MAX: usize = 64;
+
+/// The beginnings of the secrets that this server issues, each with the number of letters and digits after it that anyone may
+/// see: those of a key's display prefix, and none of a webhook's secret.
+const SECRETS: [(&[u8], usize); 2] = [(b"pet_", KeyPrefix::LEN - 4), (b"whsec_", 0)];
 
 /// The id of a request.
 #[derive(Clone)]
@@ -32,13 +36,12 @@ impl RequestId {
         given.unwrap_or_else(|| Self::Made(thread.next_request_id()))
     }
 
-    /// Returns the client's id if it is valid. An id that is or contains an API key is refused, because this server and
-    /// others write ids into their logs.
+    /// Returns the client's id if it is valid. An id that contains a secret, or the beginning of one, is refused, because
+    /// this server and others write ids into their logs.
     fn given(id: &HeaderValue) -> Option<Self> {
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
             && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
-        let mut parts = id.as_bytes().windows(ApiKey::LEN);
-        (is_id && parts.all(|part| ApiKey::parse(part).is_err())).then(|| Self::Given(id.clone()))
+        (is_id && !has_secret(id.as_bytes())).then(|| Self::Given(id.clone()))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -51,5 +54,44 @@ impl RequestId {
     /// Returns the id for the log.
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(self.as_bytes()).unwrap_or("-")
+    }
+}
+
+/// Returns whether an id contains more of a secret than anyone may see.
+fn has_secret(id: &[u8]) -> bool {
+    SECRETS.iter().any(|(start, shown)| {
+        let mut parts = id.windows(start.len() + shown + 1);
+        parts.any(|part| {
+            part.strip_prefix(*start).is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_may_have_the_public_part_of_a_key_and_no_more_of_a_secret() {
+        for id in [
+            "pet_",
+            "pet_food",
+            "pet_4fW1abcD",
+            "a.pet_4fW1abcD.b",
+            "pet_4fW1abcD-x",
+            "whsec_",
+            "pet_2030-01-01",
+        ] {
+            assert!(!has_secret(id.as_bytes()), "{id}");
+        }
+        for id in [
+            "pet_4fW1abcDe",
+            "a.pet_4fW1abcDe",
+            "pet_.pet_4fW1abcDe-f",
+            "whsec_M",
+            "x-whsec_MfKQ9r8GKYqrTwjU",
+        ] {
+            assert!(has_secret(id.as_bytes()), "{id}");
+        }
     }
 }
