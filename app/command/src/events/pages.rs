@@ -17,6 +17,13 @@ const WAIT: Duration = Duration::from_secs(30);
 /// The time limit of an answer: the wait of the server, and time for the answer itself.
 const ANSWER_TIME: Duration = WAIT.saturating_add(Duration::from_secs(15));
 
+/// The shortest time between two attempts, also if a server asks for none.
+const RETRY_AFTER_MIN: Duration = Duration::from_millis(500);
+
+/// The longest time that a server may make this command wait before its next attempt. A process that answers in place of the
+/// server could otherwise stop the command for ever.
+const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
+
 /// The largest page that the API allows.
 pub(crate) const PAGE_MAX: u64 = 100;
 
@@ -113,8 +120,16 @@ impl LogPages {
                 }
             };
             is_lost = true;
-            let pause = after.unwrap_or_else(|| self.next_pause());
-            notify(&format!("{}: {why}; next attempt in {:.1} s", self.client.url(), pause.as_secs_f64()));
+            let asked = after.filter(|after| *after > RETRY_AFTER_MAX);
+            let asked =
+                asked.map(|after| format!("; it asks to wait {} s", after.as_secs())).unwrap_or_default();
+            let pause = after
+                .map_or_else(|| self.next_pause(), |after| after.clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX));
+            notify(&format!(
+                "{}: {why}{asked}; next attempt in {:.1} s",
+                self.client.url(),
+                pause.as_secs_f64()
+            ));
             sleep(pause).await;
         }
     }
