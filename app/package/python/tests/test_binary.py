@@ -67,6 +67,15 @@ def test_a_lost_permission_is_named(own: Path) -> None:
     assert refusal(own).startswith(expected)
 
 
+def test_a_binary_has_a_relative_path_or_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop").symlink_to(_binary.OWN)
+    monkeypatch.chdir(tmp_path)
+    Petstore(binary="./shop").stop()
+    assert refusal(Path("shop")) == "shop cannot be started: No such file or directory"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    Petstore(binary="shop").stop()
+
+
 def test_a_large_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with Petstore() as shop:
         for number in range(40):

@@ -103,9 +103,11 @@ def test_the_requests_of_the_client_are_in_the_journal(shop: Petstore) -> None:
     assert status(shop, "/pets?limit=2", key) == 200
     assert status(shop, "/pets", key, "POST", {"name": ""}) == 400
     first, second = shop.requests(count=2, wait=5, key=key)
-    assert (first["method"], first["route"], first["target"]) == ("GET", "/pets", "/v1/pets?limit=2")
-    assert second["answer"] is not None and second["answer"]["status"] == 400
-    assert [request["method"] for request in shop.requests(status="4xx", key=key)] == ["POST"]
+    assert (first.method, first.route, first.target) == ("GET", "/pets", "/v1/pets?limit=2")
+    assert (first.path, first.query, first.status, first.code) == ("/v1/pets", {"limit": ["2"]}, 200, None)
+    assert second.answer is not None and (second.status, second.code) == (400, second.answer.json()["code"])
+    assert second.json() == {"name": ""} and second.headers["CONTENT-type"] == "application/json"
+    assert [request.method for request in shop.requests(status="4xx", key=key)] == ["POST"]
     assert shop.requests(method=["PUT", "DELETE"]) == []
     with pytest.raises(NotEnoughRequests, match="expected 3 requests within 1 s, 2 came: GET .* 200, POST .* 400"):
         shop.requests(count=3, wait=1, key=key)
@@ -121,8 +123,9 @@ def test_the_report_judges_the_client(shop: Petstore) -> None:
         status(shop, key=key)
     shop.clock.restore()
     report = shop.report(key)
-    assert report["verdict"] == "broken", report
-    assert [client["keyPrefix"] for client in report["clients"]] == [key[:12]]
+    assert report.is_broken, report
+    assert [client.key_prefix for client in report.clients] == [key[:12]]
+    assert [rule.verdict for rule in report.rules("waits")] == ["broken"]
 
 
 def test_a_server_that_cannot_start_says_why() -> None:

@@ -50,6 +50,70 @@ def test_each_test_begins_with_the_initial_shop_and_clock(pytester: pytest.Pytes
     pytester.runpytest_subprocess().assert_outcomes(passed=3)
 
 
+def test_settings_of_pytest_are_those_of_the_server(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\npetstore_demo = 2\npetstore_settings =\n    free-minute = 3\n    gzip=false")
+    pytester.makepyfile("def test_options(petstore_options): assert petstore_options == "
+                        "{'demo': 2, 'settings': {'free-minute': '3', 'gzip': 'false'}}\ndef test_start(petstore): petstore.reset()")
+    pytester.runpytest_subprocess().assert_outcomes(passed=2)
+    pytester.makeini("[pytest]\npetstore_settings = gzip")
+    assert "'gzip' has no value; write it as name=value" in pytester.runpytest_subprocess().stdout.str()
+
+
+def test_a_failed_test_shows_the_last_requests_of_its_shops(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import urllib.request, urllib.error, pytest
+        from petstore_server import Petstore
+
+        def get(shop, path):
+            try:
+                urllib.request.urlopen(urllib.request.Request(shop.url + path, headers={"X-API-Key": shop.key})).close()
+            except urllib.error.HTTPError as error:
+                error.close()
+
+        @pytest.fixture
+        def other():
+            with Petstore() as shop:
+                yield shop
+
+        def test_fails(petstore, petstore_server, other):
+            petstore.faults.plan({"route": "/categories", "status": 503})
+            for path in ("/pets?limit=2", "/pets/77777", "/categories"):
+                get(petstore, path)
+            assert False
+
+        def test_passes(petstore):
+            get(petstore, "/store/inventory")
+
+        def test_waits(petstore):
+            get(petstore, "/pets")
+            petstore.requests(count=2, wait=1)
+
+        def test_stopped(other):
+            other.stop()
+            assert False
+        """
+    )
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.re_match_lines_random(
+        [
+            r"-+ Last requests of http://127\.0\.0\.1:\d+/v1 -+",
+            r"#1 \d\d:\d\d:\d\d\.\d{3} GET /v1/pets\?limit=2 200",
+            r"#2 .* GET /v1/pets/77777 404 not_found",
+            r'    \{"code":"not_found",.*',
+            r"#3 .* GET /v1/categories 503 unavailable; planned failure: .*",
+            "it has received none",
+            r"E +petstore_server\._errors\.NotEnoughRequests: expected 2 requests within 1 s, 1 came: GET /v1/pets 200",
+            r".* the petstore was stopped by this program",
+        ]
+    )
+    text = result.stdout.str()
+    assert text.count("Last requests of") == 4 and "/store/inventory" not in text
+    # The frames of the package are hidden: the failure points into the test.
+    assert "_requests.py" not in text and "_petstore.py" not in text, text
+
+
 def test_each_worker_has_its_own_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -92,7 +156,7 @@ def test_the_module_passes_mypy_strictly(pytester: pytest.Pytester) -> None:
         "    key: str = shop.new_key(plan='free')\n"
         "    shop.faults.plan({'route': '/pets', 'first': 2, 'status': 503})\n"
         "    for request in shop.requests(count=0):\n"
-        "        method: str = request['method']\n"
+        "        method: str = request.method\n"
     )
     Path(pytester.path, "uses.py").write_text(code)
     for checked in (["uses.py"], ["-p", "petstore_server"]):

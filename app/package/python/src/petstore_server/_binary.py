@@ -35,7 +35,7 @@ def cannot_start(binary: Path, error: OSError) -> PetstoreNotAvailable:
         made_for = _made_for(binary)
         return _wrong_format(binary, f"{reason}; it is {f'made for {made_for}' if made_for else 'no program of Linux'}")
     # A file that is not found although it exists names a loader or an interpreter that this system lacks.
-    if of_binary and error.errno == errno.ENOENT and os.path.isfile(binary):
+    if of_binary and error.errno == errno.ENOENT and binary.is_absolute() and os.path.isfile(binary):
         return _wrong_format(binary, f"{reason}; its loader or interpreter is missing")
     named = "" if of_binary else f" ({error.filename})"
     return PetstoreNotAvailable(f"{binary} cannot be started: {reason}{named}{_way_out(binary, error)}")

@@ -43,5 +43,10 @@ class Clock:
 
 
 def _now(answer: Any) -> datetime:
+    return instant(answer["now"])
+
+
+def instant(text: str) -> datetime:
+    """A time from the server's JSON."""
     # Python 3.10 does not read `Z`.
-    return datetime.fromisoformat(answer["now"].replace("Z", "+00:00"))
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,7 +1,14 @@
 """The errors of this package."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._report import Report
+    from ._requests import ReceivedRequest
+    from ._sinks import Delivery
 
 
 class PetstoreError(Exception):
@@ -31,7 +38,24 @@ class SandboxError(PetstoreError):
 class NotEnoughRequests(PetstoreError, AssertionError):
     """Fewer requests came than were expected."""
 
-    def __init__(self, message: str, requests: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, message: str, requests: Sequence[ReceivedRequest]) -> None:
         super().__init__(message)
         self.requests = requests
         """The requests that came."""
+
+
+class NotDelivered(PetstoreError, AssertionError):
+    """Fewer webhooks came to a sink than were expected, or deliveries did not settle."""
+
+    def __init__(self, message: str, deliveries: Sequence[Delivery]) -> None:
+        super().__init__(message)
+        self.deliveries = deliveries
+        """The requests that came to the sink."""
+
+
+class RulesBroken(PetstoreError, AssertionError):
+    """The client broke rules of the report, or met no case of a rule. The message has the rules, and the requests that prove it."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report

@@ -41,7 +41,7 @@ class Fault(TypedDict, total=False):
     """Each object of the response has an additional member, and an error has an unknown code."""
 
 
-class PlannedFault(Fault, total=False):
+class PlannedFault(Fault):
     """A rule of the plan, and how often it acted."""
 
     calls: int

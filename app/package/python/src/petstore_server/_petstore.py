@@ -1,18 +1,19 @@
 """The petstore of a test run."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
 from ._binary import find_binary
 from ._clock import Clock
 from ._errors import PetstoreError
 from ._faults import Faults
 from ._process import ServerProcess
-from ._report import Report
-from ._requests import ReceivedRequest, Words, read
+from ._report import Report, report
+from ._requests import ReceivedRequest, Words, line, read
 from ._sandbox import Sandbox
+from ._sinks import Settled, Sinks, settle
 
 PREFIX_LENGTH = 12
 """The characters of a key by which the server names it in journal and report."""
@@ -48,7 +49,7 @@ class Petstore:
 
         demo: the number of pets at the start and after each reset, always the same ones; none for an empty shop.
         settings: settings of the server, by the names that `petstore settings` lists.
-        binary: another binary than that of this package.
+        binary: another binary than that of this package: a path, or a name in the `PATH`.
         start_seconds: the time limit of the start.
         """
         taken = {"db", "listen", "sandbox", "demo", "end-with-stdin", "ready-json"} & set(settings or {})
@@ -62,7 +63,7 @@ class Petstore:
         arguments += [f"--{name}={_text(value)}" for name, value in chosen.items()]
         if demo:
             arguments.append(f"--demo={demo}")
-        self._process = ServerProcess(Path(binary) if binary else find_binary(), arguments, start_seconds)
+        self._process = ServerProcess(_program(binary) if binary else find_binary(), arguments, start_seconds)
         ready = self._process.ready
         self.url = ready["url"]
         self.key = ready["key"]
@@ -72,6 +73,7 @@ class Petstore:
         self._sandbox = Sandbox(self.sandbox_url, self._process)
         self.clock = Clock(self._sandbox)
         self.faults = Faults(self._sandbox)
+        self.sinks = Sinks(self._sandbox)
 
     def __enter__(self) -> "Petstore":
         return self
@@ -134,6 +136,7 @@ class Petstore:
         hint: only requests with this hint of the report.
         after: only requests behind this `sequence`.
         """
+        __tracebackhide__ = True
         filters: dict[str, Words | int | None] = {
             "method": method,
             "route": route,
@@ -150,14 +153,26 @@ class Petstore:
         """Deletes the requests that the server received so far. A reset does it, too."""
         self._sandbox.call("DELETE", "/requests")
 
+    def settle(self, seconds: int = 10) -> Settled:
+        """Waits until no attempt to deliver a webhook is due or in flight, so that the sinks have all that the clock permits. Raises
+        `NotDelivered` if it takes longer (at most 60 seconds)."""
+        __tracebackhide__ = True
+        return settle(self._sandbox, seconds)
+
     def report(self, key: str | None = None) -> Report:
         """The report about the behaviour of the client, by rule; for one key, or for all of them."""
         query = {"key": _prefix(key)} if key else None
-        return cast(Report, self._sandbox.call("GET", "/report", query=query))
+        return report(self._sandbox.call("GET", "/report", query=query), partial(line, self._sandbox))
 
 
 def _prefix(key: str | None) -> str | None:
     return key[:PREFIX_LENGTH] if key else None
+
+
+def _program(binary: Path | str) -> Path:
+    """The path of a binary, which starts in another folder; a name without a folder is looked up in the `PATH`."""
+    path = Path(binary)
+    return path.absolute() if path.name != str(binary) else path
 
 
 def _text(value: Setting) -> str:

@@ -17,6 +17,7 @@ class Sandbox:
     """The requests below `/sandbox`. Each has a connection of its own, so threads and forked processes share nothing."""
 
     def __init__(self, url: str, process: ServerProcess) -> None:
+        self.url = url
         self._address = urlsplit(url)
         self._process = process
 
@@ -29,6 +30,7 @@ class Sandbox:
         wait: int = 0,
     ) -> Any:
         """Sends a request. Returns the JSON of the response; none if it has no body."""
+        __tracebackhide__ = True
         target = f"{self._address.path}{path}"
         if query:
             target += "?" + urlencode(query, doseq=True)
