@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import { PetstoreNotAvailable } from './errors.js';
 
 /** The part of the manifest that this module reads. */
@@ -88,7 +89,7 @@ export function cannotStart(binary: string, error: Refusal, folder = '.'): Petst
   if (code === 'ENOENT') {
     if (!mode(folder)) return new PetstoreNotAvailable(`${binary} cannot be started: its folder ${folder} was removed`);
     // A file that is not found although it exists names a loader or an interpreter that this system lacks.
-    if (mode(binary)) return wrongFormat(binary, `${reason}; its loader or interpreter is missing`);
+    if (isAbsolute(binary) && mode(binary)) return wrongFormat(binary, `${reason}; its loader or interpreter is missing`);
   }
   return new PetstoreNotAvailable(`${binary} cannot be started: ${reason}${wayOut(binary, code)}`);
 }

@@ -1,3 +1,7 @@
+import type { Report } from './report.js';
+import type { ReceivedRequest } from './requests.js';
+import type { Delivery } from './sinks.js';
+
 /** Any error of this package. */
 export class PetstoreError extends Error {
   override name = 'PetstoreError';
@@ -31,13 +35,38 @@ export class SandboxError extends PetstoreError {
 }
 
 /** Fewer requests came than were expected. */
-export class NotEnoughRequests<Request = unknown> extends PetstoreError {
+export class NotEnoughRequests extends PetstoreError {
   override name = 'NotEnoughRequests';
 
   constructor(
     message: string,
     /** The requests that came. */
-    readonly requests: readonly Request[],
+    readonly requests: readonly ReceivedRequest[],
+  ) {
+    super(message);
+  }
+}
+
+/** Fewer webhooks came to a sink than were expected, or deliveries did not settle. */
+export class NotDelivered extends PetstoreError {
+  override name = 'NotDelivered';
+
+  constructor(
+    message: string,
+    /** The requests that came to the sink. */
+    readonly deliveries: readonly Delivery[],
+  ) {
+    super(message);
+  }
+}
+
+/** The client broke rules of the report, or met no case of a rule. The message has the rules, and the requests that prove it. */
+export class RulesBroken extends PetstoreError {
+  override name = 'RulesBroken';
+
+  constructor(
+    message: string,
+    readonly report: Report,
   ) {
     super(message);
   }

@@ -2,8 +2,19 @@
 
 export { version } from './binary.js';
 export { Clock } from './clock.js';
-export { NotEnoughRequests, PetstoreError, PetstoreNotAvailable, PetstoreStopped, SandboxError } from './errors.js';
+export {
+  NotDelivered,
+  NotEnoughRequests,
+  PetstoreError,
+  PetstoreNotAvailable,
+  PetstoreStopped,
+  RulesBroken,
+  SandboxError,
+} from './errors.js';
 export { Faults, type Fault, type PlannedFault } from './faults.js';
+export { playwrightPetstore, vitestPetstore } from './fixtures.js';
+export { Message, MessageHeaders } from './messages.js';
 export { Petstore, sharedPetstore, type NewKey, type PetstoreOptions } from './petstore.js';
-export type { ClientReport, Finding, JudgedRule, Report, Verdict } from './report.js';
-export type { Answer, ReceivedRequest, RequestFilter } from './requests.js';
+export { Report, type ClientReport, type Finding, type JudgedRule, type RuleName, type Verdict } from './report.js';
+export { Answer, ReceivedRequest, type Outcome, type Quota, type RequestFilter } from './requests.js';
+export { Delivery, Sink, type OpenDelivery, type Settled, type Signature, type SinkAnswer } from './sinks.js';

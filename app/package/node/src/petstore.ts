@@ -1,20 +1,22 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { resolve, sep } from 'node:path';
 import { findBinary } from './binary.js';
 import { Clock } from './clock.js';
 import { PetstoreError } from './errors.js';
 import { Faults } from './faults.js';
 import { ServerProcess, type Ready } from './process.js';
-import type { Report } from './report.js';
-import { prefix, read, type ReceivedRequest, type RequestFilter } from './requests.js';
+import { proving, Report, type ClientReport, type Verdict } from './report.js';
+import { describe, line, prefix, read, type ReceivedRequest, type RequestFilter } from './requests.js';
 import { Sandbox } from './sandbox.js';
+import { settle, Sink, type Settled } from './sinks.js';
 
 export interface PetstoreOptions {
   /** The number of pets at the start and after each reset, always the same ones; without it the shop is empty. */
   demo?: number;
   /** Settings of the server, by the names that `petstore settings` lists: `{ 'free-minute': 3 }`. */
   settings?: Readonly<Record<string, string | number | boolean>>;
-  /** Another binary than that of this package. */
+  /** Another binary than that of this package: a path, or a name in the `PATH`. */
   binary?: string;
   /** The time limit of the start in milliseconds; 10,000 unless given. */
   startMs?: number;
@@ -78,7 +80,9 @@ export class Petstore {
     const flags = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
     const args = ['--db=memory', '--sandbox', '--listen=127.0.0.1:0', '--end-with-stdin', '--ready-json', ...flags];
     if (demo) args.push(`--demo=${demo}`);
-    const [process, ready] = await ServerProcess.start(binary, args, startMs);
+    // The server starts in another folder; a name without a folder is looked up in the `PATH`.
+    const program = binary.includes(sep) ? resolve(binary) : binary;
+    const [process, ready] = await ServerProcess.start(program, args, startMs);
     return new Petstore(process, ready);
   }
 
@@ -114,7 +118,27 @@ export class Petstore {
 
   /** The report about the behaviour of the client; for one key, or for all of them. */
   async report({ key }: { key?: string } = {}): Promise<Report> {
-    return (await this.#sandbox.call('GET', '/report', { query: { key: prefix(key) } })) as Report;
+    const sent = await this.#sandbox.call('GET', '/report', { query: { key: prefix(key) } });
+    const { verdict, clients } = sent as { verdict: Verdict; clients: ClientReport[] };
+    const lines = new Map<number, string>();
+    for (const { sequence, id } of proving(clients)) lines.set(sequence, await line(this.#sandbox, id, sequence));
+    return new Report({ verdict, clients }, lines);
+  }
+
+  /** A receiver of webhooks in the sandbox. */
+  sink(name: string): Sink {
+    return new Sink(this.#sandbox, name);
+  }
+
+  /** Waits until no attempt to deliver a webhook is due or in flight, so that the sinks have all that the clock permits. Throws
+   * `NotDelivered` if it takes longer than `seconds`; 10 unless given, at most 60. */
+  settle({ seconds = 10 }: { seconds?: number } = {}): Promise<Settled> {
+    return settle(this.#sandbox, seconds);
+  }
+
+  /** The last requests in lines, with the bodies of errors, for the report of a failed test; 20 of them unless given. */
+  async lastRequests({ limit = 20 }: { limit?: number } = {}): Promise<string> {
+    return `Last requests of ${this.url}\n${describe(await this.requests({ limit }))}`;
   }
 }
 

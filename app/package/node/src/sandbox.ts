@@ -19,7 +19,7 @@ interface Call {
 /** The requests below `/sandbox`, each on a connection of its own. They do not use `fetch`, which tests may replace. */
 export class Sandbox {
   constructor(
-    private readonly url: string,
+    readonly url: string,
     private readonly process: ServerProcess,
   ) {}
 

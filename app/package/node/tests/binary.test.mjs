@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { Petstore } from 'petstore-server';
 
@@ -140,6 +140,20 @@ test('a lost permission is named', () => {
   const command = spawnSync(process.execPath, ['node_modules/petstore-server/dist/cli.js'], { cwd: folder, encoding: 'utf8' });
   assert.equal(command.status, 1);
   assert(command.stderr.startsWith(`petstore: ${expected}`), command.stderr);
+});
+
+test('a binary has a relative path or a name', async () => {
+  const { path } = installed();
+  const [folder, search] = [process.cwd(), process.env.PATH];
+  process.chdir(dirname(path));
+  try {
+    await (await Petstore.start({ binary: './petstore' })).stop();
+    process.env.PATH = dirname(path);
+    await (await Petstore.start({ binary: 'petstore' })).stop();
+  } finally {
+    process.chdir(folder);
+    process.env.PATH = search;
+  }
 });
 
 test('a large environment is named, also by a command', async () => {
