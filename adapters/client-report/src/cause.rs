@@ -40,9 +40,10 @@ impl ClientRequest<'_> {
             || self.has_code("key_banned")
     }
 
-    /// Returns whether the client cannot know if the request took effect: it had no answer, or an answer of 500 to 599.
+    /// Returns whether the client cannot know if the request took effect: it had no answer, or an answer of 500 to 599. A
+    /// client that ends a wait for events by itself misses no result.
     pub(crate) fn is_without_result(&self) -> bool {
-        let has_ended = self.ended.is_some();
+        let has_ended = self.ended.is_some() && !self.has_left_wait;
         match self.status() {
             None => has_ended,
             Some(status) => (500..600).contains(&status),

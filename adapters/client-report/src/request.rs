@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{KeyPrefix, Timestamp};
-use petstore_request_journal::{AnswerOutcome, RecordedAnswer, RecordedBody, RequestRecord};
+use petstore_request_journal::{AnswerOutcome, Protocol, RecordedAnswer, RecordedBody, RequestRecord};
 
 use crate::credential::{prefix_in_header, prefix_in_query};
 use crate::link::next_cursor;
@@ -11,6 +11,12 @@ use crate::link::next_cursor;
 /// The difference that the timers of a client and of the server may have. It includes the time between the last byte of
 /// an answer and the moment at which the server notes it. A wait of a second or more is far above it.
 pub(crate) const TIMER_TOLERANCE: Duration = Duration::from_millis(100);
+
+/// The path whose parameter [`WAIT`] asks the server to wait for an event.
+const EVENTS_ROUTE: &str = "/events";
+
+/// The parameter with the number of seconds to wait.
+const WAIT: &str = "wait";
 
 /// A request of a client, and its answer.
 #[derive(Debug, Clone)]
@@ -46,8 +52,10 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) body: &'a [u8],
     /// The number of bytes of the whole body.
     pub(crate) body_bytes: u64,
-    /// The answer; `None` if it did not reach the client as a whole.
+    /// The answer; `None` if it did not reach the client as a whole. The answer of a stream has reached it with its head.
     pub(crate) answer: Option<ClientAnswer<'a>>,
+    /// Set if the client asked the server to wait for an event, and left before the end of that time.
+    pub(crate) has_left_wait: bool,
 }
 
 /// The end of a request.
@@ -78,14 +86,22 @@ pub(crate) struct ClientAnswer<'a> {
     pub(crate) sunset: Option<Timestamp>,
     /// The cursor of the next page, as the header `Link` names it.
     pub(crate) next_cursor: Option<&'a str>,
-    /// Set if the server closes the connection after the answer.
+    /// Set if the connection ends with the answer.
     pub(crate) closes: bool,
 }
 
 impl<'a> ClientAnswer<'a> {
-    fn of(answer: &'a RecordedAnswer) -> Option<Self> {
-        let status = answer.status.filter(|_| answer.outcome == AnswerOutcome::Sent)?;
-        let mut read = Self { status, code: answer.code(), ..Self::default() };
+    fn of(answer: &'a RecordedAnswer, protocol: Protocol) -> Option<Self> {
+        let is_received = match answer.outcome {
+            AnswerOutcome::Sent => true,
+            // Only its client ends a stream, and has its head by then.
+            AnswerOutcome::Streaming | AnswerOutcome::Gone => is_event_stream(answer),
+            AnswerOutcome::Dropped => false,
+        };
+        let status = answer.status.filter(|_| is_received)?;
+        // Over HTTP/1.1 a client leaves a stream by closing its connection.
+        let closes = answer.outcome == AnswerOutcome::Gone && protocol != Protocol::Http2;
+        let mut read = Self { status, code: answer.code(), closes, ..Self::default() };
         // One pass, because each search for a name would split all lines again.
         for (name, value) in answer.headers.iter() {
             if let Ok(value) = str::from_utf8(value) {
@@ -120,6 +136,12 @@ impl<'a> ClientAnswer<'a> {
     }
 }
 
+/// Returns whether an answer is a stream of events.
+fn is_event_stream(answer: &RecordedAnswer) -> bool {
+    let media_type = answer.headers.text("content-type").and_then(|value| value.split(';').next());
+    media_type.is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
 /// Returns a date of a header as a point in time. A date before 1970 counts as the year 1970.
 fn timestamp_of(date: std::time::SystemTime) -> Timestamp {
     let since = date.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -149,12 +171,23 @@ impl<'a> ClientRequest<'a> {
             has_if_none_match: false,
             body: body.map_or(&[], RecordedBody::kept),
             body_bytes: body.map_or(0, RecordedBody::bytes),
-            answer: answer.and_then(ClientAnswer::of),
+            answer: answer.and_then(|answer| ClientAnswer::of(answer, request.protocol)),
+            has_left_wait: false,
         };
         for (name, value) in request.headers.iter() {
             read.read_header(name, value);
         }
+        read.has_left_wait = answer.is_some_and(|answer| read.has_left_wait(answer));
         read
+    }
+
+    /// Returns whether the client left while the server waited for an event as asked.
+    fn has_left_wait(&self, answer: &RecordedAnswer) -> bool {
+        let wait = self.parameter(WAIT).filter(|_| self.method == "GET" && self.route == Some(EVENTS_ROUTE));
+        let wait = wait.and_then(|secs| secs.parse().ok()).map(Duration::from_secs);
+        answer.outcome == AnswerOutcome::Gone
+            && matches!(answer.status, None | Some(200))
+            && wait.is_some_and(|wait| answer.duration < wait)
     }
 
     fn read_header(&mut self, name: &[u8], value: &'a [u8]) {
@@ -228,116 +261,4 @@ pub(crate) struct Identity<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-    use std::sync::Arc;
-
-    use petstore_request_journal::{HeaderLines, Protocol, RecordedRequest};
-
-    use super::*;
-
-    fn lines(headers: &[(&str, &str)]) -> HeaderLines {
-        let mut lines = Vec::new();
-        for (name, value) in headers {
-            HeaderLines::push(&mut lines, name.as_bytes(), value.as_bytes());
-        }
-        HeaderLines::of_lines(lines)
-    }
-
-    fn record(request: &[(&str, &str)], answer: &[(&str, &str)], outcome: AnswerOutcome) -> RequestRecord {
-        let at = |millis| Timestamp::from_millis(millis).unwrap();
-        let error = br#"{"code":"rate_limit_exceeded","message":"m","status":429}"#;
-        let request = RecordedRequest {
-            id: "a".into(),
-            at: at(1_000),
-            uptime: Duration::from_millis(70),
-            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            connection: 3,
-            protocol: Protocol::Http11,
-            is_secure: false,
-            key_prefix: None,
-            method: "POST".into(),
-            target: "/v1/pets?cursor=1ab".into(),
-            route: Some("/pets"),
-            headers: lines(request),
-        };
-        let answer = RecordedAnswer {
-            at: at(2_000),
-            duration: Duration::from_millis(30),
-            outcome,
-            status: Some(429),
-            headers: lines(answer),
-            request_body: RecordedBody::new(b"{}".to_vec(), 2),
-            body: RecordedBody::new(error.to_vec(), error.len() as u64),
-            account: None,
-            quota: None,
-            fault: None,
-        };
-        RequestRecord { sequence: 7, request: Arc::new(request), answer: Some(Arc::new(answer)) }
-    }
-
-    #[test]
-    fn a_record_is_read_with_its_headers() {
-        let sent = [("X-Api-Key", "pet_01234567…"), ("Idempotency-Key", "k"), ("IF-MATCH", "*")];
-        let answered = [
-            ("Retry-After", "30"),
-            ("x-ratelimit-reset", "1893456000"),
-            ("ETag", "\"1-2\""),
-            ("Deprecation", "@1752019200"),
-            ("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT"),
-            ("Link", "</v1/pets>; rel=\"first\", </v1/pets?cursor=1ab>; rel=\"next\""),
-            ("Connection", "keep-alive, Close"),
-        ];
-        let record = record(&sent, &answered, AnswerOutcome::Sent);
-        let request = ClientRequest::of(&record);
-        let expected = ClientAnswer {
-            status: 429,
-            code: Some("rate_limit_exceeded"),
-            retry_after: Some(30),
-            reset: Some(1_893_456_000),
-            etag: Some("\"1-2\""),
-            is_deprecated: true,
-            sunset: Timestamp::parse("2030-12-05T00:00:00Z").ok(),
-            next_cursor: Some("1ab"),
-            closes: true,
-        };
-        assert_eq!(request.answer.as_ref(), Some(&expected));
-        assert_eq!((request.client(), request.idempotency_key), (Some("pet_01234567"), Some("k")));
-        assert!(request.has_if_match && !request.has_if_none_match);
-        assert_eq!(
-            (request.path(), request.parameter("cursor"), request.body),
-            ("/v1/pets", Some("1ab"), &b"{}"[..])
-        );
-        let end = request.ended.unwrap();
-        assert_eq!((end.at.as_millis(), end.uptime), (2_000, Duration::from_millis(100)));
-    }
-
-    #[test]
-    fn an_answer_that_was_lost_is_no_answer() {
-        for (outcome, has_answer, has_ended) in [
-            (AnswerOutcome::Sent, true, true),
-            (AnswerOutcome::Dropped, false, true),
-            (AnswerOutcome::Gone, false, true),
-            (AnswerOutcome::Streaming, false, false),
-        ] {
-            let record = record(&[], &[], outcome);
-            let request = ClientRequest::of(&record);
-            assert_eq!(
-                (request.answer.is_some(), request.ended.is_some()),
-                (has_answer, has_ended),
-                "{outcome:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn strange_headers_are_left_out() {
-        let strange =
-            [("retry-after", "soon"), ("sunset", "soon"), ("link", "none"), ("connection", "closed")];
-        let record = record(&[("authorization", "Basic eA==")], &strange, AnswerOutcome::Sent);
-        let request = ClientRequest::of(&record);
-        let code = Some("rate_limit_exceeded");
-        assert_eq!(request.answer, Some(ClientAnswer { status: 429, code, ..ClientAnswer::default() }));
-        assert_eq!(request.client(), None);
-    }
-}
+mod tests;

@@ -35,6 +35,7 @@ pub(crate) fn get(at: i64) -> Sent {
         body: b"",
         body_bytes: 0,
         answer: Some(answer),
+        has_left_wait: false,
     };
     Sent { request, last_arrived: None }
 }
@@ -111,6 +112,12 @@ impl Sent {
     pub(crate) fn lost(mut self) -> Self {
         self.request.answer = None;
         self
+    }
+
+    /// The client left while the server waited for an event.
+    pub(crate) fn left_wait(mut self) -> Self {
+        self.request.has_left_wait = true;
+        self.lost()
     }
 
     pub(crate) fn method(mut self, method: &'static str) -> Self {

@@ -24,6 +24,8 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             // The answer may change at any time because of other clients.
             Some(404 | 409 | 412) => continue,
             Some(400..) => Severity::Hint,
+            // It is neither a failure nor a success.
+            _ if request.has_left_wait => continue,
             _ => {
                 rows.remove(&request.identity());
                 continue;
@@ -68,6 +70,12 @@ mod tests {
             ("six wrong requests", attempts(6, invalid), "hint"),
             ("six looks for a pet", attempts(6, missing), "untested"),
             ("six that succeed", attempts(6, |sent| sent), "untested"),
+            ("six waits that the client ended", attempts(6, Sent::left_wait), "untested"),
+            (
+                "a wait that the client ended between failures",
+                [attempts(5, unavailable), vec![get(50_000).left_wait()], attempts(1, unavailable)].concat(),
+                "breach",
+            ),
             (
                 "a success between",
                 [attempts(4, unavailable), vec![get(50_000)], attempts(4, unavailable)].concat(),

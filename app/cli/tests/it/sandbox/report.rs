@@ -1,5 +1,7 @@
 //! The client report over HTTP and on the command line.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Output;
 
 use serde_json::json;
@@ -69,6 +71,45 @@ fn the_findings_name_requests_that_the_journal_marks() {
     assert_eq!((&marked[0]["sequence"], &marked[0]["id"]), (&proof[1]["sequence"], &proof[1]["id"]));
     assert_eq!(marked[0]["hints"], json!(["revalidates", "heeds-deprecation"]));
     assert_eq!(sandbox.once("GET", "/sandbox/requests?hint=manners", "", "").unwrap().status, 400);
+}
+
+#[test]
+fn a_client_that_ends_its_streams_and_its_waits_has_no_failed_attempt() {
+    let sandbox = Sandbox::start("report-streams", &["--db", "memory", "--demo", "3"]);
+    let head = format!("host: localhost\r\nx-api-key: {}\r\n\r\n", sandbox.key);
+    let left = |path: &str, number: usize| {
+        let mut connection = TcpStream::connect(("127.0.0.1", sandbox.site.port)).unwrap();
+        connection.write_all(format!("GET {path} HTTP/1.1\r\n{head}").as_bytes()).unwrap();
+        if path.ends_with("stream") {
+            let mut start = [0; 12];
+            connection.read_exact(&mut start).unwrap();
+            assert_eq!(&start, b"HTTP/1.1 200");
+        } else {
+            while sandbox.once("GET", "/sandbox/requests", "", "").unwrap().json().as_array().unwrap().len()
+                < number
+            {}
+        }
+        drop(connection);
+        let answered = format!("/sandbox/requests?after={}&limit=1&count=1&wait=10", number - 1);
+        loop {
+            let record = sandbox.once("GET", &answered, "", "").unwrap().json()[0].take();
+            if record["answer"]["outcome"] != "streaming" {
+                return record;
+            }
+        }
+    };
+    for number in 1..=6 {
+        let record = left("/v1/events/stream", number);
+        assert_eq!(
+            (&record["answer"]["outcome"], &record["answer"]["status"]),
+            (&json!("gone"), &json!(200))
+        );
+    }
+    for number in 7..=12 {
+        assert_eq!(left("/v1/events?wait=2", number)["target"], "/v1/events?wait=2");
+    }
+    let report = sandbox.once("GET", "/sandbox/report", "", "").unwrap();
+    assert_eq!(report.header("x-verdict"), "kept", "{}", report.body);
 }
 
 #[test]

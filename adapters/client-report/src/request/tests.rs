@@ -1,0 +1,160 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use petstore_request_journal::{HeaderLines, Protocol, RecordedRequest};
+
+use super::*;
+
+fn lines(headers: &[(&str, &str)]) -> HeaderLines {
+    let mut lines = Vec::new();
+    for (name, value) in headers {
+        HeaderLines::push(&mut lines, name.as_bytes(), value.as_bytes());
+    }
+    HeaderLines::of_lines(lines)
+}
+
+fn record(request: &[(&str, &str)], answer: &[(&str, &str)], outcome: AnswerOutcome) -> RequestRecord {
+    let at = |millis| Timestamp::from_millis(millis).unwrap();
+    let error = br#"{"code":"rate_limit_exceeded","message":"m","status":429}"#;
+    let request = RecordedRequest {
+        id: "a".into(),
+        at: at(1_000),
+        uptime: Duration::from_millis(70),
+        client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        connection: 3,
+        protocol: Protocol::Http11,
+        is_secure: false,
+        key_prefix: None,
+        method: "POST".into(),
+        target: "/v1/pets?cursor=1ab".into(),
+        route: Some("/pets"),
+        headers: lines(request),
+    };
+    let answer = RecordedAnswer {
+        at: at(2_000),
+        duration: Duration::from_millis(30),
+        outcome,
+        status: Some(429),
+        headers: lines(answer),
+        request_body: RecordedBody::new(b"{}".to_vec(), 2),
+        body: RecordedBody::new(error.to_vec(), error.len() as u64),
+        account: None,
+        quota: None,
+        fault: None,
+    };
+    RequestRecord { sequence: 7, request: Arc::new(request), answer: Some(Arc::new(answer)) }
+}
+
+#[test]
+fn a_record_is_read_with_its_headers() {
+    let sent = [("X-Api-Key", "pet_01234567..."), ("Idempotency-Key", "k"), ("IF-MATCH", "*")];
+    let answered = [
+        ("Retry-After", "30"),
+        ("x-ratelimit-reset", "1893456000"),
+        ("ETag", "\"1-2\""),
+        ("Deprecation", "@1752019200"),
+        ("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT"),
+        ("Link", "</v1/pets>; rel=\"first\", </v1/pets?cursor=1ab>; rel=\"next\""),
+        ("Connection", "keep-alive, Close"),
+    ];
+    let record = record(&sent, &answered, AnswerOutcome::Sent);
+    let request = ClientRequest::of(&record);
+    let expected = ClientAnswer {
+        status: 429,
+        code: Some("rate_limit_exceeded"),
+        retry_after: Some(30),
+        reset: Some(1_893_456_000),
+        etag: Some("\"1-2\""),
+        is_deprecated: true,
+        sunset: Timestamp::parse("2030-12-05T00:00:00Z").ok(),
+        next_cursor: Some("1ab"),
+        closes: true,
+    };
+    assert_eq!(request.answer.as_ref(), Some(&expected));
+    assert_eq!((request.client(), request.idempotency_key), (Some("pet_01234567"), Some("k")));
+    assert!(request.has_if_match && !request.has_if_none_match);
+    assert_eq!(
+        (request.path(), request.parameter("cursor"), request.body),
+        ("/v1/pets", Some("1ab"), &b"{}"[..])
+    );
+    let end = request.ended.unwrap();
+    assert_eq!((end.at.as_millis(), end.uptime), (2_000, Duration::from_millis(100)));
+}
+
+#[test]
+fn an_answer_that_was_lost_is_no_answer() {
+    for (outcome, has_answer, has_ended) in [
+        (AnswerOutcome::Sent, true, true),
+        (AnswerOutcome::Dropped, false, true),
+        (AnswerOutcome::Gone, false, true),
+        (AnswerOutcome::Streaming, false, false),
+    ] {
+        let record = record(&[], &[], outcome);
+        let request = ClientRequest::of(&record);
+        assert_eq!(
+            (request.answer.is_some(), request.ended.is_some()),
+            (has_answer, has_ended),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_has_its_answer_before_its_client_ends_it() {
+    let headers = [("content-type", "text/event-stream; charset=utf-8")];
+    for (outcome, protocol, expected) in [
+        (AnswerOutcome::Streaming, Protocol::Http11, Some(false)),
+        (AnswerOutcome::Gone, Protocol::Http11, Some(true)),
+        (AnswerOutcome::Gone, Protocol::Http2, Some(false)),
+        (AnswerOutcome::Dropped, Protocol::Http11, None),
+    ] {
+        let mut record = record(&[], &headers, outcome);
+        Arc::get_mut(&mut record.request).unwrap().protocol = protocol;
+        Arc::get_mut(record.answer.as_mut().unwrap()).unwrap().status = Some(200);
+        let request = ClientRequest::of(&record);
+        assert_eq!(request.answer.as_ref().map(|answer| answer.closes), expected, "{outcome:?}");
+        assert_eq!(request.is_without_result(), expected.is_none(), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_client_may_end_a_wait_that_it_asked_for() {
+    for (method, route, query, status, outcome, expected) in [
+        ("GET", "/events", "wait=30", None, AnswerOutcome::Gone, true),
+        ("GET", "/events", "limit=1&wait=1", Some(200), AnswerOutcome::Gone, true),
+        ("GET", "/events", "wait=30", Some(503), AnswerOutcome::Gone, false),
+        ("GET", "/events", "wait=30", None, AnswerOutcome::Dropped, false),
+        ("GET", "/events", "wait=0", None, AnswerOutcome::Gone, false),
+        ("GET", "/events", "limit=1", None, AnswerOutcome::Gone, false),
+        ("GET", "/pets", "wait=30", None, AnswerOutcome::Gone, false),
+        ("POST", "/events", "wait=30", None, AnswerOutcome::Gone, false),
+    ] {
+        let mut record = record(&[], &[], outcome);
+        let request = Arc::get_mut(&mut record.request).unwrap();
+        request.method = method.into();
+        request.route = Some(route);
+        request.target = format!("/v1{route}?{query}").into();
+        Arc::get_mut(record.answer.as_mut().unwrap()).unwrap().status = status;
+        let read = ClientRequest::of(&record);
+        let name = format!("{method} {route}?{query} {status:?} {outcome:?}");
+        assert_eq!(read.has_left_wait, expected, "{name}");
+        assert_eq!(read.failed_temporarily(), !expected, "{name}");
+    }
+    let mut late = record(&[], &[], AnswerOutcome::Gone);
+    let request = Arc::get_mut(&mut late.request).unwrap();
+    (request.method, request.route) = ("GET".into(), Some("/events"));
+    request.target = "/v1/events?wait=1".into();
+    let answer = Arc::get_mut(late.answer.as_mut().unwrap()).unwrap();
+    (answer.status, answer.duration) = (None, Duration::from_secs(1));
+    assert!(ClientRequest::of(&late).failed_temporarily(), "the answer was due");
+}
+
+#[test]
+fn strange_headers_are_left_out() {
+    let strange = [("retry-after", "soon"), ("sunset", "soon"), ("link", "none"), ("connection", "closed")];
+    let record = record(&[("authorization", "Basic eA==")], &strange, AnswerOutcome::Sent);
+    let request = ClientRequest::of(&record);
+    let code = Some("rate_limit_exceeded");
+    assert_eq!(request.answer, Some(ClientAnswer { status: 429, code, ..ClientAnswer::default() }));
+    assert_eq!(request.client(), None);
+}
