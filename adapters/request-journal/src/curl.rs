@@ -142,8 +142,18 @@ impl CommandLine {
         }
     }
 
-    /// Adds a word for `printf` that it prints as these bytes.
+    /// Adds a word for `printf` that it prints as these bytes. A hyphen at the beginning is escaped, because the shell takes
+    /// a word that begins with one for an option.
     fn push_format(&mut self, value: &[u8]) {
+        let value = match value {
+            [b'-', rest @ ..] => {
+                self.text.push('\'');
+                self.push_octal(b"-");
+                self.text.push('\'');
+                rest
+            }
+            _ => value,
+        };
         for part in parts_of(value) {
             match part {
                 Part::Plain(text) => self.push_quoted(&text.replace('\\', "\\\\").replace('%', "%%")),

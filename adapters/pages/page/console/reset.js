@@ -13,7 +13,7 @@ export function startReset() {
     : `${plural(about.demo, 'pet')} of the demonstration, always the same`), '. Ids start again, and earlier entity tags, cursors and event ids become invalid.');
   const command = () => {
     const url = `${location.origin}${prefix}/sandbox/${route()}`;
-    byId('reset-command').textContent = `curl -X POST ${keep.checked ? `'${url}'` : url}`;
+    byId('reset-command').textContent = `curl -X POST '${url.replaceAll("'", '%27')}'`;
   };
   command();
   keep.addEventListener('change', command);

@@ -51,7 +51,7 @@ fn line(record: &RequestRecord) -> String {
 fn a_plain_request_is_a_plain_line() {
     let headers: [(&str, &[u8]); 4] = [
         ("Host", b"localhost:8080"),
-        ("Authorization", "Bearer pet_12345678…".as_bytes()),
+        ("Authorization", b"Bearer pet_12345678..."),
         ("Accept", b"*/*"),
         ("X-Empty", b""),
     ];
@@ -64,11 +64,26 @@ fn a_plain_request_is_a_plain_line() {
 
 #[test]
 fn a_line_has_printable_characters_only_and_names_the_keys() {
-    let body = "\u{1b}[2J\u{9b} 'q' 50% \\n\n\u{202e}pet_12345678…pet_87654321…pet_12345678…\0".as_bytes();
+    let body =
+        "\u{1b}[2J\u{9b} 'q' 50% \\n\n\u{202e}pet_12345678...pet_87654321...pet_12345678...\0".as_bytes();
     let record = record("POST", "/v1/\u{7f}", &[("X-A", b"\x1b\xff"), ("Content-Type", b"a/b")], body);
     let line = line(&record);
     assert!(!line.trim_end().replace('\n', "").chars().any(is_active), "{line:?}");
     assert!(line.contains("\"$KEY\"\"$KEY2\"\"$KEY\"'\\000' | curl "), "{line}");
     assert!(line.contains("' '\\''q'\\'' 50%% \\\\n\n'"), "{line}");
     assert!(line.ends_with("--data-binary @-\n"));
+}
+
+#[test]
+fn a_body_is_no_option_of_the_shell() {
+    for (body, expected) in [
+        ("--b\r\n--b--\r\n", "printf '\\055''-b''\\015''\n--b--''\\015''\n' | curl "),
+        ("-\r", "printf '\\055''\\015' | curl "),
+        ("a-\r", "printf 'a-''\\015' | curl "),
+    ] {
+        let line = line(&record("POST", "/v1/pets", &[], body.as_bytes()));
+        assert!(line.starts_with(expected), "{line}");
+    }
+    let plain = line(&record("POST", "/v1/pets", &[], b"-x"));
+    assert!(plain.ends_with(" --data-raw '-x'\n"), "{plain}");
 }
