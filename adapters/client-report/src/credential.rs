@@ -1,19 +1,21 @@
 //! API keys in the headers of a request, and in its query, where they do not belong.
 
+use petstore_request_journal::is_credential_name;
+
 /// The beginning of every API key.
 const KEY: &str = "pet_";
 
 /// The number of characters of a key that a journal keeps.
 const PREFIX_LEN: usize = 12;
 
-/// Names of parameters under which clients of other services send a key. The names of the contract are not among them.
-const NAMES: [&str; 7] = ["api_key", "apikey", "api-key", "access_token", "token", "key", "x-api-key"];
+/// The name of a parameter under which clients of other services send a key, besides those that are masked.
+const KEY_NAME: &str = "key";
 
 /// Returns whether the query has a credential: a value of the form of a key, or a parameter that is named as one.
 pub(crate) fn is_in_query(target: &str) -> bool {
     parameters(target).any(|(name, value)| {
         value.starts_with(KEY)
-            || (!value.is_empty() && NAMES.iter().any(|one| name.eq_ignore_ascii_case(one)))
+            || (!value.is_empty() && (name.eq_ignore_ascii_case(KEY_NAME) || is_credential_name(name)))
     })
 }
 
@@ -52,6 +54,8 @@ mod tests {
             ("/v1/pets?limit=3&q=pet_0123456789abcdef", true),
             ("/v1/pets?api_key=secret", true),
             ("/v1/pets?Api_Key=secret", true),
+            ("/v1/pets?limit=3&accessToken=secret", true),
+            ("/v1/pets?access%5Ftoken=secret", true),
             ("/v1/pets?api_key=", false),
             ("/v1/pets?api_key", false),
         ] {
@@ -65,7 +69,7 @@ mod tests {
         assert_eq!(prefix_in_query("/v1/pets?k=pet_01"), Some("pet_01"));
         assert_eq!(prefix_in_query("/v1/pets?k=pet_01é"), Some("pet_01"));
         assert_eq!(prefix_in_query("/v1/pets?k=é"), None);
-        assert_eq!(prefix_in_header("Bearer pet_01234567…"), Some("pet_01234567"));
+        assert_eq!(prefix_in_header("Bearer pet_01234567..."), Some("pet_01234567"));
         assert_eq!(prefix_in_header("Basic eA=="), None);
     }
 }

@@ -28,7 +28,7 @@ impl Display for Report<'_> {
 fn write_client(f: &mut Formatter<'_>, client: &ClientReport<'_>) -> fmt::Result {
     let noun = if client.requests == 1 { "request" } else { "requests" };
     match client.key {
-        Some(key) => writeln!(f, "Key {key}…: {} {noun}", client.requests)?,
+        Some(key) => writeln!(f, "Key {key}...: {} {noun}", client.requests)?,
         None => writeln!(f, "Without a valid key: {} {noun}", client.requests)?,
     }
     writeln!(f, "  {:<18} {:<9} {:>5}  RULE", "NAME", "VERDICT", "CASES")?;
@@ -71,7 +71,7 @@ mod tests {
         sent.extend((1..=5).map(|at| get(at * 1_000)));
         let text = Report::of_requests(&numbered(&sent), ATTEMPTS_MAX).to_string();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "Key pet_aaaaaaaa…: 6 requests");
+        assert_eq!(lines[0], "Key pet_aaaaaaaa...: 6 requests");
         assert_eq!(
             lines[2..7],
             [

@@ -23,7 +23,7 @@ pub use filter::{RecordFilter, StatusFilter};
 pub use har::push_har;
 pub use header_lines::HeaderLines;
 pub use json::{RecordView, push_record, push_summary};
-pub use masking::{masked, masked_header, masked_target};
+pub use masking::{is_credential_name, masked, masked_fields, masked_header, masked_target};
 pub use record::{
     AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord,
 };

@@ -1,18 +1,23 @@
 //! Masking of credentials, before anything is recorded.
 
 mod escapes;
+mod names;
+mod pairs;
+mod user_info;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr2, memchr3, memrchr};
 use petstore_domain::KeyPrefix;
 
 use escapes::{characters, run, spelled};
+use names::Credential;
+use user_info::user_info;
 
-/// The mark in place of the masked part.
-pub(crate) const MASK: &str = "…";
+/// The mark in place of the masked part. It is ASCII, so that an HTTP client can send every masked value again.
+pub(crate) const MASK: &str = "...";
 
 /// The beginning of every API key.
 const KEY_START: &[u8] = b"pet_";
@@ -23,24 +28,6 @@ const SECRET_START: &[u8] = b"whsec_";
 /// The name of the member that holds the secret of a webhook.
 const SECRET_MEMBER: &[u8] = b"secret";
 
-/// The names of headers and of query parameters whose values are credentials of other services, in lower case, with `_`
-/// for `-` and without a leading `x_`.
-const CREDENTIAL_NAMES: [&str; 13] = [
-    "access_token",
-    "api_key",
-    "apikey",
-    "auth_key",
-    "auth_token",
-    "client_secret",
-    "cookie",
-    "csrf_token",
-    "id_token",
-    "password",
-    "refresh_token",
-    "secret",
-    "token",
-];
-
 /// The number of base62 digits after `pet_` from which a text is masked. A whole key has 49. A key with a typing error or
 /// a part of a key is masked, too, and a name such as `pet_food` is not.
 const KEY_DIGITS_MIN: usize = 20;
@@ -49,7 +36,8 @@ const KEY_DIGITS_MIN: usize = 20;
 const PREFIX_DIGITS: usize = KeyPrefix::LEN - KEY_START.len();
 
 /// Returns a text in which API keys are cut to their prefix, and secrets of webhooks to `whsec_`. The value of a member
-/// `secret` is masked whatever its form is. Escapes of URLs and of JSON hide no secret.
+/// `secret` is masked whatever its form is, and so is the user information of a URL. Escapes of URLs and of JSON hide no
+/// secret.
 pub fn masked(text: &[u8]) -> Cow<'_, [u8]> {
     mask(text, false)
 }
@@ -79,58 +67,58 @@ fn mask(text: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
 }
 
 /// Returns the value of a header without its secrets. `name` is in lower case. Of credentials that are not an API key
-/// only the scheme is kept, because they may belong to another service.
+/// only the scheme is kept, because they may belong to another service. In other headers the parameters of URLs are
+/// masked as in a target.
 pub fn masked_header<'v>(name: &str, value: &'v [u8]) -> Cow<'v, [u8]> {
-    match name {
-        "authorization" | "proxy-authorization" => match value.iter().position(|byte| *byte == b' ') {
+    match names::header_credential(name) {
+        Some(Credential::WithScheme) => match value.iter().position(|byte| *byte == b' ') {
             Some(end) => masked_credential(value, end + 1),
             None => masked_credential(value, 0),
         },
-        _ if is_credential(name.as_bytes()) => masked_credential(value, 0),
-        _ => masked(value),
+        Some(Credential::Whole) => masked_credential(value, 0),
+        None if matches!(name, "host" | "x-forwarded-host") => masked_authority(value),
+        None => masked_fields(value),
     }
 }
 
 /// Returns a request target without its secrets. Values of query parameters that are credentials of another service are
-/// masked, too.
+/// masked, too, and the user information of a target with an authority.
 pub fn masked_target(target: &str) -> Cow<'_, str> {
-    let Some(path_end) = memchr(b'?', target.as_bytes()) else {
-        return masked_text(target);
+    let shown = if target.starts_with('/') || target.contains("://") {
+        masked_fields(target.as_bytes())
+    } else {
+        masked_authority(target.as_bytes())
     };
-    let (path, query) = (&target[..path_end], &target[path_end + 1..]);
-    let mut out = masked_text(path).into_owned();
-    for (place, piece) in query.split('&').enumerate() {
-        out.push(if place == 0 { '?' } else { '&' });
-        let shown = masked(piece.as_bytes());
-        match piece.split_once('=') {
-            Some((name, value))
-                if is_credential(name.as_bytes()) && *shown == *piece.as_bytes() && !value.is_empty() =>
-            {
-                out.extend([name, "=", MASK]);
-            }
-            _ => out.push_str(&String::from_utf8_lossy(&shown)),
-        }
-    }
-    out.into()
-}
-
-fn masked_text(text: &str) -> Cow<'_, str> {
-    match masked(text.as_bytes()) {
-        Cow::Borrowed(_) => text.into(),
+    match shown {
+        Cow::Borrowed(_) => target.into(),
         Cow::Owned(shown) => String::from_utf8_lossy(&shown).into_owned().into(),
     }
 }
 
-/// Returns `true` for the name of a header or of a query parameter whose value is a credential.
-fn is_credential(name: &[u8]) -> bool {
-    let same = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
-    let name = match name {
-        [b'x' | b'X', b'-' | b'_', rest @ ..] => rest,
-        _ => name,
-    };
-    CREDENTIAL_NAMES.iter().any(|other| {
-        other.len() == name.len() && other.bytes().zip(name).all(|(other, byte)| other == same(*byte))
-    })
+/// Returns a text with URLs or with pairs such as `name=value`, without the secrets that [`masked`] finds, and without the
+/// values of names that are those of credentials. A name may be escaped and spelled in any case.
+pub fn masked_fields(text: &[u8]) -> Cow<'_, [u8]> {
+    match masked(text) {
+        Cow::Borrowed(text) => pairs::masked_pairs(text),
+        Cow::Owned(shown) => Cow::Owned(match pairs::masked_pairs(&shown) {
+            Cow::Owned(both) => both,
+            Cow::Borrowed(_) => shown,
+        }),
+    }
+}
+
+/// Returns whether the value of a parameter with this name is a credential, such as `access_token`, `apiKey` or
+/// `user%5Bpassword%5D`.
+pub fn is_credential_name(name: &str) -> bool {
+    names::credential(characters(name.as_bytes()).map(|(byte, _)| byte)).is_some()
+}
+
+/// Masks the user information of an authority, and the secrets in the rest of it.
+fn masked_authority(authority: &[u8]) -> Cow<'_, [u8]> {
+    match memrchr(b'@', authority) {
+        Some(at) if at > 0 => Cow::Owned([MASK.as_bytes(), &masked(&authority[at..])].concat()),
+        _ => masked(authority),
+    }
 }
 
 /// Masks a value that is a credential from `start` on.
@@ -154,19 +142,24 @@ struct Secret {
     shown: Vec<u8>,
 }
 
-/// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, and a member begins with `"secret`,
-/// unless a character is escaped.
+/// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, a member begins with `"secret`, and
+/// user information ends with `@`, unless a character is escaped.
 fn may_have_secrets(text: &[u8]) -> bool {
     static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"secret"));
     memchr3(b'_', b'%', b'\\', text).is_some()
-        || (memchr(b'"', text).is_some() && MEMBER.find(text).is_some())
+        || (memchr2(b'"', b'@', text).is_some()
+            && (memchr(b'@', text).is_some() || MEMBER.find(text).is_some()))
 }
 
 /// Returns the first secret at or after `from`.
 fn next_secret(text: &[u8], from: usize, is_cut: bool) -> Option<Secret> {
     (from..text.len()).find_map(|start| match text[start] {
         b'"' => member_secret(text, start),
-        b'p' | b'w' | b'%' | b'\\' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)),
+        b':' => user_info(text, start),
+        b'p' | b'w' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)),
+        b'%' | b'\\' => key(text, start, is_cut)
+            .or_else(|| webhook_secret(text, start))
+            .or_else(|| user_info(text, start)),
         _ => None,
     })
 }

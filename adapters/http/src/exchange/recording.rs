@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Method, StatusCode, Version};
 use petstore_domain::AccountId;
 use petstore_request_journal::{
     AnswerOutcome, HeaderLines, Protocol, RecordTicket, RecordedAnswer, RecordedBody, RecordedQuota,
-    RecordedRequest, masked, masked_header, masked_target,
+    RecordedRequest, masked, masked_fields, masked_header, masked_target,
 };
 use tokio::time::Instant;
 
@@ -137,7 +137,7 @@ impl Recording {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
         // Links repeat the parameters of the request.
-        if let Cow::Owned(shown) = masked(&lines) {
+        if let Cow::Owned(shown) = masked_fields(&lines) {
             lines = shown;
         }
         (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));

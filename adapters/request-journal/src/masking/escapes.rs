@@ -29,8 +29,10 @@ pub(super) fn spelled(text: &[u8], word: &[u8]) -> Option<usize> {
 pub(super) fn characters(mut text: &[u8]) -> impl Iterator<Item = (u8, usize)> {
     std::iter::from_fn(move || {
         let (byte, len) = match *text {
-            [b'%', high, low, ..] => (hex_byte(high, low).unwrap_or(b'%'), 3),
-            [b'\\', b'u', b'0', b'0', high, low, ..] => (hex_byte(high, low).unwrap_or(b'\\'), 6),
+            [b'%', high, low, ..] => hex_byte(high, low).map_or((b'%', 1), |byte| (byte, 3)),
+            [b'\\', b'u', b'0', b'0', high, low, ..] => {
+                hex_byte(high, low).map_or((b'\\', 1), |byte| (byte, 6))
+            }
             [b'\\', b'/', ..] => (b'/', 2),
             [byte, ..] => (byte, 1),
             [] => return None,

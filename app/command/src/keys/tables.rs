@@ -13,7 +13,7 @@ pub(super) fn keys_table(keys: &[KeyView]) -> Table<8> {
         let until = key.banned_until.as_ref().or(key.revoked_at.as_ref()).or(key.expires_at.as_ref());
         table.row([
             key.id.to_string(),
-            format!("{}…", key.prefix),
+            format!("{}...", key.prefix),
             key.account.clone(),
             key.plan.clone(),
             key.scopes.join(","),

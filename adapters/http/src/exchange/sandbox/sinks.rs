@@ -1,6 +1,7 @@
 //! The sinks of a sandbox, and the wait until no delivery is due: `/sandbox/sinks`, `/sandbox/sinks/{name}` and
 //! `/sandbox/webhooks/settle`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use petstore_request_journal::{masked, masked_header};
 use petstore_ports::SignedRequest;
 use petstore_ports::api::DeliveriesLeft;
 use tokio::time::timeout;
@@ -67,8 +69,11 @@ pub(super) async fn take(
     let verdict = verdict(sandbox, path, name, &parts.headers, &body).await?;
     let arrival = Arrival {
         at: thread.time(),
-        headers: copied(&parts.headers),
-        body,
+        headers: masked_headers(&parts.headers),
+        body: match masked(&body) {
+            Cow::Owned(shown) => shown.into(),
+            Cow::Borrowed(_) => body,
+        },
         id: parts.headers.get("webhook-id").map(|id| Bytes::copy_from_slice(id.as_bytes())),
         verdict,
     };
@@ -109,9 +114,11 @@ async fn verdict(
     Ok(checked.map_or(SinkVerdict::Unknown(unknown), SinkVerdict::Checked))
 }
 
-fn copied(headers: &HeaderMap) -> Vec<(Bytes, Bytes)> {
+/// Returns the headers without their secrets.
+fn masked_headers(headers: &HeaderMap) -> Vec<(Bytes, Bytes)> {
     let copy = |(name, value): (&HeaderName, &HeaderValue)| {
-        (Bytes::copy_from_slice(name.as_str().as_bytes()), Bytes::copy_from_slice(value.as_bytes()))
+        let value = masked_header(name.as_str(), value.as_bytes()).into_owned();
+        (Bytes::copy_from_slice(name.as_str().as_bytes()), value.into())
     };
     headers.iter().map(copy).collect()
 }

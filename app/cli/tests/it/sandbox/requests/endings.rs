@@ -52,7 +52,7 @@ fn requests_that_end_before_their_answer_are_recorded() {
     assert_eq!(wrong.status, 401);
     let refused = sandbox.record("status=401");
     assert_eq!((&refused["body"], &refused["keyPrefix"]), (&json!(body), &Value::Null));
-    assert!(refused["headers"].as_array().unwrap().contains(&json!(["x-api-key", "…"])));
+    assert!(refused["headers"].as_array().unwrap().contains(&json!(["x-api-key", "..."])));
 }
 
 /// Checks requests whose client closes its side while the answer is delayed. They are served to their end.

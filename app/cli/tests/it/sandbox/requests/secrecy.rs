@@ -69,7 +69,40 @@ fn no_form_of_the_journal_has_a_secret() {
             assert!(!form.contains(secret), "{secret} is in {form}");
         }
     }
-    assert!(forms[0].contains("\\\"secret\\\":\\\"whsec_…\\\""), "{}", forms[0]);
-    assert!(forms[0].contains(&format!("api_key={}…", &key[..12])), "{}", forms[0]);
+    assert!(forms[0].contains("\\\"secret\\\":\\\"whsec_...\\\""), "{}", forms[0]);
+    assert!(forms[0].contains(&format!("api_key={}...", &key[..12])), "{}", forms[0]);
     assert!(forms.iter().any(|form| form.contains("?api_key='\"$KEY\"")), "{forms:?}");
+}
+
+#[test]
+fn credentials_of_other_services_are_masked_in_every_spelling_and_in_sinks() {
+    let sandbox = Sandbox::start("journal-spellings", &["--db", "memory"]);
+    let key = sandbox.key.clone();
+    for target in [
+        "/v1/pets?access%5Ftoken=5ecre7",
+        "/v1/pets?accessToken=5ecre7",
+        "/v1/pets?%61ccess-TOKEN=5ecre7",
+        "/v1/pets?user%5Bpassword%5D=5ecre7",
+        "/v1/pets?to=https%3A%2F%2Fme%3A5ecre7%40h%2F%3Ftoken%3D5ecre7",
+        "http://me:5ecre7@localhost/v1/pets",
+    ] {
+        sandbox.once("GET", target, "", "");
+    }
+    let headers = "x-authorization: Bearer 5ecre7\r\nx-gitlab-token: 5ecre7\r\nreferer: \
+                   https://me:5ecre7@h/?apiKey=5ecre7\r\nx-api-token: 5ecre7\r\n";
+    sandbox.authorized("GET", "/v1/pets", headers, r#"{"url":"https:\/\/me:5ecre7@h"}"#);
+    let body = format!("{{\"secret\": \"5ecre7\", \"key\": \"{key}\", \"url\": \"http://me:5ecre7@h/\"}}");
+    sandbox.authorized("POST", "/sandbox/sinks/hook", headers, &body);
+    assert_eq!(sandbox.records("?count=7&wait=10").len(), 7);
+    let forms = ["/sandbox/requests", "/sandbox/requests.har", "/sandbox/sinks/hook"]
+        .map(|path| sandbox.once("GET", path, "", "").unwrap().body);
+    for form in &forms {
+        assert!(!form.contains("5ecre7") && !form.contains(&key[12..19]), "{form}");
+        assert!(form.is_ascii(), "{form}");
+    }
+    let headers = r#"["x-authorization","Bearer ..."],["x-gitlab-token","..."],["referer","https://...@h/?apiKey=..."]"#;
+    assert!(forms[0].contains(headers) && forms[2].contains(headers), "{}", forms[2]);
+    let sink =
+        format!(r#"{{\"secret\": \"...\", \"key\": \"{}...\", \"url\": \"http://...@h/\"}}"#, &key[..12]);
+    assert!(forms[2].contains(&sink), "{}", forms[2]);
 }

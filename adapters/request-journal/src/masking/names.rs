@@ -1,0 +1,143 @@
+//! The names of headers and of parameters whose values are credentials of other services.
+
+/// The longest name that can be one of a credential. Of a longer name only the last characters count.
+const NAME_MAX: usize = 64;
+
+/// The names in lower case, without separators.
+const NAMES: [&str; 8] = ["auth", "bearer", "credential", "credentials", "jwt", "pass", "pwd", "sid"];
+
+/// The ends of names in lower case, without separators.
+const ENDS: [&str; 12] = [
+    "accesskey",
+    "apikey",
+    "authkey",
+    "cookie",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "sessid",
+    "sessionid",
+];
+
+/// The end of names of credentials, unless one of [`POSITIONS`] is before it.
+const TOKEN: &str = "token";
+
+/// The ends of names before `token` with which services name a place in a list.
+const POSITIONS: [&str; 7] = ["continuation", "cursor", "marker", "next", "page", "start", "sync"];
+
+/// The end of names of credentials with a scheme.
+const AUTHORIZATION: &str = "authorization";
+
+/// The form of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Credential {
+    /// The whole value is secret.
+    Whole,
+    /// In a header, a scheme that is not secret is in front of the value.
+    WithScheme,
+}
+
+/// The last two letters of all names of credentials. Most names of headers end with others.
+const LAST_LETTERS: [&[u8; 2]; 15] =
+    [b"al", b"en", b"er", b"et", b"ey", b"id", b"ie", b"ls", b"on", b"rd", b"se", b"ss", b"th", b"wd", b"wt"];
+
+/// Returns the form of the value that a header has, if it is a credential. `name` is in lower case.
+pub(super) fn header_credential(name: &str) -> Option<Credential> {
+    let (_, last) = name.as_bytes().split_last_chunk()?;
+    if last[1].is_ascii_lowercase() && !LAST_LETTERS.contains(&last) {
+        return None;
+    }
+    credential(name.bytes())
+}
+
+/// Returns the form of the value that a name has, if it is a credential. The name may be spelled in any case and with any
+/// separators, as `access_token`, `accessToken`, `X-Access-Token` and `user[access_token]` are.
+pub(super) fn credential(name: impl Iterator<Item = u8>) -> Option<Credential> {
+    let (mut plain, mut len) = ([0; NAME_MAX], 0);
+    for byte in name {
+        match byte {
+            // The name of a member follows that of its object.
+            b'[' | b'.' => len = 0,
+            // The prefix of headers that are not registered.
+            b'x' | b'X' if len == 0 => {}
+            _ if byte.is_ascii_alphanumeric() => {
+                if len == NAME_MAX {
+                    plain.copy_within(1.., 0);
+                    len -= 1;
+                }
+                plain[len] = byte.to_ascii_lowercase();
+                len += 1;
+            }
+            _ => {}
+        }
+    }
+    let plain = &plain[..len];
+    if plain.ends_with(AUTHORIZATION.as_bytes()) {
+        return Some(Credential::WithScheme);
+    }
+    let is_token = plain
+        .strip_suffix(TOKEN.as_bytes())
+        .is_some_and(|start| !POSITIONS.iter().any(|position| start.ends_with(position.as_bytes())));
+    let is_secret = is_token
+        || NAMES.iter().any(|name| plain == name.as_bytes())
+        || ENDS.iter().any(|end| plain.ends_with(end.as_bytes()));
+    is_secret.then_some(Credential::Whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_is_known_in_every_spelling() {
+        for name in [
+            "access_token",
+            "access-token",
+            "accessToken",
+            "ACCESSTOKEN",
+            "x-access-token",
+            "X_Api_Key",
+            "apikey",
+            "Cookie",
+            "set-cookie",
+            "user[password]",
+            "auth.clientSecret",
+            "X-Gitlab-Token",
+            "token",
+            "jwt",
+            "x-auth",
+            "phpsessid",
+        ] {
+            assert_eq!(credential(name.bytes()), Some(Credential::Whole), "{name}");
+        }
+        for name in ["authorization", "Proxy-Authorization", "x-authorization", "X-Forwarded-Authorization"] {
+            assert_eq!(credential(name.bytes()), Some(Credential::WithScheme), "{name}");
+        }
+        for name in [
+            "",
+            "x",
+            "idempotency-key",
+            "limit",
+            "pageToken",
+            "next_page_token",
+            "author",
+            "sidecar",
+            "password_hint",
+            "webhook-signature",
+            "tokens",
+            "token[id]",
+            "x-request-id",
+            "if-none-match",
+        ] {
+            assert_eq!(credential(name.bytes()), None, "{name}");
+        }
+        for name in NAMES.into_iter().chain(ENDS).chain([TOKEN, AUTHORIZATION]) {
+            assert!(header_credential(name).is_some(), "{name}");
+        }
+        let long = format!("{}_accessToken", "a".repeat(500));
+        assert_eq!(credential(long.bytes()), Some(Credential::Whole));
+    }
+}
