@@ -9,6 +9,7 @@ use hyper::{Method, StatusCode};
 use crate::base::page_file::PageFile;
 use crate::exchange::cors;
 use crate::exchange::reference;
+use crate::exchange::sandbox::guard;
 use crate::exchange::sandbox::routes as sandbox;
 use crate::response::answer::{Answer, Content};
 use crate::response::gzip::CachedGzip;
@@ -131,9 +132,9 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
         Page::Reference(file) => {
             reference::answer(file, reference::POLICY, &parts.headers).unwrap_or_else(Answer::from)
         }
-        Page::Console(file) => {
-            reference::answer(file, reference::CONSOLE_POLICY, &parts.headers).unwrap_or_else(Answer::from)
-        }
+        Page::Console(file) => guard::check_page(&thread.app, parts, head)
+            .and_then(|()| reference::answer(file, reference::CONSOLE_POLICY, &parts.headers))
+            .unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)
             .with_header(LOCATION, const { HeaderValue::from_static(DOCS_PATH) }),
     }

@@ -154,7 +154,7 @@ pub(crate) async fn answer(
         return Some(cors::options(route.allow(), &app.cors, head, parts));
     }
     let guarded = if takes_any_host(parts, thread) {
-        guard::check_origin(app, head)
+        guard::check_origin(app, parts, head)
     } else {
         guard::check(app, parts, head)
     };

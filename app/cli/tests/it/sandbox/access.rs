@@ -102,6 +102,58 @@ fn a_page_of_another_origin_cannot_read_that_it_was_refused() {
 }
 
 #[test]
+fn a_page_of_another_site_learns_nothing_from_the_time_of_an_answer() {
+    let sandbox = Sandbox::start("sandbox-sites", &["--db", "memory", "--cors", "https://tests.example"]);
+    let status = |method: &str, path: &str, headers: &str| {
+        sandbox.once(method, path, headers, "").map(|reply| reply.status)
+    };
+    let other = "sec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors\r\n";
+    let other_link = "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nsec-fetch-dest: document\r\n";
+    let listed = format!("{other}origin: https://tests.example\r\n");
+    for path in [
+        "/sandbox/requests?count=1&wait=30",
+        "/sandbox/requests.har?count=1&wait=30",
+        "/sandbox/requests/none",
+        "/sandbox/requests/stream",
+        "/sandbox/report",
+        "/sandbox/clock",
+        "/sandbox/faults",
+        "/sandbox/keys",
+        "/sandbox/events",
+        "/sandbox/webhooks",
+        "/sandbox/sinks",
+        "/sandbox/sinks/hook?count=1&wait=30",
+    ] {
+        let refused = sandbox.once("GET", path, other, "").unwrap();
+        assert_eq!((refused.status, &refused.json()["code"]), (400, &"invalid_header".into()), "{path}");
+        assert_eq!(status("HEAD", path, other), Some(400), "{path}");
+        assert_eq!(status("GET", path, other_link), Some(400), "{path} is no page");
+        let twice = "sec-fetch-site: none\r\nsec-fetch-site: cross-site\r\n";
+        assert_eq!(status("GET", path, twice), Some(400), "{path}");
+        if !path.contains("wait") && !path.contains("stream") {
+            let expected = if path.ends_with("none") { 404 } else { 200 };
+            for site in ["same-origin", "same-site", "none"] {
+                assert_eq!(
+                    status("GET", path, &format!("sec-fetch-site: {site}\r\n")),
+                    Some(expected),
+                    "{path} {site}"
+                );
+            }
+            assert_eq!(status("GET", path, &listed), Some(expected), "{path}");
+        }
+    }
+    assert_eq!(status("POST", "/sandbox/sinks/hook", other), Some(400), "a form of another site");
+    for path in ["/sandbox", "/sandbox/console/console.js"] {
+        assert_eq!(status("GET", path, ""), Some(200));
+        assert_eq!(status("GET", path, "sec-fetch-site: same-origin\r\n"), Some(200));
+        assert_eq!(status("GET", path, other_link), Some(200), "a link to the console");
+        assert_eq!(status("GET", path, other), Some(400), "{path}");
+        let framed = other_link.replace("document", "iframe");
+        assert_eq!(status("GET", path, &framed), Some(400), "{path}");
+    }
+}
+
+#[test]
 fn a_sandbox_stays_on_this_machine_unless_its_owner_says_otherwise() {
     let site = Site::new("sandbox-anywhere");
     let refused = [
