@@ -69,8 +69,14 @@ impl RecordedBody {
             return None;
         }
         let is_cut = self.is_cut || text.len() as u64 == TEXT_MAX;
-        let text = if is_cut { masked_part(&text) } else { masked(&text) };
-        utf8(&text, is_cut).map(str::to_owned)
+        let shown = if is_cut { masked_part(&text) } else { masked(&text) };
+        let len = utf8(&shown, is_cut)?.len();
+        let mut text = match shown {
+            Cow::Owned(shown) => shown,
+            Cow::Borrowed(_) => text,
+        };
+        text.truncate(len);
+        String::from_utf8(text).ok()
     }
 }
 

@@ -13,23 +13,8 @@ use crate::text::header_text;
 /// The media type of a body whose type is not known.
 const UNKNOWN_TYPE: &str = "x-unknown";
 
-#[derive(Serialize)]
-struct Archive<'r> {
-    log: Log<'r>,
-}
-
-#[derive(Serialize)]
-struct Log<'r> {
-    version: &'static str,
-    creator: Creator,
-    entries: Vec<Entry<'r>>,
-}
-
-#[derive(Serialize)]
-struct Creator {
-    name: &'static str,
-    version: &'static str,
-}
+/// The end of an archive, after its entries.
+pub const HAR_END: &[u8] = b"]}}";
 
 /// One request and its answer. Members with an underscore are not of the standard, as it provides.
 #[derive(Serialize)]
@@ -116,11 +101,16 @@ struct Content<'r> {
     encoding: Option<&'static str>,
 }
 
-/// Adds an archive of these records.
-pub fn push_har(out: &mut Vec<u8>, records: &[&RequestRecord]) {
-    let entries = records.iter().map(|record| entry(record)).collect();
-    let creator = Creator { name: "petstore", version: env!("CARGO_PKG_VERSION") };
-    push(out, &Archive { log: Log { version: "1.2", creator, entries } });
+/// Adds the beginning of an archive. Entries follow, separated by commas, and then [`HAR_END`].
+pub fn push_har_start(out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"log":{"version":"1.2","creator":{"name":"petstore","version":""#);
+    out.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
+    out.extend_from_slice(br#""},"entries":["#);
+}
+
+/// Adds the entry of a record.
+pub fn push_har_entry(out: &mut Vec<u8>, record: &RequestRecord) {
+    push(out, &entry(record));
 }
 
 fn entry(record: &RequestRecord) -> Entry<'_> {

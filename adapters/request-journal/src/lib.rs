@@ -20,7 +20,7 @@ mod text;
 pub use body::RecordedBody;
 pub use curl::push_curl;
 pub use filter::{RecordFilter, StatusFilter};
-pub use har::push_har;
+pub use har::{HAR_END, push_har_entry, push_har_start};
 pub use header_lines::HeaderLines;
 pub use json::{RecordView, push_record, push_summary};
 pub use masking::{is_credential_name, masked, masked_fields, masked_header, masked_target};

@@ -33,6 +33,16 @@ impl RequestRecord {
         self.answer.as_ref().map(|answer| &answer.request_body)
     }
 
+    /// Returns the number of bytes in memory, computed from the length of the parts.
+    pub fn bytes(&self) -> usize {
+        self.request.bytes() + self.answer.as_ref().map_or(0, |answer| answer.bytes())
+    }
+
+    /// Returns `true` if the body of the answer is compressed, so that the forms of the record may be much longer.
+    pub fn is_compressed(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.is_gzip())
+    }
+
     /// Returns the value of the first request header with this name, in any case, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.request.headers.text(name)
@@ -73,6 +83,14 @@ pub struct RecordedRequest {
     pub route: Option<&'static str>,
     /// The headers, with names in lower case. Values of one name are in the order received.
     pub headers: HeaderLines,
+}
+
+impl RecordedRequest {
+    /// Returns the number of bytes in memory, computed from the length of the parts.
+    pub fn bytes(&self) -> usize {
+        let texts = self.id.len() + self.method.len() + self.target.len();
+        size_of::<Self>() + texts + self.headers.bytes()
+    }
 }
 
 /// The protocol of a request.
@@ -123,6 +141,13 @@ pub struct RecordedAnswer {
 }
 
 impl RecordedAnswer {
+    /// Returns the number of bytes in memory, computed from the length of the parts.
+    pub fn bytes(&self) -> usize {
+        let bodies = self.request_body.kept().len() + self.body.kept().len();
+        let fault = self.fault.as_ref().map_or(0, |fault| fault.len());
+        size_of::<Self>() + self.headers.bytes() + bodies + fault
+    }
+
     /// Returns `true` if the body is compressed with gzip.
     pub fn is_gzip(&self) -> bool {
         self.headers.text("content-encoding") == Some("gzip")

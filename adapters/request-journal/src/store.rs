@@ -107,7 +107,7 @@ impl RequestJournal {
 
     /// Sets the answer of a record, or replaces it. Does nothing if the record was dropped meanwhile.
     pub fn answer(&self, ticket: RecordTicket, answer: RecordedAnswer) {
-        let bytes = answer_bytes(&answer);
+        let bytes = answer.bytes();
         let answer = Some(Arc::new(answer));
         let mut ring = self.ring.lock();
         if ring.clears != ticket.clears {
@@ -137,6 +137,15 @@ impl RequestJournal {
         ring.revision += 1;
         drop(ring);
         drop(entries);
+    }
+
+    /// Returns the record with a number, if the journal still has it and was not cleared since it had been cleared `clears`
+    /// times.
+    pub fn record(&self, clears: u64, sequence: u64) -> Option<RequestRecord> {
+        let ring = self.ring.lock();
+        let place = sequence.checked_sub(ring.first).and_then(|place| usize::try_from(place).ok());
+        let entry = place.and_then(|place| ring.entries.get(place)).filter(|_| ring.clears == clears)?;
+        Some(RequestRecord { sequence, request: Arc::clone(&entry.request), answer: entry.answer.clone() })
     }
 
     /// Returns all records.
@@ -182,20 +191,7 @@ impl Ring {
 }
 
 fn request_bytes(request: &RecordedRequest) -> usize {
-    size_of::<Entry>()
-        + size_of::<RecordedRequest>()
-        + request.id.len()
-        + request.method.len()
-        + request.target.len()
-        + request.headers.bytes()
-}
-
-fn answer_bytes(answer: &RecordedAnswer) -> usize {
-    size_of::<RecordedAnswer>()
-        + answer.headers.bytes()
-        + answer.request_body.kept().len()
-        + answer.body.kept().len()
-        + answer.fault.as_ref().map_or(0, |fault| fault.len())
+    size_of::<Entry>() + request.bytes()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
 
 pub(crate) mod fault_plan;
+pub(crate) mod readers;
 pub(crate) mod recorder;
 pub(crate) mod sinks;
 
@@ -16,6 +17,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
 use fault_plan::{FaultPlan, PlannedFaults};
+use readers::Readers;
 use recorder::RequestRecorder;
 use sinks::Sinks;
 
@@ -35,6 +37,7 @@ pub(crate) struct SandboxState {
     sinks: Sinks,
     /// The journal of requests; none if it is off.
     recorder: Option<Arc<RequestRecorder>>,
+    readers: Readers,
     /// A lock that each request of the contract holds for reading and a reset holds for writing, so that no request
     /// overlaps a reset.
     reset_lock: Arc<RwLock<()>>,
@@ -86,6 +89,11 @@ impl SandboxState {
         self.recorder.as_ref()
     }
 
+    /// The bounds of the readers of the journal and of sinks.
+    pub(crate) const fn readers(&self) -> &Readers {
+        &self.readers
+    }
+
     /// The testing aids for webhooks.
     pub(crate) fn webhooks(&self) -> Option<&dyn api::WebhookTesting> {
         self.webhooks.get().map(|webhooks| &**webhooks)
@@ -110,6 +118,7 @@ impl SandboxState {
             faults: PlannedFaults::default(),
             sinks: Sinks::default(),
             recorder: journal.map(|bounds| Arc::new(RequestRecorder::new(bounds))),
+            readers: Readers::new(journal.unwrap_or(JournalBounds::DEFAULT).bytes),
             reset_lock: Arc::default(),
             changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),

@@ -175,12 +175,13 @@ impl Client {
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(std::io::ErrorKind::UnexpectedEof)?;
         let (mut length, mut etag, mut next, mut retry_after) = (0, None, None, None);
-        let (mut remaining, mut reset) = (None, None);
+        let (mut remaining, mut reset, mut is_chunked) = (None, None, false);
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
             match line.trim_end().split_once(": ") {
                 Some(("content-length", value)) => length = value.parse().unwrap_or(0),
+                Some(("transfer-encoding", "chunked")) => is_chunked = true,
                 Some(("etag", value)) => etag = Some(value.to_owned()),
                 Some(("link", links)) => next = next_page(links),
                 Some(("x-ratelimit-remaining", count)) => remaining = count.parse().ok(),
@@ -190,10 +191,33 @@ impl Client {
                 None => break,
             }
         }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
+        let body = if is_chunked {
+            read_chunks(&mut self.stream)?
+        } else {
+            let mut body = vec![0; length];
+            self.stream.read_exact(&mut body)?;
+            body
+        };
         let body = String::from_utf8_lossy(&body).into_owned();
         Ok(Answer { status, body, etag, next, retry_after, remaining, reset })
+    }
+}
+
+/// Reads a body in chunks, up to its end.
+pub fn read_chunks(stream: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        let len = usize::from_str_radix(line.trim_end(), 16).map_err(std::io::Error::other)?;
+        let start = body.len();
+        // Each chunk has a line end of two bytes.
+        body.resize(start + len + 2, 0);
+        stream.read_exact(&mut body[start..])?;
+        body.truncate(start + len);
+        if len == 0 {
+            return Ok(body);
+        }
     }
 }
 

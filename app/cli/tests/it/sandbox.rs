@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Client, Site};
+use crate::common::{Client, Site, read_chunks};
 
 /// A sandbox and a client.
 struct Sandbox {
@@ -87,7 +87,12 @@ impl Sandbox {
         stream.read_to_string(&mut answer).ok()?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some(Reply { status, head: head.to_owned(), body: body.to_owned() })
+        let body = if head.contains("\r\ntransfer-encoding: chunked") {
+            String::from_utf8(read_chunks(&mut body.as_bytes()).ok()?).ok()?
+        } else {
+            body.to_owned()
+        };
+        Some(Reply { status, head: head.to_owned(), body })
     }
 
     /// Sends one request with the key and these headers on a new connection.

@@ -81,25 +81,40 @@ impl RequestStream {
     }
 
     /// Sends the changes since the last call. Returns whether there were any, and the number of records among them.
+    ///
+    /// The records are read one by one when the connection has room for them, so that a slow reader keeps none of them in
+    /// memory.
     async fn send_changes(&mut self, outlet: &Outlet) -> (bool, u32) {
         let page = self.recorder.journal().changes(self.revision);
         let mut frames = Vec::new();
         self.push_losses(&mut frames, &page);
-        let is_unchanged = page.records.is_empty();
-        let hints = if is_unchanged { Arc::default() } else { self.recorder.hints(&page).await };
-        for record in &page.records {
-            push_frame(&mut frames, "request", |out| push_summary(out, record, &hints, TARGET_MAX));
-            self.told = self.told.max(record.sequence);
+        let is_any = page.revision != self.revision;
+        self.revision = page.revision;
+        let hints = if page.records.is_empty() { Arc::default() } else { self.recorder.hints(&page).await };
+        let clears = page.clears;
+        let numbers: Vec<u64> = page.records.iter().map(|record| record.sequence).collect();
+        drop(page);
+        let mut dropped = 0_u64;
+        for sequence in &numbers {
+            let is_new = *sequence > self.told;
+            self.told = self.told.max(*sequence);
+            match self.recorder.journal().record(clears, *sequence) {
+                Some(record) => {
+                    push_frame(&mut frames, "request", |out| push_summary(out, &record, &hints, TARGET_MAX));
+                }
+                None => dropped += u64::from(is_new),
+            }
             if frames.len() > CHUNK_FULL {
                 outlet.send(Bytes::from(std::mem::take(&mut frames))).await;
             }
         }
-        let is_any = page.revision != self.revision;
-        self.revision = page.revision;
+        if dropped > 0 {
+            push_gap(&mut frames, dropped);
+        }
         if !frames.is_empty() {
             outlet.send(Bytes::from(frames)).await;
         }
-        (is_any, u32::try_from(page.records.len()).unwrap_or(u32::MAX))
+        (is_any, u32::try_from(numbers.len()).unwrap_or(u32::MAX))
     }
 
     /// Adds frames that report a clearing of the journal, and records that were dropped before they could be sent.
@@ -111,11 +126,15 @@ impl RequestStream {
         if page.dropped > self.told {
             let dropped = page.dropped - self.told;
             self.told = page.dropped;
-            push_frame(frames, "gap", |out| {
-                out.extend_from_slice(format!("{{\"dropped\":{dropped}}}").as_bytes());
-            });
+            push_gap(frames, dropped);
         }
     }
+}
+
+fn push_gap(frames: &mut Vec<u8>, dropped: u64) {
+    push_frame(frames, "gap", |out| {
+        out.extend_from_slice(format!("{{\"dropped\":{dropped}}}").as_bytes());
+    });
 }
 
 fn push_frame(out: &mut Vec<u8>, event: &str, push: impl FnOnce(&mut Vec<u8>)) {

@@ -5,16 +5,21 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_request_journal::{Hints, JournalPage, RequestRecord, push_curl, push_har, push_record};
+use petstore_request_journal::{
+    HAR_END, Hints, JournalPage, RequestRecord, push_curl, push_har_start, push_record,
+};
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 
-use super::guard;
+use super::journal_lists::{JournalList, ListForm};
+use super::pieces::Frame;
 use super::request_stream::RequestStream;
+use super::{guard, pieces};
 use crate::base::authority::split_port;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
+use crate::thread::sandbox::SandboxState;
 use crate::thread::sandbox::recorder::RequestRecorder;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
@@ -36,26 +41,26 @@ const READ_INTERVAL: Duration = Duration::from_millis(5);
 /// Returns the records that match a query, after the wait that it asks for.
 pub(super) async fn list(
     thread: &ThreadState,
-    recorder: &RequestRecorder,
+    sandbox: &SandboxState,
+    recorder: &Arc<RequestRecorder>,
     parts: &Parts,
 ) -> Result<Answer, Answer> {
     let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
     wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = recorder.hints(&page).await;
-    let mut out = Vec::from(b"[");
-    for (place, record) in matching(&page, &query, &hints).into_iter().enumerate() {
-        out.extend_from_slice(if place == 0 { b"" } else { b"," });
-        push_record(&mut out, record, &hints);
-    }
-    out.push(b']');
-    Ok(Answer::json(StatusCode::OK, out).with_header(X_DROPPED, HeaderValue::from(page.dropped)))
+    let dropped = HeaderValue::from(page.dropped);
+    let page = matching(page, &query, &hints);
+    let list = JournalList::new(recorder, sandbox.readers(), page, hints, ListForm::Json);
+    let answer = pieces::answer(sandbox.readers(), parts, Frame::array(), list).await?;
+    Ok(answer.with_header(X_DROPPED, dropped))
 }
 
 /// Returns the records that match a query as an HTTP archive.
 pub(super) async fn archive(
     thread: &ThreadState,
-    recorder: &RequestRecorder,
+    sandbox: &SandboxState,
+    recorder: &Arc<RequestRecorder>,
     parts: &Parts,
 ) -> Result<Answer, Answer> {
     const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
@@ -63,11 +68,13 @@ pub(super) async fn archive(
     wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = hints_for(recorder, &page, &query).await;
-    let mut out = Vec::new();
-    push_har(&mut out, &matching(&page, &query, &hints));
-    Ok(Answer::json(StatusCode::OK, out)
-        .with_header(CONTENT_DISPOSITION, FILE)
-        .with_header(X_DROPPED, HeaderValue::from(page.dropped)))
+    let dropped = HeaderValue::from(page.dropped);
+    let page = matching(page, &query, &hints);
+    let list = JournalList::new(recorder, sandbox.readers(), page, hints, ListForm::Archive);
+    let mut start = Vec::new();
+    push_har_start(&mut start);
+    let answer = pieces::answer(sandbox.readers(), parts, Frame { start, end: HAR_END }, list).await?;
+    Ok(answer.with_header(CONTENT_DISPOSITION, FILE).with_header(X_DROPPED, dropped))
 }
 
 /// Returns one record, which the path names by its id, or by a tilde and its number. If several records have the same id,
@@ -165,16 +172,17 @@ async fn hints_for(recorder: &RequestRecorder, page: &JournalPage, query: &Recor
     if query.filter.hint.is_some() { recorder.hints(page).await } else { Arc::default() }
 }
 
-/// Returns the matching records, the oldest first. With `after` they are the first ones after it, else the latest ones.
-fn matching<'p>(page: &'p JournalPage, query: &RecordQuery, hints: &Hints) -> Vec<&'p RequestRecord> {
-    let mut records: Vec<_> =
-        page.records.iter().filter(|record| query.filter.admits(record, hints)).collect();
+/// Returns the page with the matching records only, the oldest first. With `after` they are the first ones after it, else
+/// the latest ones.
+fn matching(mut page: JournalPage, query: &RecordQuery, hints: &Hints) -> JournalPage {
+    let records = &mut page.records;
+    records.retain(|record| query.filter.admits(record, hints));
     if query.filter.after.is_some() {
         records.truncate(query.limit);
     } else {
         records.drain(..records.len().saturating_sub(query.limit));
     }
-    records
+    page
 }
 
 /// Returns the authority to which a request is sent again: its own Host if this is a host of this machine or a listed

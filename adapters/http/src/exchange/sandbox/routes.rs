@@ -236,8 +236,8 @@ async fn answer_requests(
         (_, method) if !matches!(*method, Method::GET | Method::HEAD) => {
             Err(Answer::not_allowed(route.allow()))
         }
-        (SandboxRoute::Requests, _) => requests::list(thread, recorder, parts).await,
-        (SandboxRoute::RequestArchive, _) => requests::archive(thread, recorder, parts).await,
+        (SandboxRoute::Requests, _) => requests::list(thread, sandbox, recorder, parts).await,
+        (SandboxRoute::RequestArchive, _) => requests::archive(thread, sandbox, recorder, parts).await,
         // A client may have named its request `stream`. Only a record has parameters.
         (SandboxRoute::RequestStream, _) if parts.uri.query().unwrap_or_default().is_empty() => {
             requests::stream(recorder, parts)

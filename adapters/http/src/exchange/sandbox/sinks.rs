@@ -5,26 +5,24 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_request_journal::{masked, masked_header};
 use petstore_ports::SignedRequest;
 use petstore_ports::api::DeliveriesLeft;
+use petstore_request_journal::{masked, masked_header};
 use tokio::time::timeout;
 
 use super::bodies::BODY_MAX;
+use super::pieces::{self, Frame};
 use super::read_json::read_bytes;
+use super::sink_pages::SinkList;
 use super::sink_script::sink_script;
 use crate::exchange::body::RequestBody;
 use crate::response::answer::{Answer, Content};
 use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::sinks::{
-    Arrival, SINKS_MAX, SinkEnd, SinkPage, SinkRequest, SinkSummary, SinkVerdict, TooManySinks,
-};
+use crate::thread::sandbox::sinks::{Arrival, SINKS_MAX, SinkEnd, SinkSummary, SinkVerdict, TooManySinks};
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
@@ -173,7 +171,11 @@ pub(super) async fn read(
         };
         let _ = timeout(query.wait, wait).await;
     }
-    Ok(page(&sandbox.sinks().requests(name, query.after)))
+    let page = sandbox.sinks().requests(name, query.after);
+    let dropped = page.dropped;
+    let list = SinkList::new(sandbox.readers(), page);
+    let answer = pieces::answer(sandbox.readers(), parts, Frame::array(), list).await?;
+    Ok(if dropped == 0 { answer } else { answer.with_header(X_DROPPED, HeaderValue::from(dropped)) })
 }
 
 /// Forgets a sink.
@@ -219,45 +221,6 @@ fn write_summary(text: &mut String, sink: &SinkSummary) -> std::fmt::Result {
         write!(text, "{}\"{word}\":{count}", if place == 0 { "" } else { "," })?;
     }
     text.write_str("}}")
-}
-
-fn page(page: &SinkPage) -> Answer {
-    let mut out = Vec::from(b"[");
-    for (place, request) in page.requests.iter().enumerate() {
-        out.extend_from_slice(if place == 0 { b"" } else { b"," });
-        push_request(&mut out, request);
-    }
-    out.push(b']');
-    let answer = Answer::json(StatusCode::OK, out);
-    if page.dropped == 0 { answer } else { answer.with_header(X_DROPPED, HeaderValue::from(page.dropped)) }
-}
-
-fn push_request(out: &mut Vec<u8>, request: &SinkRequest) {
-    let start = format!("{{\"sequence\":{},\"at\":\"{}\",\"headers\":[", request.sequence, request.at);
-    out.extend_from_slice(start.as_bytes());
-    for (place, (name, value)) in request.headers.iter().enumerate() {
-        out.extend_from_slice(if place == 0 { b"[" } else { b",[" });
-        wire::push_string(out, name);
-        out.push(b',');
-        // The value of a header may have any bytes.
-        wire::push_string(out, String::from_utf8_lossy(value).as_bytes());
-        out.push(b']');
-    }
-    out.extend_from_slice(b"],\"body\":");
-    if str::from_utf8(&request.body).is_ok() {
-        wire::push_string(out, &request.body);
-    } else {
-        wire::push_string(out, STANDARD.encode(&request.body).as_bytes());
-        out.extend_from_slice(b",\"bodyEncoding\":\"base64\"");
-    }
-    out.extend_from_slice(format!(",\"signature\":\"{}\"", request.verdict.word()).as_bytes());
-    if let Some(reason) = request.verdict.reason() {
-        out.extend_from_slice(b",\"why\":");
-        wire::push_string(out, reason.as_bytes());
-    }
-    let status = request.status.map_or_else(|| "null".to_owned(), |status| status.as_u16().to_string());
-    let end = format!(",\"duplicate\":{},\"status\":{status}}}", request.is_duplicate);
-    out.extend_from_slice(end.as_bytes());
 }
 
 fn render_left(left: &DeliveriesLeft) -> String {

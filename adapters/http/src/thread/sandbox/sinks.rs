@@ -2,6 +2,7 @@
 //! says.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -133,7 +134,8 @@ pub(crate) struct SinkRequest {
 }
 
 impl SinkRequest {
-    fn size(&self) -> usize {
+    /// Returns the estimated number of bytes in memory.
+    pub(crate) fn size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
         REQUEST_SIZE + self.body.len() + headers.sum::<usize>()
     }
@@ -154,7 +156,7 @@ pub(crate) struct SinkSummary {
 /// The requests of a sink that a reader asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SinkPage {
-    pub(crate) requests: Vec<SinkRequest>,
+    pub(crate) requests: Vec<Arc<SinkRequest>>,
     /// The number of requests that the sink no longer keeps.
     pub(crate) dropped: u64,
 }
@@ -183,7 +185,7 @@ struct Sink {
     /// The number of requests since the script was set.
     answered: u64,
     received: u64,
-    requests: VecDeque<SinkRequest>,
+    requests: VecDeque<Arc<SinkRequest>>,
     bytes: usize,
 }
 
@@ -304,7 +306,7 @@ impl Sink {
             SinkRequest { sequence: self.received, at, headers, body, verdict, is_duplicate, status, id };
         let size = request.size();
         self.bytes += size;
-        self.requests.push_back(request);
+        self.requests.push_back(Arc::new(request));
         size
     }
 

@@ -3,6 +3,7 @@
 mod active_texts;
 mod curl_lines;
 mod endings;
+mod pieces;
 mod secrecy;
 
 use std::io::{BufRead, BufReader, Write};
