@@ -6,22 +6,22 @@ export const prefix = location.pathname.replace(/\/sandbox\/?$/, '');
 /** The address of a route, such as `clock`. */
 export const at = (route) => `${prefix}/sandbox/${route}`;
 
-/** The reason of a failed call, in one line. */
+/** The reason of a failed call, in one line, and the faults of its fields. */
 async function reason(response) {
   const text = await response.text();
   try {
     const { message, details = [] } = JSON.parse(text);
-    return [message, ...details.map((detail) => detail.message)].join(' ');
+    return [[message, ...details.map((detail) => detail.message)].join(' '), details];
   } catch {
-    return text || `The sandbox answered ${response.status}.`;
+    return [text || `The sandbox answered ${response.status}.`, []];
   }
 }
 
-/** The error of a call, with its status. */
+/** The error of a call, with its status and the faults of its fields. */
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, details = []) {
     super(message);
-    this.status = status;
+    Object.assign(this, { status, details });
   }
 }
 
@@ -32,12 +32,19 @@ async function call(route, options) {
   } catch {
     throw new Refused(0, 'The sandbox does not answer. Is it still running?');
   }
-  if (!response.ok) throw new Refused(response.status, await reason(response));
+  if (!response.ok) throw new Refused(response.status, ...await reason(response));
   return response;
 }
 
 /** Reads JSON. */
 export const read = async (route) => (await call(route)).json();
+
+/** Reads JSON, and the time of the machine at the answer in milliseconds; none if a proxy removed it. */
+export async function readWithTime(route) {
+  const response = await call(route);
+  const time = Date.parse(response.headers.get('date') ?? '');
+  return [await response.json(), Number.isNaN(time) ? null : time];
+}
 
 /** Reads text. */
 export const readText = async (route) => (await call(route)).text();

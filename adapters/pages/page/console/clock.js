@@ -1,7 +1,8 @@
 // The clock of the sandbox: shown in the bar, and moved in its panel.
 
-import { read, readIfServed, send, sunset } from './api.js';
-import { act, byId, poll, setText, tell } from './dom.js';
+import { readIfServed, readWithTime, send, sunset } from './api.js';
+import { act, byId, poll, setText, submits, tell } from './dom.js';
+import { span } from './format.js';
 
 /** Milliseconds between two readings of the clock. Between them it runs in the page. */
 const READ_MS = 2000;
@@ -9,8 +10,14 @@ const READ_MS = 2000;
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
+/** The difference from the clock of the machine up to which no mark is shown. A date has whole seconds. */
+const SHIFT_MIN = 5000;
+
 const panel = byId('clock');
 let known = null;
+
+/** The time of the machine when the page was loaded; none before the first reading. */
+let machineStart = null;
 
 /** The time of the sandbox in milliseconds; none before the first reading. */
 export function sandboxNow() {
@@ -18,9 +25,18 @@ export function sandboxNow() {
   return known.now + (known.frozen ? 0 : performance.now() - known.readAt);
 }
 
-function learn({ now, frozen }) {
+function learn({ now, frozen }, machine = null) {
   known = { now: Date.parse(now), frozen, readAt: performance.now() };
+  if (machine !== null) machineStart = machine - performance.now();
   draw();
+}
+
+/** The mark of a clock that is not that of the machine; none if it is. */
+function shiftText(now) {
+  if (known.frozen) return 'Clock stopped';
+  const shift = machineStart === null ? 0 : now - machineStart - performance.now();
+  if (Math.abs(shift) < SHIFT_MIN) return null;
+  return `Clock ${shift > 0 ? '+' : '\u2212'}${span(Math.abs(shift) / 1000)}`;
 }
 
 const text = (time) => new Date(time).toISOString();
@@ -31,8 +47,11 @@ function draw() {
   const said = `${text(now).slice(0, 19).replace('T', ' ')} UTC`;
   const [date, time] = [said.slice(0, 11), said.slice(11)];
   setText(byId('bar-date'), date);
-  setText(byId('bar-time'), `${time}${known.frozen ? ', stopped' : ''}`);
+  setText(byId('bar-time'), time);
   byId('bar-clock').classList.toggle('is-frozen', known.frozen);
+  const shift = shiftText(now);
+  byId('bar-shift').hidden = shift === null;
+  setText(byId('bar-shift'), shift ?? '');
   setText(byId('clock-now'), said);
   byId('clock-now').setAttribute('datetime', text(now));
   setText(byId('clock-state'), known.frozen ? 'stopped' : 'running');
@@ -81,7 +100,7 @@ export function startClock() {
   const bar = byId('bar-clock');
   const turn = async () => {
     try {
-      learn(await read('clock'));
+      learn(...await readWithTime('clock'));
       bar.classList.remove('is-lost');
     } catch {
       bar.classList.add('is-lost');
@@ -103,19 +122,15 @@ export function startClock() {
   byId('clock-freeze').addEventListener('click', ({ currentTarget }) => act(currentTarget, () =>
     change({ freeze: !known.frozen }, known.frozen ? 'The clock runs.' : 'The clock is stopped.')));
   byId('clock-machine').addEventListener('click', ({ currentTarget }) => act(currentTarget, () => change(null)));
-  byId('clock-advance').addEventListener('submit', (event) => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    act(event.submitter, async () => {
-      await change({ advance: form.elements.advance.value.trim() });
-      form.reset();
-    });
+  const advance = byId('clock-advance');
+  submits(advance, async () => {
+    await change({ advance: advance.elements.advance.value.trim() });
+    advance.reset();
   });
-  byId('clock-set').addEventListener('submit', (event) => {
-    event.preventDefault();
-    const { set, freeze } = event.currentTarget.elements;
+  const { set, freeze } = byId('clock-set').elements;
+  submits(byId('clock-set'), () => {
     const time = `${set.value}${set.value.length === 16 ? ':00' : ''}Z`;
     // Without the mark a clock that is stopped stays so.
-    act(event.submitter, () => change(freeze.checked ? { set: time, freeze: true } : { set: time }));
+    return change(freeze.checked ? { set: time, freeze: true } : { set: time });
   });
 }

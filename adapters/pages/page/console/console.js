@@ -14,9 +14,20 @@ import { startReset } from './reset.js';
 const panels = [...document.querySelectorAll('main > .panel')];
 const links = [...document.querySelectorAll('.bar nav a')];
 
-/** Shows the panel that the fragment names: `#requests/ID` is a request, `#report/RULE` a rule. */
+/** A part of the fragment without its escapes. Anyone can write an address, so an escape may be incomplete. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Shows the panel that the fragment names: `#requests/ID` is a request, `#report/RULE` a rule. After a question mark come the
+ * filters of the requests. */
 function route() {
-  const [name, ...rest] = location.hash.slice(1).split('/');
+  const [place, ...query] = location.hash.slice(1).split('?');
+  const [name, ...rest] = place.split('/');
   const shown = panels.find((panel) => panel.id === name) ?? panels[0];
   const isChange = shown.hidden;
   for (const panel of panels) panel.hidden = panel !== shown;
@@ -26,8 +37,9 @@ function route() {
   }
   document.title = `${shown.querySelector('h2').textContent} – Petstore sandbox`;
   if (isChange) shown.dispatchEvent(new Event('shown'));
-  const detail = rest.map(decodeURIComponent).join('/');
-  if (detail) shown.dispatchEvent(new CustomEvent('named', { detail }));
+  const detail = rest.map(decoded).join('/');
+  const wanted = new URLSearchParams(query.join('?'));
+  if (detail || query.length > 0) shown.dispatchEvent(new CustomEvent('named', { detail: { name: detail, wanted } }));
 }
 
 /** The text of the mark in the bar, by the state of the stream. */
@@ -35,7 +47,8 @@ const STATES = { wait: 'Connecting', live: 'Live', lost: 'No connection', off: '
 
 const feed = new Feed();
 const requests = new Requests(feed);
-byId('requests').addEventListener('named', ({ detail }) => requests.openById(detail));
+byId('requests').addEventListener('named', ({ detail }) => requests.show(detail));
+byId('requests').addEventListener('shown', () => requests.tellAddress());
 feed.onChange(() => {
   const live = byId('live');
   setText(live, STATES[feed.state]);

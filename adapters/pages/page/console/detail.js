@@ -1,8 +1,10 @@
 // The detail of one request: the request and its answer side by side.
 
 import { at, docsOf, read, readText } from './api.js';
-import { copies, el, fill } from './dom.js';
-import { bytes, millis, pieces, plural, pretty, statusClass, statusText, timeOfDay, visible } from './format.js';
+import { act, copies, el, fill, tell } from './dom.js';
+import { planFor } from './faults.js';
+import { answerClass, bytes, millis, pieces, pretty, statusText, timeOfDay, visible } from './format.js';
+import { maySendAgain, sendAgain } from './resend.js';
 
 /** Milliseconds between two reads of a request that is not answered yet. */
 const PENDING_MS = 500;
@@ -82,8 +84,12 @@ function head(record) {
     el('h3', { id: 'detail-title' },
       el('span', { class: `method m-${methodClass(record.method)}` }, visible(record.method)), ' ',
       el('code', {}, visible(record.target)), ' ',
-      el('span', { class: `status ${statusClass(record.answer?.status)}` }, statusText(record))),
+      el('span', { class: `status ${answerClass(record.answer ?? {})}` }, statusText(record))),
     el('div', { class: 'actions' }, curl,
+      maySendAgain(record) && el('button', {
+        type: 'button', onclick: ({ currentTarget }) => act(currentTarget, async () => tell(await sendAgain(record))),
+      }, 'Send again'),
+      record.route && el('button', { type: 'button', onclick: () => planFor(record.method, record.route) }, 'Plan a fault'),
       el('a', { class: 'button', href: at(`requests.har?after=${record.sequence - 1}&limit=1`), download: `request-${record.sequence}.har` }, 'HAR'),
       docs && el('a', { class: 'button', href: docs }, 'Operation in the reference')));
 }

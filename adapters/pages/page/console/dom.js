@@ -72,6 +72,36 @@ export async function act(button, action) {
   }
 }
 
+/** Runs the action of a form. If a field is refused, the field is marked with the reason until the form changes. `nameOf` gives
+ * the name of the form's field for that of the sandbox; none for one that the form does not have. */
+export function submits(form, action, nameOf = (field) => field) {
+  const unmark = () => {
+    for (const field of form.querySelectorAll('[aria-invalid]')) {
+      field.removeAttribute('aria-invalid');
+      field.setCustomValidity('');
+    }
+  };
+  form.addEventListener('input', unmark);
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    act(event.submitter, async () => {
+      unmark();
+      try {
+        await action();
+      } catch (error) {
+        for (const { field, message } of error.details ?? []) {
+          const control = form.elements[nameOf(field)];
+          if (!(control instanceof Element) || control.closest('[hidden]')) continue;
+          control.setAttribute('aria-invalid', 'true');
+          control.setCustomValidity(`This field ${message}.`);
+        }
+        form.querySelector('[aria-invalid]')?.reportValidity();
+        throw error;
+      }
+    });
+  });
+}
+
 /** Makes a button copy a text and report that. */
 export function copies(button, text) {
   button.addEventListener('click', () => act(button, async () => {

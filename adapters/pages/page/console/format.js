@@ -34,7 +34,15 @@ export function bytes(number) {
 }
 
 /** The class of a status, for its colour. */
-export const statusClass = (status) => (status ? `s${Math.floor(status / 100)}` : 's0');
+const statusClass = (status) => (status ? `s${Math.floor(status / 100)}` : 's0');
+
+/** The class of the answer of a record or a summary, for its colour. An answer that was lost has none of its status, and a
+ * client that left may have had its reasons. */
+export function answerClass({ status, outcome }) {
+  if (outcome === 'dropped') return 's0';
+  if (outcome === 'gone' && !status) return 's-open';
+  return status || outcome ? statusClass(status) : 's-open';
+}
 
 /** The way in which an answer ended, in words. */
 export function statusText(record) {

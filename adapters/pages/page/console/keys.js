@@ -1,7 +1,7 @@
 // The accounts: their windows as bars, their keys with bans, and a form for a new key.
 
 import { apiUrl, read, send } from './api.js';
-import { act, byId, copies, el, fill, poll, setText, showParts, tell } from './dom.js';
+import { act, byId, copies, el, fill, poll, setText, showParts, submits, tell } from './dom.js';
 import { count, span, timeOfDay } from './format.js';
 
 /** Milliseconds between two readings of the windows. */
@@ -43,7 +43,7 @@ function keyRow(key, account) {
       await refresh();
     }),
   }, 'Lift the ban');
-  return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, `${key.prefix}…`), key.label && el('span', { class: 'quiet' }, ` ${key.label}`)),
+  return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, `${key.prefix}...`), key.label && el('span', { class: 'quiet' }, ` ${key.label}`)),
     el('td', {}, key.scopes.replaceAll(',', ', ')), el('td', {}, el('span', { class: `tag ${key.state === 'active' ? 'good' : 'bad'}` }, state)), el('td', {}, lift));
 }
 
@@ -94,18 +94,15 @@ export function startKeys() {
   const parts = () => showParts(form, [form.elements.plan.value]);
   form.addEventListener('input', parts);
   parts();
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    act(event.submitter, async () => {
-      const { account, plan, minute, day, label } = form.elements;
-      const wanted = {};
-      if (account.value.trim()) wanted.account = account.value.trim();
-      if (label.value.trim()) wanted.label = label.value.trim();
-      if (plan.value) wanted.plan = plan.value;
-      if (plan.value === 'enterprise') Object.assign(wanted, { minute: Number(minute.value), day: Number(day.value) });
-      wanted.scopes = [...form.querySelectorAll('[name=scope]:checked')].map((box) => box.value).join(',');
-      reveal(await send('POST', 'keys', wanted));
-      await refresh();
-    });
+  submits(form, async () => {
+    const { account, plan, minute, day, label } = form.elements;
+    const wanted = {};
+    if (account.value.trim()) wanted.account = account.value.trim();
+    if (label.value.trim()) wanted.label = label.value.trim();
+    if (plan.value) wanted.plan = plan.value;
+    if (plan.value === 'enterprise') Object.assign(wanted, { minute: Number(minute.value), day: Number(day.value) });
+    wanted.scopes = [...form.querySelectorAll('[name=scope]:checked')].map((box) => box.value).join(',');
+    reveal(await send('POST', 'keys', wanted));
+    await refresh();
   });
 }

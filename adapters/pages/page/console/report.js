@@ -14,13 +14,15 @@ const PROOFS_MAX = 8;
 const panel = byId('report');
 
 const KINDS = { kept: 'good', hint: 'warn', broken: 'bad', untested: '' };
-const WORDS = { kept: 'kept', hint: 'hint', broken: 'broken', untested: 'not tested' };
+
+/** The verdicts in the order of a report: what a reader must see comes first. */
+const ORDER = ['broken', 'hint', 'kept', 'untested'];
 
 /** The rule that the address names: it is drawn with a mark. */
 let named = '';
 
 function proof({ id, sequence }) {
-  return el('a', { href: `#requests/${encodeURIComponent(id)}` }, `request ${sequence}`);
+  return el('a', { href: `#requests/${encodeURIComponent(id)}?sequence=${sequence}` }, `request ${sequence}`);
 }
 
 function finding({ reason, requests }) {
@@ -30,24 +32,35 @@ function finding({ reason, requests }) {
 
 function rule({ name, summary, source, verdict, cases, found, findings }) {
   const more = found - Math.min(found, FINDINGS_MAX);
-  return el('tr', { class: name === named ? 'is-named' : null, 'data-rule': name },
+  return el('tr', { class: `${name === named ? 'is-named' : ''} is-${verdict}`, 'data-rule': name },
     el('th', { scope: 'row' }, name, el('span', { class: 'quiet rule-about' }, summary)),
-    el('td', {}, el('span', { class: `tag ${KINDS[verdict] ?? ''}` }, WORDS[verdict] ?? verdict)),
+    el('td', {}, el('span', { class: `tag ${KINDS[verdict] ?? ''}` }, verdict)),
     el('td', {}, found > 0
-      ? el('ul', { class: 'findings' }, findings.slice(0, FINDINGS_MAX).map(finding), more > 0 && el('li', { class: 'quiet' }, `and ${more} more`))
+      ? [el('a', { href: `#requests?rule=${encodeURIComponent(name)}` }, `${plural(found, 'finding')} in ${plural(cases, 'case')}`), el('ul', { class: 'findings' }, findings.slice(0, FINDINGS_MAX).map(finding), more > 0 && el('li', { class: 'quiet' }, `and ${more} more`))]
       : el('span', { class: 'quiet' }, cases > 0 ? `${plural(cases, 'case')} without a finding` : 'No request was a case for this rule.')),
     el('td', { class: 'quiet' }, source === '-' ? '' : source));
 }
 
+/** The rules by their verdicts, and within one as the sandbox has them. */
+const inOrder = (rules) => rules.toSorted((one, other) => ORDER.indexOf(one.verdict) - ORDER.indexOf(other.verdict));
+
 function client({ keyPrefix, requests, verdict, rules }) {
-  const name = keyPrefix ? `Key ${keyPrefix}…` : 'Without a valid key';
+  const name = keyPrefix ? `Key ${keyPrefix}...` : 'Without a valid key';
   return el('section', { class: 'card', 'aria-label': name },
-    el('h3', {}, name, ' ', el('span', { class: `tag ${KINDS[verdict] ?? ''}` }, WORDS[verdict] ?? verdict), ' ',
+    el('h3', {}, name, ' ', el('span', { class: `tag ${KINDS[verdict] ?? ''}` }, verdict), ' ',
       el('span', { class: 'quiet' }, plural(requests, 'request'))),
     el('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': `Rules of ${name}` },
       el('table', { class: 'grid rules' }, el('caption', { class: 'off-screen' }, `Rules of ${name}`),
         el('thead', {}, el('tr', {}, ['Rule', 'Verdict', 'Evidence', 'Source'].map((word) => el('th', { scope: 'col' }, word)))),
-        el('tbody', {}, rules.map(rule)))));
+        el('tbody', {}, inOrder(rules).map(rule)))));
+}
+
+/** Goes to the first rule that is broken. */
+function toFirst(event) {
+  event.preventDefault();
+  const first = panel.querySelector('.is-broken');
+  first?.scrollIntoView({ block: 'center' });
+  first?.querySelector('a')?.focus({ preventScroll: true });
 }
 
 function draw(report) {
@@ -68,7 +81,8 @@ function draw(report) {
     if (keyPrefix && !known.has(keyPrefix)) select.append(el('option', {}, keyPrefix));
   }
   const broken = clients.flatMap(({ rules }) => rules).filter(({ verdict }) => verdict === 'broken').length;
-  setText(byId('report-verdict'), clients.length === 0 ? '' : broken ? `${plural(broken, 'rule')} broken` : 'No rule is broken');
+  const said = broken ? el('a', { href: '#report', onclick: (event) => toFirst(event) }, `${plural(broken, 'rule')} broken`) : 'No rule is broken';
+  fill(byId('report-verdict'), clients.length > 0 && said);
   fill(place, clients.length > 0 ? clients.map(client) : el('div', { class: 'empty' }, el('h3', {}, 'Nothing to report yet'),
     el('p', {}, 'Let your client send requests. A limit, a planned fault or a lost answer shows most about it: plan one under ',
       el('a', { href: '#faults' }, 'Faults'), ', or use up a quota. The same report for a test run: ', el('code', {}, 'petstore sandbox report'), '.')));
@@ -80,7 +94,7 @@ export function startReport() {
   byId('report-key').addEventListener('change', refresh);
   panel.addEventListener('shown', () => { named = ''; });
   panel.addEventListener('named', async ({ detail }) => {
-    named = detail;
+    named = detail.name;
     await refresh();
     panel.querySelector('.is-named')?.scrollIntoView({ block: 'center' });
   });

@@ -3,7 +3,7 @@
 import { apiUrl, send } from './api.js';
 import { act, byId, copies, el, fill, setText, tell } from './dom.js';
 import { Detail, methodClass } from './detail.js';
-import { count, millis, plural, statusClass, statusText, timeOfDay, visible } from './format.js';
+import { answerClass, count, millis, plural, statusText, timeOfDay, visible } from './format.js';
 import { rowOf, VirtualList } from './list.js';
 
 /** Milliseconds between two notices of new requests to screen readers. */
@@ -45,12 +45,20 @@ function drawRow({ cells }, record) {
   cells.target.title = visible(record.target);
   const isPending = !record.status && !record.outcome;
   setText(cells.status, isPending ? '…' : statusText(asAnswer));
-  cells.status.className = `status ${statusClass(record.status)}`;
+  cells.status.className = `status ${answerClass(record)}`;
   setText(cells.ms, millis(record.durationMs));
   setText(cells.key, record.keyPrefix ?? '–');
   const marks = [record.fault && 'fault', ...(record.hints ?? [])].filter(Boolean);
   setText(cells.hint, marks.length > 1 ? `${visible(marks[0])} +${marks.length - 1}` : visible(marks[0] ?? ''));
   cells.hint.classList.toggle('is-fault', Boolean(record.fault));
+}
+
+/** Chooses a value of a field. A list that does not offer it gets it. */
+function setChoice(control, value) {
+  if (control.localName === 'select' && ![...control.options].some((option) => option.value === value)) {
+    control.append(el('option', {}, value));
+  }
+  control.value = value;
 }
 
 /** The panel, over a feed of records. */
@@ -63,7 +71,7 @@ export class Requests {
     this.isFirst = true;
     this.detail = new Detail(byId('detail'), {
       closed: () => this.close(),
-      filtered: (hint) => { rule = hint; this.refresh(); },
+      filtered: (hint) => { rule = hint; this.refilter(); },
     });
     this.list = new VirtualList(list, byId('sizer'), {
       row: () => rowOf('time', 'method', 'target', 'status', 'ms', 'key', 'hint'),
@@ -125,6 +133,7 @@ export class Requests {
     byId('nothing').hidden = records.length === 0 || entries.length > 0;
     byId('split').hidden = entries.length === 0;
     this.list.show(entries);
+    this.openWanted();
     this.keys(records);
     this.counts(records.length, shown.length);
     this.first(entries);
@@ -165,7 +174,7 @@ export class Requests {
       const { keyPrefix } = records[index];
       if (keyPrefix && !this.seen.has(keyPrefix)) {
         this.seen.add(keyPrefix);
-        filters.key.append(el('option', {}, keyPrefix));
+        if (![...filters.key.options].some((option) => option.value === keyPrefix)) filters.key.append(el('option', {}, keyPrefix));
       }
     }
     this.seenUpTo = records.at(-1)?.sequence ?? 0;
@@ -245,10 +254,12 @@ export class Requests {
     this.pointed = setTimeout(() => this.onScroll(), POINTED_MS);
   }
 
-  /** The list with other filters, from its top. */
+  /** The list with other filters, from its top. A request that they hide is closed. */
   refilter() {
     this.release();
     list.scrollTop = 0;
+    if (this.list.selected && !passes(this.list.selected)) this.close();
+    this.tellAddress();
     this.refresh();
   }
 
@@ -260,26 +271,66 @@ export class Requests {
   }
 
   open(record) {
+    this.opened = record;
+    this.tellAddress();
     this.drawnVersion = record.version;
     panel.classList.add('has-detail');
     return this.detail.show(record);
   }
 
-  /** Shows a request by its id, if it is still in the list. */
-  openById(id) {
-    const record = this.feed.records.find((one) => one.id === id);
-    if (!record) return tell('The journal no longer keeps this request.', 'failed');
-    this.unfilter();
+  /** Sets the filters that an address has, and shows the request that it names once the records have come. */
+  show({ name, wanted }) {
+    if (Object.keys(filters).some((filter) => wanted.has(filter)) || wanted.has('rule')) {
+      for (const [filter, control] of Object.entries(filters)) {
+        const value = wanted.get(filter) ?? '';
+        if (control.type === 'checkbox') control.checked = value !== '';
+        else setChoice(control, value);
+      }
+      rule = wanted.get('rule') ?? '';
+      this.refilter();
+    }
+    this.wanted = name ? { id: name, sequence: Number(wanted.get('sequence')) } : null;
+    this.openWanted();
+  }
+
+  openWanted() {
+    if (!this.wanted || !this.feed.hasBegun) return;
+    const { id, sequence } = this.wanted;
+    this.wanted = null;
+    this.isFirst = false;
+    const record = this.feed.records.find((one) => one.id === id && (!sequence || one.sequence === sequence));
+    if (!record) {
+      tell('The journal no longer keeps this request.', 'failed');
+      return;
+    }
+    if (!passes(record)) this.unfilter();
     this.list.select(record);
     list.scrollTop = Math.max(0, this.list.placeOf(record) * this.list.rowHeight - list.clientHeight / 2);
-    return byId('detail').focus();
+    byId('detail').focus();
+  }
+
+  /** Writes the filters and the chosen request into the address, so that it can be kept and sent to others. */
+  tellAddress() {
+    if (panel.hidden || this.wanted) return;
+    const query = new URLSearchParams();
+    for (const [filter, control] of Object.entries(filters)) {
+      const value = control.type === 'checkbox' ? (control.checked ? 'yes' : '') : control.value;
+      if (value) query.set(filter, value);
+    }
+    if (rule) query.set('rule', rule);
+    const chosen = this.opened;
+    if (chosen) query.set('sequence', chosen.sequence);
+    const hash = `#requests${chosen ? `/${encodeURIComponent(chosen.id)}` : ''}${query.size > 0 ? `?${query}` : ''}`;
+    if (location.hash !== hash) history.replaceState(null, '', hash);
   }
 
   close() {
+    this.opened = null;
     const hadFocus = byId('detail').contains(document.activeElement);
     panel.classList.remove('has-detail');
     this.list.select(null, true);
     this.detail.show(null);
     if (hadFocus) list.focus();
+    this.tellAddress();
   }
 }

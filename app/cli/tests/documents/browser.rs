@@ -110,6 +110,15 @@ fn the_console_of_a_sandbox_shows_and_controls_it() {
     run("console.mjs", &told.each_ref().map(|(name, value)| (*name, value.as_str())));
 }
 
+#[test]
+fn the_console_keeps_its_address_edits_plans_and_sends_requests_again() {
+    if !can_browse() || !tools::can_run("curl", "--version") || !tools::can_run("python3", "--version") {
+        return;
+    }
+    let (site, key) = shop("browser-console-work", &["--sandbox", "--db", "memory"]);
+    run("console_work.mjs", &[("origin", &origin(&site)), ("key", &key)]);
+}
+
 /// The load can be set by `PETSTORE_CONSOLE_SECONDS`, `PETSTORE_CONSOLE_RATE` and `PETSTORE_CONSOLE_RATE_MIN`. The build for
 /// tests does not reach ten thousand requests a second.
 #[test]
