@@ -38,6 +38,7 @@ files! { "console":
     "resend.js" "text/javascript; charset=utf-8" from "resend.js"
     "reset.js" "text/javascript; charset=utf-8" from "reset.js"
     "screens.css" "text/css; charset=utf-8" from "screens.css"
+    "search.js" "text/javascript; charset=utf-8" from "search.js"
     "webhooks.js" "text/javascript; charset=utf-8" from "webhooks.js"
 }
 

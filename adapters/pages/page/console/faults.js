@@ -121,7 +121,7 @@ function row(rule, place, faults, seed) {
   return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, calls)), el('td', {}, whenText(rule)), el('td', {}, effectText(rule)),
     el('td', { class: 'number', 'data-name': 'Matched' }, el('span', { class: 'calls' })),
     el('td', { class: 'number', 'data-name': 'Acted' }, el('span', { class: 'acted' })),
-    el('td', { class: 'actions' }, el('button', {
+    el('td', { class: 'row-actions' }, el('button', {
       type: 'button', 'aria-label': `Edit the rule ${place + 1}: ${calls}`, onclick: () => edit({ place, rule: withoutCounts(rule) }),
     }, 'Edit'), el('button', {
       type: 'button', 'aria-label': `Remove the rule ${place + 1}: ${calls}`,

@@ -5,9 +5,13 @@ import { act, byId, copies, el, fill, setText, tell } from './dom.js';
 import { Detail, methodClass } from './detail.js';
 import { answerClass, count, millis, plural, statusText, timeOfDay, visible } from './format.js';
 import { rowOf, VirtualList } from './list.js';
+import { Search } from './search.js';
 
 /** Milliseconds between two notices of new requests to screen readers. */
 const NOTICE_MS = 5000;
+
+/** Milliseconds between two readings of the search. */
+const SEARCH_MS = 400;
 
 /** Milliseconds for which the list is held after a movement of the pointer on it. */
 const POINTED_MS = 600;
@@ -18,13 +22,16 @@ const list = byId('list');
 /** The values of the filters. */
 const filters = {
   target: byId('filter-target'), method: byId('filter-method'), status: byId('filter-status'),
-  key: byId('filter-key'), hint: byId('filter-hint'),
+  key: byId('filter-key'), hint: byId('filter-hint'), text: byId('filter-text'),
 };
 
 let rule = '';
 
+/** The search for the text of a filter; set by the panel. */
+let search = null;
+
 const isFiltered = () =>
-  Boolean(filters.target.value || filters.method.value || filters.status.value || filters.key.value || filters.hint.checked || rule);
+  Boolean(filters.target.value || filters.method.value || filters.status.value || filters.key.value || filters.hint.checked || filters.text.value || rule);
 
 function passes(record) {
   const status = record.status ? `${Math.floor(record.status / 100)}xx` : 'none';
@@ -33,6 +40,7 @@ function passes(record) {
     && (!filters.status.value || status === filters.status.value)
     && (!filters.key.value || record.keyPrefix === filters.key.value)
     && (!filters.hint.checked || record.hints?.length > 0 || record.fault)
+    && search.matches(record)
     && (!rule || record.hints?.includes(rule));
 }
 
@@ -69,6 +77,7 @@ export class Requests {
     this.held = null;
     this.heldLast = 0;
     this.isFirst = true;
+    search = new Search(() => this.refresh());
     this.detail = new Detail(byId('detail'), {
       closed: () => this.close(),
       filtered: (hint) => { rule = hint; this.refilter(); },
@@ -78,12 +87,15 @@ export class Requests {
       draw: drawRow,
       chosen: (record) => this.open(record),
     });
+    search.set('');
     this.wire();
+    setInterval(() => search.follow(this.feed), SEARCH_MS);
     this.detail.show(null);
     feed.onChange(() => this.refresh());
   }
 
   wire() {
+    filters.text.addEventListener('input', () => search.set(filters.text.value));
     for (const filter of Object.values(filters)) filter.addEventListener('input', () => this.refilter());
     list.addEventListener('scroll', () => this.onScroll());
     list.addEventListener('pointermove', () => this.onPointer());
@@ -265,7 +277,8 @@ export class Requests {
 
   unfilter() {
     rule = '';
-    for (const filter of [filters.target, filters.method, filters.status, filters.key]) filter.value = '';
+    for (const filter of [filters.target, filters.method, filters.status, filters.key, filters.text]) filter.value = '';
+    search.set('');
     filters.hint.checked = false;
     this.refilter();
   }
@@ -287,6 +300,7 @@ export class Requests {
         else setChoice(control, value);
       }
       rule = wanted.get('rule') ?? '';
+      search.set(filters.text.value);
       this.refilter();
     }
     this.wanted = name ? { id: name, sequence: Number(wanted.get('sequence')) } : null;

@@ -23,8 +23,8 @@ const rows = (page) => page.locator('#list [role=option]');
 const title = (page) => page.locator('#detail #detail-title');
 const isLive = (page) => until('the stream is open', async () => (await page.locator('#live').textContent()) === 'Live');
 const colour = (locator) => locator.evaluate((element) => getComputedStyle(element).color);
-/** What a page should not have done; a page that is left ends its stream. */
-const without = (faults, ...expected) => faults.filter((fault) => !['/stream net::ERR_ABORTED', ...expected].some((text) => fault.includes(text)));
+/** What a page should not have done; a page that is left ends its stream and its readings. */
+const without = (faults, ...expected) => faults.filter((fault) => !['net::ERR_ABORTED', ...expected].some((text) => fault.includes(text)));
 const planned = async () => (await sandbox('GET', 'faults')).faults.map(({ calls, acted, ...rule }) => rule);
 
 /** The list, its colours and its address. */
@@ -78,6 +78,19 @@ async function list(browser) {
     await title(page).filter({ hasText: 'Choose a request' }).waitFor();
     assert.ok(!page.url().includes('sequence'), page.url());
     await page.locator('#filter-status').selectOption('');
+  });
+  await claim('a text is found in codes and in bodies, also of requests that come later', async () => {
+    await page.locator('#filter-text').fill('NOT_FOUND');
+    await until('the error is found by its code', async () => (await rows(page).allTextContents()).join().includes('/v1/pets?limit=1') === false);
+    await ask('/categories', { method: 'POST', headers: { ...json }, body: '{"name":"Wombats"}' });
+    await page.locator('#filter-text').fill('wombat');
+    await rows(page).filter({ hasText: 'POST' }).waitFor();
+    assert.equal(await rows(page).count(), 1);
+    await ask('/categories', { method: 'POST', headers: { ...json }, body: '{"name":"More wombats"}' });
+    await until('the later one is found', async () => (await rows(page).count()) === 2);
+    assert.match(page.url(), /text=wombat/);
+    await page.locator('#filter-text').fill('');
+    await until('all are back', async () => (await rows(page).count()) > 4);
   });
   await claim('a request leads to a fault for its route', async () => {
     await rows(page).filter({ hasText: '/v1/pets/1' }).click();
