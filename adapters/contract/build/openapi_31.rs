@@ -103,7 +103,8 @@ fn webhooks(document: &Value) -> Map<String, Value> {
     let Some(callback) = callback(document) else { return Map::new() };
     let types = &document["components"]["schemas"]["Event"]["x-data-schemas"];
     let types = types.as_object().into_iter().flatten();
-    types.map(|(name, data)| (name.clone(), webhook(callback, name, data))).collect()
+    let reference = |schema: &Value| json!({"$ref": format!("#/components/schemas/{}", schema.as_str().expect("a schema has a name"))});
+    types.map(|(name, data)| (name.clone(), webhook(callback, name, &reference(data)))).collect()
 }
 
 /// The operation of the only callback in the document.

@@ -106,6 +106,19 @@ fn repeated_constants(document: &Value) -> Vec<String> {
     words.filter(|word| !seen.insert(word.clone())).collect()
 }
 
+/// Returns whether an extension has a reference below it. Tools that inline references pass extensions on as they are, and the
+/// reference then leads nowhere.
+fn reference_in_extension(members: &Map<String, Value>) -> bool {
+    fn refers(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members.contains_key("$ref") || members.values().any(refers),
+            Value::Array(items) => items.iter().any(refers),
+            _ => false,
+        }
+    }
+    members.iter().any(|(name, member)| name.starts_with("x-") && refers(member))
+}
+
 fn several_media_types(members: &Map<String, Value>) -> bool {
     members.get("content").and_then(Value::as_object).is_some_and(|types| types.len() > 1)
 }
@@ -189,6 +202,7 @@ fn the_document_has_no_construct_that_generators_stumble_over() {
         ("a pattern that differs between regular expression engines", faults(&document, unportable_pattern)),
         ("an enumeration of values with a full stop", faults(&document, unportable_enumeration)),
         ("a value in two named enumerations", repeated_constants(&document)),
+        ("a reference in an extension", faults(&document, reference_in_extension)),
         ("a body in several media types", faults(&document, several_media_types)),
         ("an optional parameter of a whole path", optional_path_level_parameters(&document)),
         ("a header parameter before one of the query", headers_before_queries(&document)),
@@ -229,6 +243,8 @@ fn planted_constructs_are_found() {
     let content =
         serde_json::json!({"content": {"application/json": {}, "application/merge-patch+json": {}}});
     assert_eq!(one(content, several_media_types), 1);
+    let extension = serde_json::json!({"x-data": {"a": [{"$ref": "#/a"}]}});
+    assert_eq!(one(extension, reference_in_extension), 1);
     let mut document = document();
     document["components"]["schemas"]["EventType"] = serde_json::json!({"enum": ["key.banned"]});
     assert_eq!(repeated_constants(&document), ["key_banned"]);

@@ -8,7 +8,7 @@ use petstore_domain::Timestamp;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use super::document::{name_of, resolved};
+use super::document::{name_of, resolved, schemas};
 
 /// Returns the faults of a value; none if it is valid.
 pub(super) fn faults(schema: &'static Value, value: &Value) -> Vec<String> {
@@ -117,15 +117,17 @@ fn hold_members(
 /// Validates the member `data` against the schema that the document names for the event's `type`. The member `previous`
 /// may have only members of that schema.
 fn hold_data(schemas: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
-    let Some(schema) = data_schema(schemas, value) else { return false };
+    let Some((_, schema)) = data_schema(schemas, value) else { return false };
     hold(schema, &value["data"], &format!("{at}/data"), found);
     let members = &resolved(schema)["properties"];
     let previous = value.get("previous").and_then(Value::as_object);
     previous.is_none_or(|previous| previous.keys().all(|name| members.get(name).is_some()))
 }
 
-fn data_schema(schemas: &'static Value, value: &Value) -> Option<&'static Value> {
-    schemas.get(value["type"].as_str()?)
+/// The schema of an event's `data`, with its name.
+fn data_schema(names: &'static Value, value: &Value) -> Option<(&'static str, &'static Value)> {
+    let name = names.get(value["type"].as_str()?)?.as_str().expect("a schema has a name");
+    Some(schemas().find(|(one, _)| *one == name).unwrap_or_else(|| panic!("there is no schema {name}")))
 }
 
 fn hold_items(rule: &'static Value, value: &Value, at: &str, found: &mut Vec<String>) -> bool {
@@ -146,7 +148,8 @@ pub(super) fn places(schema: &'static Value, value: &Value, tell: &mut impl FnMu
             places(rule, member, tell);
         }
     }
-    if let Some(rule) = schema.get("x-data-schemas").and_then(|schemas| data_schema(schemas, value)) {
+    if let Some((name, rule)) = schema.get("x-data-schemas").and_then(|names| data_schema(names, value)) {
+        tell(name, &value["data"]);
         places(rule, &value["data"], tell);
     }
     if let Some(rule) = schema.get("items") {
