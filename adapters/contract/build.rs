@@ -1,7 +1,12 @@
-//! Derives the JSON form of the contract and its OpenAPI 3.1 version from the YAML one, so that a program needs no YAML.
+//! Derives the JSON form of the contract, its versions in OpenAPI 3.1 and 3.2, and its compact form from the YAML one, so that
+//! a program needs no YAML.
 
+#[path = "build/compact.rs"]
+mod compact;
 #[path = "build/openapi_31.rs"]
 mod openapi_31;
+#[path = "build/openapi_32.rs"]
+mod openapi_32;
 
 use std::path::Path;
 use std::{env, fs};
@@ -14,12 +19,16 @@ const SOURCE: &str = "openapi.yaml";
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-changed=build");
-    let yaml = fs::read_to_string(SOURCE).expect("the crate has openapi.yaml");
-    let document: Value = serde_saphyr::from_str(&yaml).expect("openapi.yaml is valid YAML");
+    let written = fs::read_to_string(SOURCE).expect("the crate has openapi.yaml");
+    let document: Value = serde_saphyr::from_str(&written).expect("openapi.yaml is valid YAML");
     write("openapi.json", &json(&document));
+    write("openapi-compact.json", &json(&compact::compact(&document)));
     let upgraded = openapi_31::upgrade(document);
     write("openapi-3.1.json", &json(&upgraded));
-    write("openapi-3.1.yaml", &yaml_31(&upgraded));
+    write("openapi-3.1.yaml", &yaml(&upgraded, "3.1"));
+    let upgraded = openapi_32::upgrade(upgraded);
+    write("openapi-3.2.json", &json(&upgraded));
+    write("openapi-3.2.yaml", &yaml(&upgraded, "3.2"));
 }
 
 /// Writes a file for `include_str!`.
@@ -32,11 +41,11 @@ fn json(document: &Value) -> String {
     plain(&serde_json::to_string(document).expect("a JSON value can be written"))
 }
 
-fn yaml_31(document: &Value) -> String {
+fn yaml(document: &Value, version: &str) -> String {
     let options = serde_saphyr::ser_options! { compact_list_indent: false, prefer_block_scalars: true };
     let yaml = serde_saphyr::to_string_with_options(document, options).expect("a JSON value can be written");
     format!(
-        "# The contract of the petstore service in OpenAPI 3.1, derived from its OpenAPI 3.0.3 document.\n{yaml}"
+        "# The contract of the petstore service in OpenAPI {version}, derived from its OpenAPI 3.0.3 document.\n{yaml}"
     )
 }
 

@@ -1,4 +1,4 @@
-//! The contract of the petstore: its OpenAPI document, in both formats and in two versions, as constants.
+//! The contract of the petstore: its OpenAPI document, in both formats and in three versions, and its compact form, as constants.
 //!
 //! ```
 //! assert!(petstore_contract::YAML.contains("openapi: 3.0.3"));
@@ -16,6 +16,19 @@ pub const YAML_31: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-3.1.ya
 
 /// The contract in OpenAPI 3.1 as JSON.
 pub const JSON_31: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-3.1.json"));
+
+/// The contract in OpenAPI 3.2 as YAML.
+pub const YAML_32: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-3.2.yaml"));
+
+/// The contract in OpenAPI 3.2 as JSON.
+pub const JSON_32: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-3.2.json"));
+
+/// The compact form of the contract as JSON, in OpenAPI 3.0.3: requests, and the shapes of successes, without references.
+pub const COMPACT: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-compact.json"));
+
+#[cfg(test)]
+#[path = "../build/compact.rs"]
+mod compact;
 
 #[cfg(test)]
 #[path = "../build/openapi_31.rs"]

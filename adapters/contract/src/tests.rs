@@ -1,6 +1,8 @@
 //! The derived forms of the contract.
 
+mod compact_form;
 mod same_contract;
+mod streams_and_tags;
 
 use serde_json::json;
 
@@ -73,10 +75,13 @@ fn the_json_equals_the_yaml_and_is_valid_yaml() {
     let foreign = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };
-    assert_eq!(
-        serde_saphyr::from_str::<serde_json::Value>(YAML_31).unwrap(),
-        serde_json::from_str::<serde_json::Value>(JSON_31).unwrap()
-    );
-    let raw: Vec<_> = JSON.chars().chain(JSON_31.chars()).filter(|c| foreign(*c)).collect();
+    for (yaml, json) in [(YAML_31, JSON_31), (YAML_32, JSON_32)] {
+        assert_eq!(
+            serde_saphyr::from_str::<serde_json::Value>(yaml).unwrap(),
+            serde_json::from_str::<serde_json::Value>(json).unwrap()
+        );
+    }
+    let raw: Vec<_> =
+        [JSON, JSON_31, JSON_32, COMPACT].into_iter().flat_map(str::chars).filter(|c| foreign(*c)).collect();
     assert!(raw.is_empty(), "{raw:?}");
 }

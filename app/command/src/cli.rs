@@ -91,11 +91,14 @@ enum Command {
     CheckConfig(Box<ServeArgs>),
     /// List all settings
     Settings(SettingsArgs),
-    /// Print the contract (OpenAPI 3.0.3, or the same in 3.1)
+    /// Print the contract (OpenAPI 3.0.3, or the same in 3.1 or 3.2)
     Openapi {
         /// OpenAPI version
-        #[arg(long, default_value = "3.0", value_parser = ["3.0", "3.1"], value_name = "3.0|3.1")]
+        #[arg(long, default_value = "3.0", value_parser = ["3.0", "3.1", "3.2"], value_name = "3.0|3.1|3.2")]
         spec_version: String,
+        /// Print the compact form as JSON, without references, for models
+        #[arg(long, conflicts_with = "spec_version")]
+        compact: bool,
         /// Base path of the contract
         #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH")]
         base_path: String,
@@ -205,9 +208,14 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         Command::Webhooks { command } => command.run(config),
         Command::Reload(args) => args.run(),
         Command::Settings(args) => args.run(),
-        Command::Openapi { spec_version, base_path } => {
+        Command::Openapi { spec_version, compact, base_path } => {
             let documents = openapi::documents(&base_path);
-            let document = if spec_version == "3.1" { documents.yaml_31 } else { documents.yaml };
+            let document = match spec_version.as_str() {
+                _ if compact => documents.compact,
+                "3.1" => documents.yaml_31,
+                "3.2" => documents.yaml_32,
+                _ => documents.yaml,
+            };
             print(&String::from_utf8_lossy(&document))
         }
         Command::Sandbox { command } => command.run(),

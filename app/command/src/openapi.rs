@@ -1,9 +1,9 @@
-//! The contract: as YAML, as JSON, in OpenAPI 3.1, and as the reference page.
+//! The contract: as YAML, as JSON, in three versions of OpenAPI, in a compact form, and as the reference page.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
+use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, YAML, YAML_31, YAML_32};
 use petstore_http::{Documents, PageFile};
 use petstore_pages::{File, reference};
 
@@ -19,6 +19,9 @@ pub(crate) fn documents(base_path: &str) -> Documents {
             json: Bytes::from_static(JSON.as_bytes()),
             yaml_31: Bytes::from_static(YAML_31.as_bytes()),
             json_31: Bytes::from_static(JSON_31.as_bytes()),
+            yaml_32: Bytes::from_static(YAML_32.as_bytes()),
+            json_32: Bytes::from_static(JSON_32.as_bytes()),
+            compact: Bytes::from_static(COMPACT.as_bytes()),
             page,
             console: Arc::default(),
         };
@@ -31,6 +34,9 @@ pub(crate) fn documents(base_path: &str) -> Documents {
         json: json(JSON),
         yaml_31: yaml(YAML_31),
         json_31: json(JSON_31),
+        yaml_32: yaml(YAML_32),
+        json_32: json(JSON_32),
+        compact: json(COMPACT),
         page,
         console: Arc::default(),
     }
@@ -64,12 +70,14 @@ mod tests {
     fn another_base_path_changes_one_line() {
         let here = documents(BASE_PATH);
         let there = documents("/shop");
-        for (here, there) in [(&here.yaml, &there.yaml), (&here.yaml_31, &there.yaml_31)] {
+        for (here, there) in
+            [(&here.yaml, &there.yaml), (&here.yaml_31, &there.yaml_31), (&here.yaml_32, &there.yaml_32)]
+        {
             let (here, there) = (String::from_utf8_lossy(here), String::from_utf8_lossy(there));
             let changed: Vec<_> = here.lines().zip(there.lines()).filter(|(a, b)| a != b).collect();
             assert_eq!(changed, [("  - url: /v1", "  - url: /shop")]);
         }
-        for json in [there.json, there.json_31] {
+        for json in [there.json, there.json_31, there.json_32, there.compact] {
             let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
             assert_eq!(json["servers"][0]["url"], "/shop");
         }

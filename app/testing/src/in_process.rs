@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_contract::{JSON, JSON_31, YAML, YAML_31};
+use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, YAML, YAML_31, YAML_32};
 use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
 use petstore_memory::MemoryStore;
@@ -89,6 +89,9 @@ fn documents() -> Documents {
         json: Bytes::from_static(JSON.as_bytes()),
         yaml_31: Bytes::from_static(YAML_31.as_bytes()),
         json_31: Bytes::from_static(JSON_31.as_bytes()),
+        yaml_32: Bytes::from_static(YAML_32.as_bytes()),
+        json_32: Bytes::from_static(JSON_32.as_bytes()),
+        compact: Bytes::from_static(COMPACT.as_bytes()),
         ..Documents::default()
     }
 }

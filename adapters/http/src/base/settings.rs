@@ -105,6 +105,12 @@ pub struct Documents {
     pub yaml_31: Bytes,
     /// The document in OpenAPI 3.1 as JSON; empty for none.
     pub json_31: Bytes,
+    /// The document in OpenAPI 3.2 as YAML; empty for none.
+    pub yaml_32: Bytes,
+    /// The document in OpenAPI 3.2 as JSON; empty for none.
+    pub json_32: Bytes,
+    /// The compact form of the document as JSON; empty for none.
+    pub compact: Bytes,
     /// The files of the reference page, served at `/docs`; empty for no page.
     pub page: Arc<[PageFile]>,
     /// The files of the sandbox's console, served at `/sandbox` and below `/sandbox/console/` on the listener that serves

@@ -39,6 +39,11 @@ enum Page<'w> {
 }
 
 impl<'w> Page<'w> {
+    /// A form of the contract that a server need not have.
+    fn derived(text: &'w Bytes, content: Content, gzip: &'w CachedGzip) -> Option<Self> {
+        (!text.is_empty()).then_some(Self::Contract(text, content, gzip))
+    }
+
     fn find(path: &str, thread: &'w ThreadState) -> Option<Self> {
         let one = BuiltinRoute::find(path)?;
         let is_here = match thread.serves {
@@ -58,16 +63,11 @@ impl<'w> Page<'w> {
             BuiltinRoute::Metrics => thread.app.settings.exposition.is_some().then_some(Self::Metrics),
             BuiltinRoute::OpenapiYaml => Some(Self::Contract(&documents.yaml, Content::Yaml, &gzip.yaml)),
             BuiltinRoute::OpenapiJson => Some(Self::Contract(&documents.json, Content::Json, &gzip.json)),
-            BuiltinRoute::OpenapiYaml31 => (!documents.yaml_31.is_empty()).then_some(Self::Contract(
-                &documents.yaml_31,
-                Content::Yaml,
-                &gzip.yaml_31,
-            )),
-            BuiltinRoute::OpenapiJson31 => (!documents.json_31.is_empty()).then_some(Self::Contract(
-                &documents.json_31,
-                Content::Json,
-                &gzip.json_31,
-            )),
+            BuiltinRoute::OpenapiYaml31 => Self::derived(&documents.yaml_31, Content::Yaml, &gzip.yaml_31),
+            BuiltinRoute::OpenapiJson31 => Self::derived(&documents.json_31, Content::Json, &gzip.json_31),
+            BuiltinRoute::OpenapiYaml32 => Self::derived(&documents.yaml_32, Content::Yaml, &gzip.yaml_32),
+            BuiltinRoute::OpenapiJson32 => Self::derived(&documents.json_32, Content::Json, &gzip.json_32),
+            BuiltinRoute::OpenapiCompact => Self::derived(&documents.compact, Content::Json, &gzip.compact),
             BuiltinRoute::Root => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::DocsFile if path == "/docs/" => (!files.is_empty()).then_some(Self::ToReference),
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => {

@@ -36,6 +36,9 @@ pub(crate) struct GzipDocuments {
     pub(crate) json: CachedGzip,
     pub(crate) yaml_31: CachedGzip,
     pub(crate) json_31: CachedGzip,
+    pub(crate) yaml_32: CachedGzip,
+    pub(crate) json_32: CachedGzip,
+    pub(crate) compact: CachedGzip,
 }
 
 /// The state of one server.

@@ -16,6 +16,9 @@ pub(crate) enum BuiltinRoute {
     OpenapiJson,
     OpenapiYaml31,
     OpenapiJson31,
+    OpenapiYaml32,
+    OpenapiJson32,
+    OpenapiCompact,
     Root,
     Docs,
     DocsFile,
@@ -26,7 +29,7 @@ pub(crate) enum BuiltinRoute {
 
 impl BuiltinRoute {
     /// All routes, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Health,
         Self::Ready,
         Self::Metrics,
@@ -34,6 +37,9 @@ impl BuiltinRoute {
         Self::OpenapiJson,
         Self::OpenapiYaml31,
         Self::OpenapiJson31,
+        Self::OpenapiYaml32,
+        Self::OpenapiJson32,
+        Self::OpenapiCompact,
         Self::Root,
         Self::Docs,
         Self::DocsFile,
@@ -52,6 +58,9 @@ impl BuiltinRoute {
             Self::OpenapiJson => "/openapi.json",
             Self::OpenapiYaml31 => "/openapi-3.1.yaml",
             Self::OpenapiJson31 => "/openapi-3.1.json",
+            Self::OpenapiYaml32 => "/openapi-3.2.yaml",
+            Self::OpenapiJson32 => "/openapi-3.2.json",
+            Self::OpenapiCompact => "/openapi-compact.json",
             Self::Root => "/",
             Self::Docs => DOCS_PATH,
             Self::DocsFile => "/docs/{file}",
@@ -153,6 +162,9 @@ mod tests {
             "openapi.json",
             "openapi-3.1.yaml",
             "openapi-3.1.json",
+            "openapi-3.2.yaml",
+            "openapi-3.2.json",
+            "openapi-compact.json",
             "docs",
             "sandbox",
         ] {

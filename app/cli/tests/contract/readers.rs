@@ -55,7 +55,7 @@ fn each_reader_of_yaml_finds_the_document_of_the_json_form() {
     let mut client = Client::connect(site.port, "").unwrap();
     let mut served = |name: &str| client.ask("GET", name, "", "").unwrap().body;
     let (mut files, mut expected) = (vec![], vec![]);
-    for name in ["/openapi", "/openapi-3.1"] {
+    for name in ["/openapi", "/openapi-3.1", "/openapi-3.2"] {
         let json: Value = serde_json::from_str(&served(&format!("{name}.json"))).unwrap();
         // JSON is YAML, too.
         for form in ["yaml", "json"] {
