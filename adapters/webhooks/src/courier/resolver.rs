@@ -12,15 +12,20 @@ use tokio::sync::oneshot;
 /// The number of threads, each of which waits for one answer of the system's resolver.
 const THREADS: usize = 4;
 
-/// The maximum number of threads that resolve slow names, so that other names always find a thread. A name is slow if its
-/// last answer came too late.
+/// The maximum number of threads that resolve slow names, so that new names find a thread. A name is slow if its last answer
+/// came too late.
 const SLOW_THREADS: usize = 2;
+
+/// The maximum number of threads that resolve slow or new names, so that names whose last answer came in time always find a
+/// thread, whatever number of new names a client invents.
+const UNPROVEN_THREADS: usize = THREADS - 1;
 
 /// The maximum number of names that wait for a thread.
 const QUEUE_MAX: usize = 1_024;
 
-/// The maximum number of names that are known to be slow. If there are more, all are forgotten.
-const SLOW_NAMES_MAX: usize = 1_024;
+/// The maximum number of names that are known to be slow, and of those that are known to be quick. If there are more, all are
+/// forgotten.
+const KNOWN_NAMES_MAX: usize = 1_024;
 
 /// Resolves names. The caller bounds the time.
 pub trait Resolver: Send + Sync {
@@ -51,14 +56,27 @@ struct State {
     /// The names to resolve, each with its waiting callers.
     asked: HashMap<Arc<str>, Vec<Waiting>>,
     quick: VecDeque<Arc<str>>,
+    new: VecDeque<Arc<str>>,
     slow: VecDeque<Arc<str>>,
+    /// The quick names: when the last answer came, a caller waited for it.
+    quick_names: HashSet<Arc<str>>,
     /// The slow names: when the last answer came, all callers had given up.
     slow_names: HashSet<Arc<str>>,
     /// The number of threads that resolve a slow name.
     slow_running: usize,
+    /// The number of threads that resolve a slow or a new name.
+    unproven_running: usize,
     threads: usize,
     idle: usize,
     is_ended: bool,
+}
+
+/// The known pace of the answers for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Quick,
+    New,
+    Slow,
 }
 
 impl SystemResolver {
@@ -92,8 +110,10 @@ impl SystemResolver {
         state.asked.insert(Arc::clone(&name), vec![sender]);
         if state.slow_names.contains(&name) {
             state.slow.push_back(name);
-        } else {
+        } else if state.quick_names.contains(&name) {
             state.quick.push_back(name);
+        } else {
+            state.new.push_back(name);
         }
         self.shared.changed.notify_one();
         Ok(receiver)
@@ -135,7 +155,7 @@ impl Shared {
     fn work(&self) {
         let mut state = self.state.lock();
         while !state.is_ended {
-            let Some((name, is_slow)) = state.next() else {
+            let Some((name, pace)) = state.next() else {
                 state.idle += 1;
                 self.changed.wait(&mut state);
                 state.idle -= 1;
@@ -144,34 +164,42 @@ impl Shared {
             drop(state);
             let answer = (self.lookup)(&name);
             state = self.state.lock();
-            state.finish(&name, is_slow, &answer);
-            // A place for a slow name may have become free.
+            state.finish(&name, pace, &answer);
+            // A place for a slow or a new name may have become free.
             self.changed.notify_one();
         }
     }
 }
 
 impl State {
-    /// Takes the next name that a caller still waits for. The flag is true if the name is slow.
-    fn next(&mut self) -> Option<(Arc<str>, bool)> {
+    /// Takes the next name that a caller still waits for.
+    fn next(&mut self) -> Option<(Arc<str>, Pace)> {
         loop {
-            let (name, is_slow) = match self.quick.pop_front() {
-                Some(name) => (name, false),
-                None if self.slow_running < SLOW_THREADS => (self.slow.pop_front()?, true),
-                None => return None,
+            let (name, pace) = if let Some(name) = self.quick.pop_front() {
+                (name, Pace::Quick)
+            } else if self.unproven_running >= UNPROVEN_THREADS {
+                return None;
+            } else if let Some(name) = self.new.pop_front() {
+                (name, Pace::New)
+            } else if self.slow_running < SLOW_THREADS {
+                (self.slow.pop_front()?, Pace::Slow)
+            } else {
+                return None;
             };
             let waiting = self.asked.get(&name)?;
             if waiting.iter().all(oneshot::Sender::is_closed) {
                 self.asked.remove(&name);
                 continue;
             }
-            self.slow_running += usize::from(is_slow);
-            return Some((name, is_slow));
+            self.slow_running += usize::from(pace == Pace::Slow);
+            self.unproven_running += usize::from(pace != Pace::Quick);
+            return Some((name, pace));
         }
     }
 
-    fn finish(&mut self, name: &Arc<str>, was_slow: bool, answer: &io::Result<Vec<IpAddr>>) {
-        self.slow_running -= usize::from(was_slow);
+    fn finish(&mut self, name: &Arc<str>, pace: Pace, answer: &io::Result<Vec<IpAddr>>) {
+        self.slow_running -= usize::from(pace == Pace::Slow);
+        self.unproven_running -= usize::from(pace != Pace::Quick);
         let waiting = self.asked.remove(name).unwrap_or_default();
         let mut was_in_time = false;
         for sender in waiting {
@@ -181,14 +209,16 @@ impl State {
             };
             was_in_time |= sender.send(answer).is_ok();
         }
-        if was_in_time {
-            self.slow_names.remove(name);
+        let (now, before) = if was_in_time {
+            (&mut self.quick_names, &mut self.slow_names)
         } else {
-            if self.slow_names.len() == SLOW_NAMES_MAX {
-                self.slow_names.clear();
-            }
-            self.slow_names.insert(Arc::clone(name));
+            (&mut self.slow_names, &mut self.quick_names)
+        };
+        before.remove(name);
+        if now.len() == KNOWN_NAMES_MAX {
+            now.clear();
         }
+        now.insert(Arc::clone(name));
     }
 }
 
@@ -220,14 +250,14 @@ mod tests {
     #[tokio::test]
     async fn names_that_are_slow_leave_threads_to_the_others() {
         let (resolver, release) = resolver();
-        let names: Vec<_> = (0..THREADS).map(|index| format!("slow-{index}")).collect();
+        let names: Vec<_> = (0..UNPROVEN_THREADS).map(|index| format!("slow-{index}")).collect();
         for name in &names {
             assert!(timeout(SHORT, resolver.resolve(name)).await.is_err(), "{name} is not answered yet");
         }
         for _ in &names {
             release.send(()).unwrap();
         }
-        while resolver.shared.state.lock().slow_names.len() < THREADS {
+        while resolver.shared.state.lock().slow_names.len() < UNPROVEN_THREADS {
             assert!(timeout(LONG, resolver.resolve("quick")).await.unwrap().is_ok());
         }
         // They are known to be slow by now, so that at most two threads wait for them.
@@ -242,6 +272,19 @@ mod tests {
         }
         assert!(timeout(LONG, answer).await.unwrap().is_ok());
         assert!(!resolver.shared.state.lock().slow_names.contains(&*names[0]));
+    }
+
+    #[tokio::test]
+    async fn new_names_without_end_leave_a_thread_to_names_that_were_quick() {
+        let (resolver, _release) = resolver();
+        assert!(timeout(LONG, resolver.resolve("quick")).await.unwrap().is_ok());
+        let answers: Vec<_> = (0..100).map(|index| resolver.resolve(&format!("slow-{index}"))).collect();
+        for _ in 0..10 {
+            assert!(timeout(LONG, resolver.resolve("quick")).await.unwrap().is_ok());
+        }
+        assert_eq!(resolver.shared.state.lock().unproven_running, UNPROVEN_THREADS);
+        assert!(timeout(SHORT, resolver.resolve("another")).await.is_err(), "a new name waits for its turn");
+        drop(answers);
     }
 
     #[tokio::test]
