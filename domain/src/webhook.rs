@@ -16,7 +16,7 @@ mod step;
 mod target;
 mod values;
 
-pub use attempt::{Attempt, AttemptError, AttemptOutcome, AttemptTrigger, ReceiverAnswer};
+pub use attempt::{AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, ReceiverAnswer};
 pub use delivery::{Delivery, DeliveryStatus, DeliveryStatusSet, DeliveryUpdate};
 pub use id::{WebhookId, WebhookIdError};
 pub use operations::{

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{
-    AccountId, AccountWebhooks, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, CreateWebhook,
-    CreateWebhookRejection, DeleteWebhook, Delivery, DeliveryOrder, DeliveryStatus, DeliveryStatusSet,
-    DeliveryUpdate, DisableWebhook, DisabledReason, EventId, EventKind, EventKinds, EventPatterns,
-    MasterKeyId, NewWebhook, PendingDelivery, Plan, Position, Precondition, Progress, ReceiverAnswer,
-    Timestamp, Webhook, WebhookId, WebhookUrl,
+    AccountId, AccountWebhooks, AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger,
+    CreateWebhook, CreateWebhookRejection, DeleteWebhook, Delivery, DeliveryOrder, DeliveryStatus,
+    DeliveryStatusSet, DeliveryUpdate, DisableWebhook, DisabledReason, EventId, EventKind, EventKinds,
+    EventPatterns, MasterKeyId, NewWebhook, PendingDelivery, Plan, Position, Precondition, Progress,
+    ReceiverAnswer, Timestamp, Webhook, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
     ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
@@ -107,7 +107,9 @@ fn event(position: u64) -> EventId {
 
 /// The result of an attempt at an event.
 fn update(position: u64, status: DeliveryStatus, now: Timestamp) -> DeliveryUpdate {
-    let answer = ReceiverAnswer { status: 503, body: Some("b\u{e9}".into()), ..ReceiverAnswer::default() };
+    let cut = Some(AnswerCut::TooLong);
+    let answer =
+        ReceiverAnswer { status: 503, body: Some("b\u{e9}".into()), cut, ..ReceiverAnswer::default() };
     let outcome = AttemptOutcome {
         duration: Duration::from_millis(7),
         error: (status != DeliveryStatus::Delivered).then_some(AttemptError::Status),

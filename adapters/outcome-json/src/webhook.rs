@@ -4,9 +4,10 @@ use std::error::Error;
 use std::time::Duration;
 
 use petstore_domain::{
-    AccountId, AccountWebhooks, Attempt, AttemptError, AttemptOutcome, AttemptTrigger, DeliveryOrder,
-    DeliveryRun, Description, DisabledReason, EventId, EventPatterns, MasterKeyId, PendingDelivery, Position,
-    Progress, ReceiverAnswer, Redelivery, SecretSource, Timestamp, Version, Webhook, WebhookId, WebhookUrl,
+    AccountId, AccountWebhooks, AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger,
+    DeliveryOrder, DeliveryRun, Description, DisabledReason, EventId, EventPatterns, MasterKeyId,
+    PendingDelivery, Position, Progress, ReceiverAnswer, Redelivery, SecretSource, Timestamp, Version,
+    Webhook, WebhookId, WebhookUrl,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +85,8 @@ struct StoredAnswer {
     retry_after: Option<Box<str>>,
     location: Option<Box<str>>,
     content_type: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
 }
 
 /// Encodes the webhooks of an account as an array.
@@ -253,6 +256,7 @@ impl From<&Attempt> for StoredAttempt {
             retry_after: answer.retry_after.clone(),
             location: answer.location.clone(),
             content_type: answer.content_type.clone(),
+            cut: answer.cut.map(|cut| cut.as_str().into()),
         });
         Self {
             at: attempt.at.to_string(),
@@ -271,21 +275,30 @@ impl TryFrom<StoredAttempt> for Attempt {
     fn try_from(stored: StoredAttempt) -> Result<Self, Fault> {
         let error = stored.error.as_deref();
         let error = error.map(|word| AttemptError::parse(word).ok_or("has an unknown error")).transpose()?;
-        let answer = stored.answer.map(|answer| {
-            Box::new(ReceiverAnswer {
-                status: answer.status,
-                body: answer.body,
-                wait: answer.wait_ms.map(Duration::from_millis),
-                retry_after: answer.retry_after,
-                location: answer.location,
-                content_type: answer.content_type,
-            })
-        });
+        let answer =
+            stored.answer.map(|answer| ReceiverAnswer::try_from(answer).map(Box::new)).transpose()?;
         Ok(Self {
             at: Timestamp::parse(&stored.at)?,
             number: stored.number,
             trigger: AttemptTrigger::parse(&stored.trigger).ok_or("has an unknown trigger")?,
             outcome: AttemptOutcome { duration: Duration::from_millis(stored.duration_ms), error, answer },
+        })
+    }
+}
+
+impl TryFrom<StoredAnswer> for ReceiverAnswer {
+    type Error = Fault;
+
+    fn try_from(stored: StoredAnswer) -> Result<Self, Fault> {
+        let cut = stored.cut.as_deref();
+        Ok(Self {
+            status: stored.status,
+            body: stored.body,
+            wait: stored.wait_ms.map(Duration::from_millis),
+            retry_after: stored.retry_after,
+            location: stored.location,
+            content_type: stored.content_type,
+            cut: cut.map(|word| AnswerCut::parse(word).ok_or("has an unknown end")).transpose()?,
         })
     }
 }

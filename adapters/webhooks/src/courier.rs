@@ -4,6 +4,7 @@ mod addresses;
 mod answer;
 mod connection;
 mod idle_connections;
+mod metered;
 mod request;
 mod resolver;
 
@@ -36,7 +37,10 @@ pub struct CourierLimits {
     pub connect: Duration,
     /// The time for resolving a name.
     pub resolve: Duration,
-    /// The maximum size of an answer's body in bytes.
+    /// The time for the body of an answer after its head. The status has decided by then, so that a longer wait would only
+    /// delay the next attempt.
+    pub body: Duration,
+    /// The number of bytes of an answer's body that are read.
     pub body_max: usize,
     /// The time for which an idle connection is kept.
     pub idle: Duration,
@@ -50,6 +54,7 @@ impl CourierLimits {
         attempt: Duration::from_secs(15),
         connect: Duration::from_secs(5),
         resolve: Duration::from_secs(5),
+        body: Duration::from_secs(1),
         body_max: 64 * 1024,
         idle: Duration::from_secs(30),
         idle_max: 256,
@@ -115,26 +120,22 @@ impl Courier for HttpCourier {
 impl Shared {
     async fn attempt(&self, request: WebhookRequest) -> AttemptOutcome {
         let started = Instant::now();
-        // The answer as far as it was received. It is kept if the time runs out.
-        let mut answer = None;
-        let exchange = self.exchange(request, &mut answer);
-        let done = timeout_at(started + self.limits.attempt, exchange).await;
-        let error = match (&answer, done) {
-            // The receiver refused, so the rest of its answer does not matter.
-            (Some(ReceiverAnswer { status: 300..=399, .. }), _) => Some(AttemptError::Redirect),
-            (Some(answer), _) if !(200..=299).contains(&answer.status) => Some(AttemptError::Status),
-            (_, Ok(Ok(()))) => None,
-            (_, Ok(Err(error))) => Some(error),
-            (_, Err(_)) => Some(AttemptError::Timeout),
+        let deadline = started + self.limits.attempt;
+        let done = timeout_at(deadline, self.exchange(request, deadline)).await;
+        let (error, answer) = match done {
+            // The status decides alone, whatever becomes of the body.
+            Ok(Ok(answer)) => (refusal(answer.status), Some(Box::new(answer))),
+            Ok(Err(error)) => (Some(error), None),
+            Err(_) => (Some(AttemptError::Timeout), None),
         };
-        AttemptOutcome { duration: started.elapsed(), error, answer: answer.map(Box::new) }
+        AttemptOutcome { duration: started.elapsed(), error, answer }
     }
 
     async fn exchange(
         &self,
         request: WebhookRequest,
-        answer: &mut Option<ReceiverAnswer>,
-    ) -> Result<(), AttemptError> {
+        deadline: Instant,
+    ) -> Result<ReceiverAnswer, AttemptError> {
         let target = Target::parse(request.url.as_str()).map_err(|_| AttemptError::AddressRefused)?;
         let addresses = self.addresses(&target).await?;
         let outgoing = Outgoing::new(&target, request, &self.user_agent);
@@ -148,10 +149,12 @@ impl Shared {
             },
             None => self.send_afresh(&target, &addresses, &outgoing).await?,
         };
-        let reading = answer::read(response, self.limits.body_max, self.clock.now(), answer);
-        reading.await?;
-        self.idle.put(&target, connection);
-        Ok(())
+        let until = deadline.min(Instant::now() + self.limits.body);
+        let answer = answer::read(response, self.limits.body_max, until, self.clock.now()).await;
+        if answer.cut.is_none() {
+            self.idle.put(&target, connection);
+        }
+        Ok(answer)
     }
 
     async fn send_afresh(
@@ -166,5 +169,14 @@ impl Shared {
             ExchangeError::TooLarge => AttemptError::TooLarge,
         })?;
         Ok((connection, response))
+    }
+}
+
+/// Returns the reason for which an answer with this status is no success.
+const fn refusal(status: u16) -> Option<AttemptError> {
+    match status {
+        200..=299 => None,
+        300..=399 => Some(AttemptError::Redirect),
+        _ => Some(AttemptError::Status),
     }
 }

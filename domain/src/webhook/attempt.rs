@@ -33,7 +33,8 @@ pub enum AttemptTrigger {
 pub struct AttemptOutcome {
     /// The time from the beginning of the attempt to its end.
     pub duration: Duration,
-    /// The reason why the attempt failed; none if the receiver answered with a status from 200 to 299 in time.
+    /// The reason why the attempt failed; none if the receiver answered with a status from 200 to 299 in time, also if the
+    /// rest of that answer was not read to its end.
     pub error: Option<AttemptError>,
     /// The answer of the receiver, if it sent at least the head of one.
     pub answer: Option<Box<ReceiverAnswer>>,
@@ -55,6 +56,41 @@ pub struct ReceiverAnswer {
     pub location: Option<Box<str>>,
     /// The header `Content-Type`.
     pub content_type: Option<Box<str>>,
+    /// The reason why the body was not read to its end; none if it was. It does not decide on the result of the attempt.
+    pub cut: Option<AnswerCut>,
+}
+
+/// The reason why the body of an answer was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum AnswerCut {
+    /// The body is longer than is read.
+    #[error("the body of the answer is longer than is read")]
+    TooLong,
+    /// The body was not complete in time.
+    #[error("the body of the answer was not complete in time")]
+    Late,
+    /// The connection ended before the body was complete.
+    #[error("the connection was closed before the body of the answer was complete")]
+    Closed,
+}
+
+impl AnswerCut {
+    /// Each reason.
+    pub const ALL: [Self; 3] = [Self::TooLong, Self::Late, Self::Closed];
+
+    /// The word for clients, such as `too_long`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLong => "too_long",
+            Self::Late => "late",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Parses a word that [`AnswerCut::as_str`] returns.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cut| cut.as_str() == word)
+    }
 }
 
 impl ReceiverAnswer {
@@ -80,17 +116,17 @@ pub enum AttemptError {
     /// The TLS handshake failed, or the certificate is not valid for the host.
     #[error("TLS failed")]
     TlsFailed,
-    /// The answer was not complete in time.
-    #[error("the answer was not complete in time")]
+    /// No status came in time.
+    #[error("no status was received in time")]
     Timeout,
-    /// The connection ended before the answer was complete.
-    #[error("the connection was closed before the answer was complete")]
+    /// The connection ended before a status came, or what came was not HTTP.
+    #[error("the connection was closed before a status was received")]
     Closed,
     /// The receiver answered with a redirect. It is not followed.
     #[error("the receiver answered with a redirect")]
     Redirect,
-    /// The answer is larger than is read.
-    #[error("the answer is too large")]
+    /// The head of the answer, with the interim answers before it, is larger than is read.
+    #[error("the head of the answer is too large")]
     TooLarge,
     /// The receiver answered with another status than 200 to 299 and 300 to 399.
     #[error("the receiver answered with a status that is no success")]

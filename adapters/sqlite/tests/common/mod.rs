@@ -264,6 +264,7 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         retry_after: Some("9".into()),
         location: Some("/".into()),
         content_type: Some("text/plain".into()),
+        cut: Some(AnswerCut::Late),
     };
     let outcome = AttemptOutcome {
         duration: Duration::from_millis(7),

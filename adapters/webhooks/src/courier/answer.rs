@@ -6,39 +6,45 @@ use http_body_util::BodyExt as _;
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER};
-use petstore_domain::{AttemptError, ReceiverAnswer, Timestamp};
+use petstore_domain::{AnswerCut, ReceiverAnswer, Timestamp};
+use tokio::time::{Instant, timeout_at};
 
 /// The maximum of a wait that a receiver can ask for. The caller's own maximum is shorter.
 const WAIT_MAX: Duration = Duration::from_hours(365 * 24);
 
-/// Reads an answer. The head, and the body as far as it was received, are in `into`, also if reading fails or is
-/// cancelled.
+/// Reads an answer. A body that is too long, late or incomplete is cut where it is then, and the answer has the reason.
 pub(super) async fn read(
     response: Response<Incoming>,
     body_max: usize,
+    until: Instant,
     now: Timestamp,
-    into: &mut Option<ReceiverAnswer>,
-) -> Result<(), AttemptError> {
-    let (head, mut body) = response.into_parts();
+) -> ReceiverAnswer {
+    let (head, body) = response.into_parts();
     let text = |name: HeaderName| header_text(&head.headers, name);
-    let answer = into.insert(ReceiverAnswer {
+    let mut answer = ReceiverAnswer {
         status: head.status.as_u16(),
         body: None,
         wait: wait(&head.headers, now),
         retry_after: text(RETRY_AFTER),
         location: text(LOCATION),
         content_type: text(CONTENT_TYPE),
-    });
+        cut: None,
+    };
     let mut kept = Vec::new();
+    let read = timeout_at(until, read_body(body, body_max, &mut kept)).await;
+    answer.cut = read.unwrap_or(Err(AnswerCut::Late)).err();
+    answer.body = readable(&kept);
+    answer
+}
+
+/// Reads a body to its end, and keeps its beginning.
+async fn read_body(mut body: Incoming, body_max: usize, kept: &mut Vec<u8>) -> Result<(), AnswerCut> {
     let mut left = body_max;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| AttemptError::Closed)?.into_data() else { continue };
-        left = left.checked_sub(data.len()).ok_or(AttemptError::TooLarge)?;
+        let Ok(data) = frame.map_err(|_| AnswerCut::Closed)?.into_data() else { continue };
         let wanted = ReceiverAnswer::BODY_MAX - kept.len();
-        if wanted > 0 {
-            kept.extend_from_slice(&data[..data.len().min(wanted)]);
-            answer.body = readable(&kept);
-        }
+        kept.extend_from_slice(&data[..data.len().min(wanted)]);
+        left = left.checked_sub(data.len()).ok_or(AnswerCut::TooLong)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! One connection to a receiver.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -12,8 +13,14 @@ use petstore_domain::AttemptError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
+use super::metered::{Meter, Metered};
+
 /// The maximum size of the head of an answer.
 const HEAD_MAX: usize = 64 * 1024;
+
+/// The number of bytes that are read until the head of the final answer is complete: interim answers (1xx), of which a
+/// receiver may send any number, the head itself, and the beginning of the body, which is read together with it.
+const READ_BEFORE_ANSWER_MAX: usize = 2 * HEAD_MAX;
 
 /// The reason why a request was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +34,7 @@ pub(super) enum ExchangeError {
 /// An open connection, which is closed when it is dropped.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
+    meter: Arc<Meter>,
     task: JoinHandle<()>,
     peer: IpAddr,
 }
@@ -37,13 +45,16 @@ impl Connection {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: IpAddr,
     ) -> Result<Self, AttemptError> {
+        let meter = Arc::new(Meter::default());
+        meter.set(READ_BEFORE_ANSWER_MAX);
+        let stream = Metered { stream, meter: Arc::clone(&meter) };
         let started = Builder::new().max_buf_size(HEAD_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = started.map_err(|_| AttemptError::Closed)?;
         // The request in progress reports an error of the connection, too.
         let task = tokio::spawn(async {
             let _ = connection.await;
         });
-        Ok(Self { sender, task, peer })
+        Ok(Self { sender, meter, task, peer })
     }
 
     /// The address of the other end.
@@ -61,11 +72,17 @@ impl Connection {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, ExchangeError> {
+        let meter = &self.meter;
         let failed = |error: hyper::Error| {
-            if error.is_parse_too_large() { ExchangeError::TooLarge } else { ExchangeError::Closed }
+            let is_too_large = error.is_parse_too_large() || meter.is_used_up();
+            if is_too_large { ExchangeError::TooLarge } else { ExchangeError::Closed }
         };
         self.sender.ready().await.map_err(failed)?;
-        self.sender.send_request(request).await.map_err(failed)
+        meter.set(READ_BEFORE_ANSWER_MAX);
+        let response = self.sender.send_request(request).await.map_err(failed)?;
+        // The body has its own bound.
+        meter.set(usize::MAX);
+        Ok(response)
     }
 }
 

@@ -103,6 +103,7 @@ async fn the_answer_is_kept_as_far_as_the_contract_has_it() {
                 retry_after: Some("120".into()),
                 content_type: Some("text/plain".into()),
                 location: None,
+                cut: None,
             },
         ),
         (

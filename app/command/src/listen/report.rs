@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use petstore_domain::{AttemptError, AttemptOutcome};
+use petstore_domain::{AnswerCut, AttemptError, AttemptOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -31,6 +31,9 @@ struct AttemptLine<'a> {
     status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'static str>,
+    /// The reason why the body of the answer was not read to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_cut: Option<&'static str>,
     duration_ms: u128,
     /// The wait before the next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +83,9 @@ impl Report {
         if let Some(pause) = pause {
             let _ = write!(line, ", the next one in {:.0} s", pause.as_secs_f64());
         }
+        if let Some(cut) = cut_of(outcome) {
+            let _ = write!(line, "; {cut}");
+        }
         if let Some(body) =
             outcome.answer.as_ref().filter(|_| outcome.error.is_some()).and_then(|it| it.body.as_ref())
         {
@@ -92,12 +98,17 @@ impl Report {
     }
 }
 
+fn cut_of(outcome: &AttemptOutcome) -> Option<AnswerCut> {
+    outcome.answer.as_ref().and_then(|answer| answer.cut)
+}
+
 fn json(event: &ReceivedEvent, attempt: u32, outcome: &AttemptOutcome, pause: Option<Duration>) -> String {
     let line = AttemptLine {
         event: &event.json,
         attempt,
         status_code: outcome.answer.as_ref().map(|answer| answer.status),
         error: outcome.error.map(AttemptError::as_str),
+        response_cut: cut_of(outcome).map(AnswerCut::as_str),
         duration_ms: outcome.duration.as_millis(),
         next_attempt_ms: pause.map(|pause| pause.as_millis()),
     };
@@ -122,6 +133,12 @@ mod tests {
         AttemptOutcome { duration: Duration::from_millis(3), error, answer }
     }
 
+    fn cut(cut: AnswerCut) -> AttemptOutcome {
+        let mut outcome = outcome(None, Some(200), "ok");
+        outcome.answer.as_mut().unwrap().cut = Some(cut);
+        outcome
+    }
+
     #[test]
     fn a_line_has_the_event_and_the_outcome() {
         let event = ReceivedEvent::parse(EVENT.to_owned()).unwrap();
@@ -134,6 +151,7 @@ mod tests {
                 second,
                 "500: failed (3 ms); attempt 2 of 10, the next one in 1 s; it answered: no\\u{a}\\u{1b}[2J",
             ),
+            (cut(AnswerCut::TooLong), None, "200 (3 ms); the body of the answer is longer than is read"),
             (
                 outcome(Some(AttemptError::ConnectFailed), None, ""),
                 None,
@@ -158,6 +176,9 @@ mod tests {
             "{{\"event\":{EVENT},\"attempt\":2,\"statusCode\":500,\"error\":\"status\",\"durationMs\":3,\"nextAttemptMs\":1000}}\n"
         );
         assert_eq!(line, expected);
+        let line = json(&event, 1, &cut(AnswerCut::Late), None);
+        let expected = "\"attempt\":1,\"statusCode\":200,\"responseCut\":\"late\",\"durationMs\":3}\n";
+        assert_eq!(line, format!("{{\"event\":{EVENT},{expected}"));
         let line = json(&event, 1, &outcome(None, Some(200), ""), None);
         assert_eq!(
             line,

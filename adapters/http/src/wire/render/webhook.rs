@@ -123,6 +123,9 @@ pub(crate) fn push_attempt(out: &mut Vec<u8>, attempt: &Attempt) {
 }
 
 fn push_answer(out: &mut Vec<u8>, answer: &ReceiverAnswer) {
+    if let Some(cut) = answer.cut {
+        push_word(out, "responseCut", cut.as_str());
+    }
     if let Some(body) = &answer.body {
         out.extend_from_slice(b",\"responseBody\":");
         push_string(out, body.as_bytes());

@@ -154,7 +154,7 @@ fn the_answer_of_a_receiver_decides_when_it_is_asked_again() {
         (json!({"status": 500, "retryAfter": 600}), 5),
         (json!({"redirect": "http://169.254.169.254/latest"}), 5),
         (json!({"drop": true}), 5),
-        (json!({"status": 200, "bytes": 1_000_000}), 5),
+        (json!({"status": 500, "bytes": 1_000_000}), 5),
     ];
     let mut ids = vec![];
     for (number, (answer, _)) in cases.iter().enumerate() {
@@ -174,10 +174,20 @@ fn the_answer_of_a_receiver_decides_when_it_is_asked_again() {
         let deliveries = hooks.ask(&format!("GET /v1/webhooks/{id}/deliveries"), &Value::Null, 200);
         deliveries[0]["lastAttempt"]["error"].clone()
     };
-    for (id, expected) in ids[5..].iter().zip(["redirect", "closed", "too_large"]) {
+    for (id, expected) in ids[5..].iter().zip(["redirect", "closed", "status"]) {
         assert_eq!(error(&mut hooks, id), expected);
     }
     hooks.ask(&format!("DELETE /v1/webhooks/{}", ids[0]), &Value::Null, 204);
+    hooks.ask(&format!("DELETE /v1/webhooks/{}", ids[1]), &Value::Null, 204);
+    // An answer that is longer than is read accepts the event, because its status does.
+    let (long, _) = hooks.create("long", &Value::Null);
+    hooks.script("long", &json!({"answers": [{"status": 200, "bytes": 1_000_000}]}));
+    hooks.event();
+    hooks.settle();
+    let deliveries = hooks.ask(&format!("GET /v1/webhooks/{long}/deliveries"), &Value::Null, 200);
+    assert_eq!((&deliveries[0]["status"], &deliveries[0]["attempts"]), (&json!("delivered"), &json!(1)));
+    assert_eq!(deliveries[0]["lastAttempt"]["responseCut"], "too_long");
+    assert_eq!(hooks.webhook(&long)["status"], "active");
     let (gone, _) = hooks.create("gone", &Value::Null);
     hooks.script("gone", &json!({"answers": [{"status": 410}]}));
     hooks.event();
