@@ -21,14 +21,15 @@ pub use delivery::{Delivery, DeliveryStatus, DeliveryStatusSet, DeliveryUpdate};
 pub use id::{WebhookId, WebhookIdError};
 pub use operations::{
     CreateWebhook, CreateWebhookRejection, DeleteWebhook, DeleteWebhookRejection, NewWebhook, Resume,
-    UpdateWebhook, UpdateWebhookRejection, WebhookPatch,
+    StartsUsedUp, UpdateWebhook, UpdateWebhookRejection, WebhookPatch,
 };
 pub use progress::{
-    DeliveryRules, FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX, PendingDelivery, Progress, RETRIES_MAX,
+    DeliveryPause, DeliveryRules, FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX, PendingDelivery, Progress,
+    RETRIES_MAX,
 };
 pub use record::{AccountWebhooks, DeliveryRun, MasterKeyId, Redelivery, SecretSource, Webhook};
 pub use runs::{DisableWebhook, REDELIVERIES_MAX, Redeliver, ReplayWebhook, StartDeliveriesRejection};
-pub use schedule::{ATTEMPTS_MAX, retry_delay, retry_jitter};
+pub use schedule::{ATTEMPTS_MAX, failure_rest, retry_delay, retry_jitter};
 pub use secrets::{
     OVERLAP_MAX, RekeyWebhook, RotateWebhookSecret, RotateWebhookSecretRejection, UnknownWebhook,
 };

@@ -134,6 +134,69 @@ fn retry_after_delays_an_attempt_up_to_an_hour_and_never_hastens_it() {
 }
 
 #[test]
+fn retry_after_pauses_the_webhook_for_all_events_but_not_for_a_client_that_asks() {
+    let wait = |seconds: u64| AttemptResult::Failed(Some(Duration::from_secs(seconds)));
+    for ordering in [RELAXED, DeliveryOrder::Strict] {
+        let mut case = Case::new(ordering);
+        case.log(1..=20, 20, at(0));
+        let first = case.tick(at(0));
+        let orders = case.end(1, wait(60), at(0));
+        assert!(orders.contains(&DispatchOrder::WakeAt(at(60))), "{orders:?}");
+        // Attempts in flight may succeed, or ask for a shorter pause. Neither ends the longer one.
+        for (number, _) in first.into_iter().skip(1) {
+            let result = if number == 2 { AttemptResult::Delivered } else { wait(10) };
+            case.end(number, result, at(1));
+        }
+        case.log(21..=22, 22, at(30));
+        assert_eq!(case.tick(at(59)), []);
+        // Another place in the log has the same receiver.
+        let after = EventId { epoch: 7, position: position(22) };
+        let mut replayed = Case { progress: case.progress.clone(), rules: case.rules };
+        replayed.progress.follow(&DeliveryRun { number: 2, after: Some(after) });
+        replayed.log([23], 23, at(30));
+        assert_eq!((replayed.tick(at(59)), replayed.tick(at(60))), (vec![], vec![(23, 1)]));
+        case.step(DispatchInput::Redeliver { position: position(1), number: 1 }, at(59));
+        assert_eq!(case.tick(at(59)), [(1, 2)]);
+        case.end(1, AttemptResult::Delivered, at(59));
+        assert_eq!(case.tick(at(59)), []);
+        assert_ne!(case.tick(at(60)), []);
+    }
+}
+
+#[test]
+fn a_pause_is_not_longer_after_the_clock_was_set_back() {
+    let mut case = Case::new(RELAXED);
+    case.log(1..=2, 2, at(10_000));
+    assert_eq!(case.tick(at(10_000)).len(), 2);
+    case.end(1, AttemptResult::Failed(Some(Duration::from_mins(1))), at(10_000));
+    case.end(2, AttemptResult::Failed(None), at(10_000));
+    assert_eq!(case.tick(at(5_000)), []);
+    assert_eq!(case.tick(at(5_060)), [(2, 2), (1, 2)]);
+}
+
+#[test]
+fn a_webhook_whose_attempts_fail_in_a_row_pauses_longer_and_longer() {
+    let mut case = Case::new(RELAXED);
+    case.rules.has_jitter = true;
+    case.log(1..=100, 100, at(0));
+    let mut times = Vec::new();
+    for second in 0..200 {
+        for (number, _) in case.tick(at(second)) {
+            times.push(second);
+            case.end(number, AttemptResult::Failed(None), at(second));
+        }
+    }
+    // Eight in flight at first, of which four failed after the fourth.
+    assert_eq!(times[..12], [0, 0, 0, 0, 0, 0, 0, 0, 8, 24, 40, 56]);
+    assert_eq!(times.len(), 8 + 1 + 11, "{times:?}");
+    // One success ends it.
+    case.log([101], 101, at(201));
+    let (number, _) = case.tick(at(201))[0];
+    case.end(number, AttemptResult::Delivered, at(201));
+    assert_eq!(case.tick(at(201)).len(), IN_FLIGHT_MAX);
+}
+
+#[test]
 fn only_429_and_503_have_a_wait_and_410_means_gone() {
     let outcome = |status, wait: Option<u64>| AttemptOutcome {
         duration: Duration::ZERO,

@@ -26,7 +26,8 @@ pub use sandbox::{ClockChange, ClockState, NewTime, Sandbox};
 pub use shop::{Inventory, Orders};
 pub use webhook_testing::{DeliveriesLeft, DeliveryLeft, WebhookTesting};
 pub use webhooks::{
-    DeliveryDetail, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing, WebhookStatus, Webhooks,
+    DeliveryDetail, FailingReason, LogPlace, RevealedWebhook, TestWebhookRejection, WebhookListing,
+    WebhookStatus, Webhooks,
 };
 
 /// All ports that a transport needs.

@@ -21,7 +21,8 @@ pub const SETTLED_KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 /// Reads webhooks.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait WebhookReader: Send + Sync {
-    /// The webhooks of an account.
+    /// The webhooks of an account, with each change that was answered before the call, also by another handle of the same
+    /// data. The dispatcher asks before each attempt, so that it sends no event that happened after such an answer.
     fn webhooks_of(&self, account: AccountId) -> Reply<Result<AccountWebhooks, StoreError>>;
 
     /// The accounts whose webhooks have changed since a revision, each with all of its webhooks. The revision 0 is before

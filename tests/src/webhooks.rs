@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use petstore_domain::{
     AccountId, AccountWebhooks, AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger,
-    CreateWebhook, CreateWebhookRejection, DeleteWebhook, Delivery, DeliveryOrder, DeliveryStatus,
-    DeliveryStatusSet, DeliveryUpdate, DisableWebhook, DisabledReason, EventId, EventKind, EventKinds,
-    EventPatterns, MasterKeyId, NewWebhook, PendingDelivery, Plan, Position, Precondition, Progress,
-    ReceiverAnswer, Timestamp, Webhook, WebhookId, WebhookUrl,
+    CreateWebhook, CreateWebhookRejection, DeleteWebhook, Delivery, DeliveryOrder, DeliveryPause,
+    DeliveryStatus, DeliveryStatusSet, DeliveryUpdate, DisableWebhook, DisabledReason, EventId, EventKind,
+    EventKinds, EventPatterns, MasterKeyId, NewWebhook, PendingDelivery, Plan, Position, Precondition,
+    Progress, ReceiverAnswer, Timestamp, Webhook, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
     ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
@@ -144,6 +144,9 @@ fn progress() -> Progress {
         last_success_at: Some(at(2)),
         redelivered: 4,
         is_stopped: false,
+        asked: Some(DeliveryPause { until: at(80), length: Duration::from_mins(1) }),
+        rest: Some(DeliveryPause { until: at(76), length: Duration::from_secs(16) }),
+        is_unreadable: true,
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use petstore_domain::{
     AccountId, AccountWebhooks, AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger,
-    DeliveryOrder, DeliveryRun, Description, DisabledReason, EventId, EventPatterns, MasterKeyId,
-    PendingDelivery, Position, Progress, ReceiverAnswer, Redelivery, SecretSource, Timestamp, Version,
-    Webhook, WebhookId, WebhookUrl,
+    DeliveryOrder, DeliveryPause, DeliveryRun, Description, DisabledReason, EventId, EventPatterns,
+    MasterKeyId, PendingDelivery, Position, Progress, ReceiverAnswer, Redelivery, SecretSource, Timestamp,
+    Version, Webhook, WebhookId, WebhookUrl,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,19 @@ struct StoredProgress {
     last_success_at: Option<String>,
     redelivered: u64,
     stopped: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<StoredPause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rest: Option<StoredPause>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unreadable: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPause {
+    until: String,
+    length_millis: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -128,6 +141,9 @@ pub fn write_progress(progress: &Progress) -> String {
         last_success_at: text_of(progress.last_success_at),
         redelivered: progress.redelivered,
         stopped: progress.is_stopped,
+        asked: progress.asked.map(StoredPause::from),
+        rest: progress.rest.map(StoredPause::from),
+        unreadable: progress.is_unreadable,
     })
 }
 
@@ -158,6 +174,9 @@ pub fn parse_progress(text: &str) -> Result<Progress, Fault> {
         last_success_at: time(stored.last_success_at.as_deref())?,
         redelivered: stored.redelivered,
         is_stopped: stored.stopped,
+        asked: stored.asked.map(DeliveryPause::try_from).transpose()?,
+        rest: stored.rest.map(DeliveryPause::try_from).transpose()?,
+        is_unreadable: stored.unreadable,
     })
 }
 
@@ -244,6 +263,21 @@ impl TryFrom<StoredWebhook> for Webhook {
             redeliveries: redeliveries.collect::<Result<_, _>>()?,
             created_at: Timestamp::parse(&stored.created_at)?,
         })
+    }
+}
+
+impl From<DeliveryPause> for StoredPause {
+    fn from(pause: DeliveryPause) -> Self {
+        Self { until: pause.until.to_string(), length_millis: millis(pause.length) }
+    }
+}
+
+impl TryFrom<StoredPause> for DeliveryPause {
+    type Error = Fault;
+
+    fn try_from(stored: StoredPause) -> Result<Self, Fault> {
+        let length = Duration::from_millis(stored.length_millis);
+        Ok(Self { until: Timestamp::parse(&stored.until)?, length })
     }
 }
 

@@ -316,6 +316,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_WEBHOOK_CA", value_name = "FILE", help_heading = "Webhooks", hide = true)]
     pub(crate) webhook_ca: Option<PathBuf>,
 
+    /// Times a minute that an account may create, replay or enable webhooks; default: 60, and no limit in a sandbox
+    #[arg(long, env = "PETSTORE_WEBHOOK_STARTS", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Webhooks", hide = true)]
+    pub(crate) webhook_starts: Option<u32>,
+
     /// Testing: /sandbox/ with reset, clock and failures
     #[arg(long, env = "PETSTORE_SANDBOX", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", hide_possible_values = true, help_heading = "Testing")]
     pub(crate) sandbox: bool,

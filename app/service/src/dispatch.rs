@@ -6,11 +6,13 @@
 //! the deliveries since the last save.
 
 mod attempt;
+mod bounds;
 mod endpoint;
 mod machine;
 mod notices;
 mod nudge;
 mod overview;
+mod places;
 mod reading;
 mod run;
 mod saving;

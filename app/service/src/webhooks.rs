@@ -3,6 +3,7 @@
 mod listing;
 mod operator;
 mod samples;
+mod starts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use petstore_domain::{
     AccountId, Attempt, AttemptTrigger, CreateWebhook, CreateWebhookRejection, DeleteWebhook,
     DeleteWebhookRejection, Delivery, DeliveryStatus, DeliveryUpdate, DisabledReason, EventId, EventKind,
     MasterKeyId, NewWebhook, Precondition, Redeliver, ReplayWebhook, Resume, RotateWebhookSecret,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy, TargetRefusal,
-    UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, StartsUsedUp, Target, TargetPolicy,
+    TargetRefusal, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
     DeliveryDetail, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated, RevealedWebhook,
@@ -21,6 +22,7 @@ use petstore_ports::api::{
 };
 use petstore_ports::{DeliveryQuery, EventBounds, StoreError};
 
+use self::starts::StartLimit;
 use crate::dispatch::DispatcherPorts;
 use crate::in_flight::InFlightTable;
 use crate::service::Service;
@@ -33,6 +35,8 @@ pub struct WebhookService {
     /// The sample events that are being sent.
     tests: InFlightTable,
     webhooks_max: usize,
+    /// The bound on starts of deliveries; none if there is no bound.
+    starts: Option<StartLimit>,
     /// `true` if the master key of this service is the one that the dispatcher uses.
     knows_key: bool,
 }
@@ -51,7 +55,20 @@ impl WebhookService {
         webhooks_max: usize,
     ) -> Self {
         let webhooks_max = webhooks_max.min(petstore_domain::AccountWebhooks::MAX);
-        Self { service, ports, targets, tests: InFlightTable::new(), webhooks_max, knows_key: true }
+        let tests = InFlightTable::new();
+        Self { service, ports, targets, tests, webhooks_max, starts: None, knows_key: true }
+    }
+
+    /// The same webhooks, of which an account may create, replay or enable this number in a minute, counted in this process.
+    #[must_use]
+    pub fn with_starts_max(self, max: u32) -> Self {
+        Self { starts: Some(StartLimit::new(max)), ..self }
+    }
+
+    /// Counts a start of deliveries.
+    fn count_start(&self, account: AccountId) -> Result<(), StartsUsedUp> {
+        let Some(limit) = &self.starts else { return Ok(()) };
+        limit.take(account, self.service.deadlines.elapsed())
     }
 
     /// The same webhooks for a program that does not have the master key, because the servers of the shop have it. It cannot
@@ -178,6 +195,7 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, CreateWebhookRejection> {
+        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         let master = self.prepare_first().await?;
         let place = self.locate(from).await?;
         let after = place.ok_or(Failure::Rejected(CreateWebhookRejection::Expired))?;
@@ -206,6 +224,10 @@ impl Webhooks for WebhookService {
         from: Option<LogPlace>,
         precondition: Precondition,
     ) -> Result<WebhookListing, Failure<UpdateWebhookRejection>> {
+        let may_start = self.starts.is_some() && patch.is_enabled == Some(true);
+        if may_start && self.find(account, id).await?.is_some_and(|webhook| !webhook.is_enabled()) {
+            self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
+        }
         self.update(account, id, patch, from, precondition, DisabledReason::User).await
     }
 
@@ -257,6 +279,7 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<WebhookListing, StartDeliveriesRejection> {
+        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         let after = self.locate(from).await?;
         let made = self.service.submit_once(ReplayWebhook { account, id, after }, retry).await?;
         let result = match made.result {

@@ -1,5 +1,7 @@
 //! Creating, changing and deleting webhooks.
 
+use std::time::Duration;
+
 use super::{
     AccountWebhooks, DeliveryOrder, DeliveryRun, DisabledReason, EventPatterns, MasterKeyId, SecretSource,
     Webhook, WebhookId, WebhookUrl,
@@ -57,6 +59,20 @@ pub enum CreateWebhookRejection {
     /// Events after the place at which the deliveries were to begin have been dropped.
     #[error("the events after that place are no longer kept")]
     Expired,
+    /// The account has started deliveries too often.
+    #[error(transparent)]
+    TooOften(#[from] StartsUsedUp),
+}
+
+/// The reason why deliveries are not started now: the account has started them as often as it may in a minute, by creating,
+/// replaying or enabling webhooks. No operation has this reason: a service gives it before it runs one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the account has created, replayed or enabled webhooks {max} times within a minute")]
+pub struct StartsUsedUp {
+    /// The number of times that an account may in a minute.
+    pub max: u32,
+    /// The time until it may again.
+    pub wait: Duration,
 }
 
 /// Changes the settings of a webhook.
@@ -114,6 +130,9 @@ pub enum UpdateWebhookRejection {
     /// Events after the place at which the deliveries were to go on have been dropped.
     #[error("the events that it has not received are no longer kept")]
     Expired,
+    /// The account has started deliveries too often.
+    #[error(transparent)]
+    TooOften(#[from] StartsUsedUp),
 }
 
 /// Deletes a webhook.

@@ -40,6 +40,33 @@ pub struct Progress {
     pub redelivered: u64,
     /// `true` once the webhook is to be disabled. Nothing is sent until the next run.
     pub is_stopped: bool,
+    /// The pause that the receiver asked for. It outlasts a start of deliveries: the receiver is the same.
+    pub asked: Option<DeliveryPause>,
+    /// The pause after a failed attempt of a webhook whose attempts fail one after the other.
+    pub rest: Option<DeliveryPause>,
+    /// `true` if the next events, or one that is pending, cannot be read, because the event log is damaged there.
+    pub is_unreadable: bool,
+}
+
+/// A time in which no attempt of a webhook begins, unless a client asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryPause {
+    /// The end of the pause.
+    pub until: Timestamp,
+    /// The length of the pause. A clock that was set back cannot make `until` lie further away.
+    pub length: Duration,
+}
+
+impl DeliveryPause {
+    /// Returns a pause that begins now.
+    pub fn begin(now: Timestamp, length: Duration) -> Self {
+        Self { until: now.plus(length), length }
+    }
+
+    /// Brings the end forward if the clock was set back.
+    pub(crate) fn bound(&mut self, now: Timestamp) {
+        self.until = self.until.min(now.plus(self.length));
+    }
 }
 
 /// The delivery of one event that is not settled.
@@ -66,7 +93,8 @@ pub struct DeliveryRules {
     pub webhook: WebhookId,
     /// The order of its events.
     pub ordering: DeliveryOrder,
-    /// `false` if retries are due exactly by the schedule.
+    /// `false` if retries are due exactly by the schedule, and a webhook that fails does not pause: for tests that turn the
+    /// clock.
     pub has_jitter: bool,
 }
 
@@ -78,20 +106,25 @@ impl Progress {
 
     /// Follows a start of deliveries, unless it follows it already. Deliveries either begin after the place of the start,
     /// or they continue: then each event that is not settled gets all attempts of the schedule again, the first of them
-    /// at once.
+    /// at once, or after the pause that the receiver asked for.
     pub fn follow(&mut self, run: &DeliveryRun) {
         if run.number <= self.run {
             return;
         }
         if let Some(after) = run.after {
-            let (redelivered, last_success_at) = (self.redelivered, self.last_success_at);
-            *self =
-                Self { last_success_at, redelivered, ..Self::new(run.number, after.epoch, after.position) };
+            *self = Self {
+                last_success_at: self.last_success_at,
+                redelivered: self.redelivered,
+                // Another place in the log does not make the receiver a healthy one.
+                failures: self.failures,
+                asked: self.asked,
+                ..Self::new(run.number, after.epoch, after.position)
+            };
             return;
         }
         self.run = run.number;
-        self.is_stopped = false;
-        (self.failing_since, self.failures) = (None, 0);
+        (self.is_stopped, self.is_unreadable) = (false, false);
+        (self.failing_since, self.failures, self.rest) = (None, 0, None);
         for delivery in &mut self.pending {
             (delivery.attempts, delivery.due) = (0, Timestamp::MIN);
         }
@@ -105,12 +138,25 @@ impl Progress {
             delivery.is_in_flight = false;
         }
         self.is_stopped = false;
+        // Damage is found again if it is still there.
+        self.is_unreadable = false;
         self
     }
 
     /// The position up to which all events are settled.
     pub fn settled(&self) -> Position {
         self.pending.first().map_or(self.scanned, |first| first.position.before().min(self.scanned))
+    }
+
+    /// The end of the pauses of the webhook, which may be over; none if it has not paused.
+    pub fn paused_until(&self) -> Option<Timestamp> {
+        self.asked.into_iter().chain(self.rest).map(|pause| pause.until).max()
+    }
+
+    /// The time from which the next attempt of a pending delivery may begin.
+    pub fn next_attempt_at(&self, delivery: &PendingDelivery) -> Timestamp {
+        let pause = self.paused_until().filter(|_| !delivery.is_manual);
+        pause.map_or(delivery.due, |until| delivery.due.max(until))
     }
 
     /// The number of attempts in flight.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::operations::{changed, find, footprint};
-use super::{DisabledReason, Redelivery, Webhook, WebhookId};
+use super::{DisabledReason, Redelivery, StartsUsedUp, Webhook, WebhookId};
 use crate::state::{Change, Changes, Footprint, View};
 use crate::{AccountId, EventId, Operation, Timestamp};
 
@@ -53,6 +53,9 @@ pub enum StartDeliveriesRejection {
     /// Too many single events were asked for within a minute.
     #[error("the webhook takes {REDELIVERIES_MAX} requests for single events a minute")]
     TooMany,
+    /// The account has started deliveries too often.
+    #[error(transparent)]
+    TooOften(#[from] StartsUsedUp),
 }
 
 /// Disables a webhook because of its deliveries.

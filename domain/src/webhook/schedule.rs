@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::WebhookId;
+use super::progress::FAILURES_MAX;
 use crate::Position;
 
 /// The number of attempts for one event.
@@ -27,6 +28,27 @@ const JITTER_MAX: u64 = 200;
 pub fn retry_delay(attempt: u32) -> Option<Duration> {
     let index = usize::try_from(attempt.checked_sub(1)?).ok()?;
     DELAYS.get(index).copied().map(Duration::from_secs)
+}
+
+/// The longest pause of a webhook whose attempts fail one after the other.
+const REST_MAX: Duration = Duration::from_secs(16);
+
+/// Returns the pause of a webhook after this number of failed attempts in a row, of any events: 1 second after as many as
+/// lead to one attempt at a time, twice as long after each further one, and 16 seconds at most; none before. It bounds the
+/// attempts at a receiver that refuses each of them at once.
+///
+/// ```
+/// use std::time::Duration;
+/// use petstore_domain::{FAILURES_MAX, failure_rest};
+///
+/// assert_eq!(failure_rest(FAILURES_MAX - 1), None);
+/// assert_eq!(failure_rest(FAILURES_MAX), Some(Duration::from_secs(1)));
+/// assert_eq!(failure_rest(u32::MAX), Some(Duration::from_secs(16)));
+/// ```
+pub fn failure_rest(failures: u32) -> Option<Duration> {
+    let doublings = failures.checked_sub(FAILURES_MAX)?;
+    let seconds = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
+    Some(Duration::from_secs(seconds).min(REST_MAX))
 }
 
 /// Returns the permille by which the delay after an attempt is shortened or prolonged: -200 to 200. It is the same each

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::progress::{FAILURES_MAX, IN_FLIGHT_MAX, RETRIES_MAX};
-use super::schedule::{ATTEMPTS_MAX, jittered, retry_delay, retry_jitter};
+use super::schedule::{ATTEMPTS_MAX, failure_rest, jittered, retry_delay, retry_jitter};
 use super::{
-    AttemptError, AttemptOutcome, AttemptTrigger, DeliveryOrder, DeliveryRules, DeliveryStatus,
-    DisabledReason, PendingDelivery, Progress,
+    AttemptError, AttemptOutcome, AttemptTrigger, DeliveryOrder, DeliveryPause, DeliveryRules,
+    DeliveryStatus, DisabledReason, PendingDelivery, Progress,
 };
 use crate::{Position, Timestamp};
 
@@ -14,7 +14,7 @@ use crate::{Position, Timestamp};
 /// fails, so that a single failure after a quiet week does not count.
 pub const FAILING_MAX: Duration = Duration::from_hours(5 * 24);
 
-/// The longest time that a receiver's `Retry-After` delays the next attempt.
+/// The longest time for which a receiver's `Retry-After` delays the next attempts.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
 
 /// The status codes whose `Retry-After` is honoured.
@@ -125,11 +125,8 @@ pub fn dispatch_step(
         DispatchInput::Log { matching, scanned } => progress.take(matching, scanned),
         DispatchInput::Tick { attempts_max } => {
             for _ in 0..attempts_max {
-                let Some(index) =
-                    progress.next(rules, now).filter(|index| progress.pending[*index].due <= now)
-                else {
-                    break;
-                };
+                let is_due = |index: &usize| progress.next_attempt_at(&progress.pending[*index]) <= now;
+                let Some(index) = progress.next(rules, now).filter(is_due) else { break };
                 orders.push(progress.pending[index].begin());
             }
         }
@@ -149,7 +146,7 @@ pub fn dispatch_step(
         }
         DispatchInput::Redeliver { position, number } => progress.redeliver(position, number),
     }
-    let next = progress.next(rules, now).map(|index| progress.pending[index].due);
+    let next = progress.next(rules, now).map(|index| progress.next_attempt_at(&progress.pending[index]));
     orders.extend(next.map(DispatchOrder::WakeAt));
     orders
 }
@@ -181,6 +178,9 @@ impl Progress {
     fn bound_waits(&mut self, now: Timestamp) {
         for delivery in &mut self.pending {
             delivery.due = delivery.due.min(now.plus(delivery.wait));
+        }
+        for pause in self.asked.iter_mut().chain(&mut self.rest) {
+            pause.bound(now);
         }
     }
 
@@ -260,6 +260,7 @@ impl Progress {
         if result == AttemptResult::Delivered {
             self.pending.remove(index);
             (self.failures, self.failing_since, self.last_success_at) = (0, None, Some(now));
+            self.rest = None;
             orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Delivered });
             return;
         }
@@ -271,6 +272,7 @@ impl Progress {
             AttemptResult::Failed(wait) => wait.unwrap_or_default().min(RETRY_AFTER_MAX),
             AttemptResult::Delivered | AttemptResult::Gone => Duration::ZERO,
         };
+        self.pause(rules, wait, now);
         if let Some(delay) = retry_delay(attempts) {
             let permille = if rules.has_jitter { retry_jitter(rules.webhook, position, attempts) } else { 0 };
             let wait = jittered(delay, permille).max(wait);
@@ -292,6 +294,16 @@ impl Progress {
         if result == AttemptResult::Gone {
             self.stop(DisabledReason::Gone, orders);
         }
+    }
+
+    /// Pauses the webhook after a failed attempt. The receiver has asked for this wait, which holds for all events.
+    fn pause(&mut self, rules: &DeliveryRules, wait: Duration, now: Timestamp) {
+        let asked = DeliveryPause::begin(now, wait);
+        if !wait.is_zero() && self.asked.is_none_or(|longest| longest.until < asked.until) {
+            self.asked = Some(asked);
+        }
+        let rest = failure_rest(self.failures).filter(|_| rules.has_jitter);
+        self.rest = rest.map(|length| DeliveryPause::begin(now, length));
     }
 
     fn stop(&mut self, reason: DisabledReason, orders: &mut Vec<DispatchOrder>) {

@@ -34,6 +34,9 @@ struct Model {
     last_first: u64,
     failures: u32,
     stopped: bool,
+    /// The ends of the pause that the receiver asked for and of the pause between failures, each with its length.
+    asked: Option<(Timestamp, Duration)>,
+    rest: Option<(Timestamp, Duration)>,
 }
 
 /// Runs one random history and checks each order against the model.
@@ -94,6 +97,9 @@ fn set_back(seed: u64, case: &mut Case, model: &mut Model, now: Timestamp) -> Ti
         let wait = model.waits.get(number).copied().unwrap_or_default();
         *earliest = (*earliest).min(now.plus(wait));
     }
+    for (end, length) in model.asked.iter_mut().chain(&mut model.rest) {
+        *end = (*end).min(now.plus(*length));
+    }
     case.step(DispatchInput::Tick { attempts_max: 0 }, now);
     for delivery in &case.progress.pending {
         let (failed, earliest) = model.open[&delivery.position.get()];
@@ -119,6 +125,9 @@ fn check_sends(seed: u64, case: &Case, model: &mut Model, orders: &[DispatchOrde
         let (failed, earliest) = model.open[&number];
         assert_eq!(*attempt, failed + 1, "seed {seed}");
         assert!(now >= earliest, "seed {seed}: not before the schedule");
+        for (end, _) in model.asked.iter().chain(&model.rest) {
+            assert!(now >= *end, "seed {seed}: not in a pause");
+        }
         assert!(model.in_flight.insert(number), "seed {seed}: one attempt at a time for each event");
         let window = match case.rules.ordering {
             DeliveryOrder::Strict => 1,
@@ -149,12 +158,21 @@ fn check_end(
     model.in_flight.remove(&number);
     let settled = |status| DispatchOrder::Settle { position: position(number), status };
     if result == AttemptResult::Delivered {
-        model.failures = 0;
+        (model.failures, model.rest) = (0, None);
         model.open.remove(&number);
         assert!(model.settled.insert(number) && orders.contains(&settled(DeliveryStatus::Delivered)));
         return;
     }
     model.failures += 1;
+    if let AttemptResult::Failed(Some(wait)) = result {
+        let (end, length) = (now.plus(wait.min(RETRY_AFTER_MAX)), wait.min(RETRY_AFTER_MAX));
+        if !wait.is_zero() && model.asked.is_none_or(|(longest, _)| longest < end) {
+            model.asked = Some((end, length));
+        }
+    }
+    let doublings = model.failures.checked_sub(FAILURES_MAX);
+    let rest = doublings.map(|doublings| Duration::from_secs(1 << doublings.min(4)));
+    model.rest = rest.map(|rest| (now.plus(rest), rest));
     let failed = model.open[&number].0 + 1;
     match retry_delay(failed) {
         Some(delay) => {

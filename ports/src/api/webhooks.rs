@@ -21,6 +21,10 @@ pub struct WebhookListing {
     pub status: WebhookStatus,
     /// The time of the first failed attempt since the last success.
     pub failing_since: Option<Timestamp>,
+    /// `true` if its next events, or one that is to be sent again, cannot be read, because the event log is damaged there.
+    pub is_unreadable: bool,
+    /// The end of a pause that its receiver asked for, or that failed attempts led to. It may be over.
+    pub paused_until: Option<Timestamp>,
     /// The time of the last success.
     pub last_success_at: Option<Timestamp>,
     /// The event up to which all events are settled.
@@ -32,6 +36,30 @@ pub struct WebhookListing {
 impl WebhookListing {
     /// The highest lag that is reported.
     pub const LAG_MAX: u64 = 10_000;
+
+    /// Why it is failing, if it is.
+    pub const fn failing_reason(&self) -> FailingReason {
+        if self.is_unreadable { FailingReason::LogDamaged } else { FailingReason::Attempts }
+    }
+}
+
+/// The reason why a webhook is failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailingReason {
+    /// Its last attempt failed.
+    Attempts,
+    /// Its events cannot be read, because the event log is damaged.
+    LogDamaged,
+}
+
+impl FailingReason {
+    /// The word for clients.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempts => "attempts",
+            Self::LogDamaged => "log_damaged",
+        }
+    }
 }
 
 /// The state of a webhook.
@@ -39,7 +67,7 @@ impl WebhookListing {
 pub enum WebhookStatus {
     /// It gets events.
     Active,
-    /// It is enabled, and its last attempt failed.
+    /// It is enabled, and its last attempt failed, or its events cannot be read.
     Failing,
     /// It gets no events.
     Disabled(DisabledReason),

@@ -256,6 +256,9 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         last_success_at: Some(Timestamp::EPOCH),
         redelivered: 1,
         is_stopped: true,
+        asked: Some(DeliveryPause { until: Timestamp::MAX, length: Duration::from_hours(1) }),
+        rest: Some(DeliveryPause { until: Timestamp::MIN, length: Duration::from_secs(1) }),
+        is_unreadable: true,
     };
     let answer = ReceiverAnswer {
         status: 503,

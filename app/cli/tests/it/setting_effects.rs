@@ -63,6 +63,7 @@ const CASES: &[Case] = &[
     (&["drain-timeout"], deadlines::drain),
     (&["overlap"], deadlines::overlap),
     (&["webhooks", "webhook-allow", "webhook-key-file", "webhook-ca"], webhooks::start),
+    (&["webhook-starts"], webhooks::starts),
     (&["log", "log-sample"], log::levels),
     (&["log-format"], log::formats),
     (&["log-client"], log::clients),

@@ -44,6 +44,8 @@ pub(crate) struct WebhookView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disabled_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failing_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failing_since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_success_at: Option<String>,
@@ -57,10 +59,10 @@ pub(crate) struct WebhookView {
 impl WebhookView {
     fn new(account: String, listing: &WebhookListing) -> Self {
         let webhook = &listing.webhook;
-        let (status, reason) = match listing.status {
-            WebhookStatus::Active => ("active", None),
-            WebhookStatus::Failing => ("failing", None),
-            WebhookStatus::Disabled(reason) => ("disabled", Some(reason.as_str().to_owned())),
+        let (status, disabled_reason, failing_reason) = match listing.status {
+            WebhookStatus::Active => ("active", None, None),
+            WebhookStatus::Failing => ("failing", None, Some(listing.failing_reason().as_str())),
+            WebhookStatus::Disabled(reason) => ("disabled", Some(reason.as_str()), None),
         };
         Self {
             id: webhook.id.to_string(),
@@ -69,7 +71,8 @@ impl WebhookView {
             types: webhook.types.iter().map(str::to_owned).collect(),
             ordering: webhook.ordering.as_str().to_owned(),
             status: status.to_owned(),
-            disabled_reason: reason,
+            disabled_reason: disabled_reason.map(str::to_owned),
+            failing_reason: failing_reason.map(str::to_owned),
             failing_since: listing.failing_since.map(|time| time.to_string()),
             last_success_at: listing.last_success_at.map(|time| time.to_string()),
             cursor: listing.cursor.to_string(),

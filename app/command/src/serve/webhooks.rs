@@ -110,7 +110,11 @@ pub(super) fn connect(
         Arc::clone(clock),
     );
     let (service, max) = (Arc::clone(parts.service), AccountWebhooks::DEFAULT_MAX);
-    let service = Arc::new(WebhookService::new(service, of_dispatcher.clone(), policy, max));
+    let service = WebhookService::new(service, of_dispatcher.clone(), policy, max);
+    let service = Arc::new(match args.webhook_starts() {
+        Some(max) => service.with_starts_max(max),
+        None => service,
+    });
     if args.webhooks {
         http.serve_webhooks(Arc::clone(&service) as _);
     }

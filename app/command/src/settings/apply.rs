@@ -15,6 +15,9 @@ use crate::openapi;
 /// and files that are read.
 const DESCRIPTORS_RESERVED: usize = 100;
 
+/// The number of times a minute that an account may create, replay or enable webhooks, unless a setting tells it.
+const WEBHOOK_STARTS: u32 = 60;
+
 /// Descriptors of a serving thread: its listener and those of its runtime.
 const DESCRIPTORS_OF_A_THREAD: usize = 5;
 
@@ -88,6 +91,11 @@ impl ServeArgs {
                 NameCollisions::Refuse
             },
         }
+    }
+
+    /// The number of times a minute that an account may create, replay or enable webhooks; none if there is no limit.
+    pub(crate) fn webhook_starts(&self) -> Option<u32> {
+        self.webhook_starts.or((!self.sandbox).then_some(WEBHOOK_STARTS))
     }
 
     /// The path of the admin socket.

@@ -34,6 +34,7 @@ const SHARED: &[&str] = &[
     "body-max",
     "webhooks",
     "webhook-allow",
+    "webhook-starts",
 ];
 
 /// Returns the settings that should be the same on all nodes, each as `name=value`.

@@ -118,7 +118,7 @@ fn webhooks_table(webhooks: &[WebhookView]) -> Table<7> {
             webhook.id.clone(),
             webhook.account.clone(),
             webhook.status.clone(),
-            webhook.disabled_reason.clone().unwrap_or_default(),
+            webhook.disabled_reason.as_ref().or(webhook.failing_reason.as_ref()).cloned().unwrap_or_default(),
             webhook.lag.to_string(),
             webhook.last_success_at.clone().unwrap_or_default(),
             webhook.url.clone(),

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use futures_util::future;
 use petstore_domain::{
-    Attempt, AttemptTrigger, Event, EventFilter, EventId, SecretSource, Timestamp, Webhook,
+    AccountId, Attempt, AttemptTrigger, Event, EventFilter, EventId, EventKind, Position, SecretSource,
+    Timestamp, Webhook, WebhookId,
 };
 use petstore_ports::{
-    Clock, Courier, DeliveryLog, EventFeed, EventQuery, EventRead, EventReader, EventText, PageOrder, Signer,
-    Timer, Transactor, WebhookReader, WebhookRequest, WebhookSecret,
+    Clock, Courier, DeliveryLease, DeliveryLog, EventFeed, EventQuery, EventRead, EventReader, EventText,
+    PageOrder, Signer, StoreErrorKind, Timer, Transactor, WebhookReader, WebhookRequest, WebhookSecret,
 };
 
-use super::machine::AttemptEnd;
 use crate::call_deadlines::CallDeadlines;
 
 /// The driven ports of a dispatcher.
@@ -66,26 +67,73 @@ impl DispatcherPorts {
     }
 }
 
+/// An attempt that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AttemptId {
+    pub(super) lease: DeliveryLease,
+    pub(super) position: Position,
+    /// The number of the start of deliveries to which it belongs.
+    pub(super) run: u32,
+    pub(super) number: u64,
+}
+
+/// The end of an attempt.
+pub(super) enum AttemptEnd {
+    /// The request was sent.
+    Attempted(EventKind, Attempt),
+    /// The event is no longer in the log.
+    Missing,
+    /// The event or the webhook could not be read.
+    Dropped,
+    /// The request was not sent, because the webhook gets no events any more, or its deliveries were started again.
+    Outdated,
+    /// The event cannot be read, because the event log is damaged there.
+    Unreadable,
+    /// The attempt was cancelled.
+    Cancelled,
+}
+
 /// The values of one attempt.
 pub(super) struct Sent {
-    pub(super) webhook: Webhook,
+    pub(super) account: AccountId,
+    pub(super) webhook: WebhookId,
+    /// The number of the start of deliveries to which the attempt belongs.
+    pub(super) run: u32,
     pub(super) event: EventId,
     pub(super) attempt: u32,
     pub(super) trigger: AttemptTrigger,
 }
 
 impl DispatcherPorts {
-    /// Makes an attempt.
+    /// Makes an attempt, unless the webhook was deleted, disabled or changed meanwhile.
     pub(super) async fn attempt(&self, deadlines: &CallDeadlines, sent: Sent) -> AttemptEnd {
-        let event = match self.event(deadlines, sent.event).await {
+        let event = self.event(deadlines, sent.event);
+        let (event, webhook) = future::join(event, self.current(deadlines, &sent)).await;
+        let event = match event {
             Ok(event) => event,
             Err(end) => return end,
         };
+        let webhook = match webhook {
+            Ok(webhook) => webhook,
+            Err(end) => return end,
+        };
         let kind = event.happening.kind();
-        match self.post(&sent.webhook, &event, sent.attempt, sent.trigger, false).await {
+        match self.post(&webhook, &event, sent.attempt, sent.trigger, false).await {
             Some(attempt) => AttemptEnd::Attempted(kind, attempt),
             None => AttemptEnd::Dropped,
         }
+    }
+
+    /// Returns the webhook as it is now, unless it gets no events any more, or its deliveries were started again.
+    ///
+    /// The dispatcher learns of changed settings some time after their request was answered. The settings that are read here
+    /// were valid after the event had happened, so that no event is sent that happened after such an answer.
+    async fn current(&self, deadlines: &CallDeadlines, sent: &Sent) -> Result<Webhook, AttemptEnd> {
+        let record = deadlines.reply(self.webhooks.webhooks_of(sent.account)).await;
+        let mut webhooks = record.map_err(|_| AttemptEnd::Dropped)?.webhooks.into_iter();
+        let webhook = webhooks.find(|webhook| webhook.id == sent.webhook);
+        let current = webhook.filter(|webhook| webhook.is_enabled() && webhook.run.number == sent.run);
+        current.ok_or(AttemptEnd::Outdated)
     }
 
     /// Reads an event of the log.
@@ -99,6 +147,7 @@ impl DispatcherPorts {
             positions_max: 1,
         };
         match deadlines.reply(self.events.read(query)).await {
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => Err(AttemptEnd::Unreadable),
             Err(_) => Err(AttemptEnd::Dropped),
             // A store of several nodes may not show the newest events of other nodes yet.
             Ok(EventRead::Expired(bounds)) if bounds.epoch == id.epoch && bounds.last < id.position => {

@@ -1,11 +1,14 @@
 //! A webhook whose events this dispatcher delivers.
 
+use futures_util::future::{AbortHandle, AbortRegistration};
 use petstore_domain::{
     AccountId, Attempt, AttemptResult, AttemptTrigger, DeliveryRules, DeliveryStatus, DeliveryUpdate,
-    DisabledReason, DispatchInput, DispatchOrder, EventFilter, EventId, EventKind, Position, Progress,
-    Timestamp, Webhook, dispatch_step,
+    DisabledReason, DispatchInput, DispatchOrder, Event, EventFilter, EventId, EventKind, EventKinds,
+    Position, Progress, Timestamp, Webhook, dispatch_step,
 };
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
+
+use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX};
 
 /// The state of a webhook under a lease.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
@@ -32,11 +35,25 @@ pub(super) struct Endpoint {
     pub(super) disable: Option<DisabledReason>,
     /// `true` while it is being disabled.
     pub(super) is_disabling: bool,
+    /// The attempts in flight, by the number of the attempt.
+    flights: Vec<(u64, AbortHandle)>,
+    /// The time before which the log is not read for this webhook, because the log is damaged where it is.
+    pub(super) read_after: Timestamp,
+    /// The number of positions that a page for this webhook alone reads: fewer where the log is damaged.
+    pub(super) positions_max: u64,
+    /// The types of events that were taken up to a position before the webhook got further types, from which on the log is
+    /// read again.
+    taken_before: Option<(EventKinds, Position)>,
+    /// `true` if the next events of the log cannot be read.
+    is_log_damaged: bool,
+    /// A pending event that cannot be read.
+    damaged_event: Option<Position>,
 }
 
 /// An attempt that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sending {
+    pub(super) number: u64,
     pub(super) position: Position,
     pub(super) attempt: u32,
     pub(super) trigger: AttemptTrigger,
@@ -68,21 +85,59 @@ impl Endpoint {
             is_reading: false,
             disable: None,
             is_disabling: false,
+            flights: Vec::new(),
+            read_after: Timestamp::MIN,
+            positions_max: POSITIONS_MAX,
+            taken_before: None,
+            is_log_damaged: false,
+            damaged_event: None,
         };
         endpoint.follow(now);
         endpoint
     }
 
-    /// Takes the webhook's new settings.
-    pub(super) fn change(&mut self, webhook: Webhook, now: Timestamp) {
-        self.filter.kinds = webhook.types.kinds();
+    /// Takes the webhook's new settings. Returns the number of attempts in flight that were cancelled, because the deliveries
+    /// begin elsewhere.
+    ///
+    /// Events after `confirmed` may have happened under the new settings. Those of types that the webhook did not get before
+    /// were left out, so the log is read from there again.
+    pub(super) fn change(&mut self, webhook: Webhook, confirmed: LogEnd, now: Timestamp) -> usize {
+        let before = std::mem::replace(&mut self.filter.kinds, webhook.types.kinds());
+        if before.or(self.filter.kinds) != before {
+            self.read_again(before, confirmed);
+        }
         self.rules.ordering = webhook.ordering;
+        if self.webhook.url != webhook.url {
+            // Another receiver has not asked for a pause.
+            self.progress.asked = None;
+        }
         self.webhook = webhook;
         if self.is_ending() {
             self.progress.is_stopped = true;
-            return;
+            return 0;
         }
-        self.follow(now);
+        self.follow(now)
+    }
+
+    /// Reads the log again after a place, for the events of types that it did not get before.
+    fn read_again(&mut self, before: EventKinds, confirmed: LogEnd) {
+        let progress = &mut self.progress;
+        let start = self.webhook.run.after.filter(|start| start.epoch == progress.epoch);
+        let place = confirmed.last.max(start.map_or(Position::START, |start| start.position));
+        if progress.epoch == confirmed.epoch && place < progress.scanned {
+            self.taken_before = Some((before, progress.scanned));
+            progress.scanned = place;
+        }
+    }
+
+    /// The positions of the events of a page that were not taken before.
+    pub(super) fn new_positions(&self, events: &[Event]) -> Vec<Position> {
+        let is_new = |event: &&Event| {
+            self.taken_before.is_none_or(|(kinds, scanned)| {
+                event.id.position > scanned || !kinds.admits(event.happening.kind())
+            })
+        };
+        events.iter().filter(is_new).map(|event| event.id.position).collect()
     }
 
     /// Returns whether it gets no more attempts, and is released once those in flight have ended.
@@ -114,11 +169,17 @@ impl Endpoint {
         }
     }
 
-    /// Follows a start of deliveries and takes requests for single events.
-    fn follow(&mut self, now: Timestamp) {
+    /// Follows a start of deliveries and takes requests for single events. Returns the number of attempts that were cancelled.
+    fn follow(&mut self, now: Timestamp) -> usize {
+        let mut cancelled = 0;
         if self.progress.run < self.webhook.run.number {
+            if self.webhook.run.after.is_some() {
+                cancelled = self.cancel();
+            }
             self.progress.follow(&self.webhook.run);
+            self.taken_before = None;
             (self.disable, self.is_caught_up, self.is_dirty) = (None, false, true);
+            self.begin_reading();
         }
         let requests = self.webhook.redeliveries.iter();
         let (taken, epoch) = (self.progress.redelivered, self.progress.epoch);
@@ -132,6 +193,22 @@ impl Endpoint {
             self.progress.redelivered = self.progress.redelivered.max(request.number);
             self.is_dirty = true;
         }
+        cancelled
+    }
+
+    /// Cancels all attempts in flight, and returns their number.
+    pub(super) fn cancel(&mut self) -> usize {
+        let flights = std::mem::take(&mut self.flights);
+        for (_, handle) in &flights {
+            handle.abort();
+        }
+        flights.len()
+    }
+
+    /// Notes that an attempt has ended. Returns `false` if it was cancelled before.
+    pub(super) fn land(&mut self, number: u64) -> bool {
+        let place = self.flights.iter().position(|(other, _)| *other == number);
+        place.map(|place| self.flights.swap_remove(place)).is_some()
     }
 
     /// Applies an input. Keeps a reason to disable, and returns the other orders.
@@ -158,19 +235,32 @@ impl Endpoint {
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.is_dirty |= !matching.is_empty();
+        if self.is_log_damaged {
+            self.is_log_damaged = false;
+            self.note_damage();
+        }
         wake_of(&self.step(DispatchInput::Log { matching, scanned }, now))
     }
 
     /// Begins an attempt if one is due, and returns it with the time of the next one.
-    pub(super) fn send(&mut self, now: Timestamp) -> (Option<Sending>, Option<Timestamp>) {
+    pub(super) fn send(
+        &mut self,
+        number: u64,
+        now: Timestamp,
+    ) -> (Option<(Sending, AbortRegistration)>, Option<Timestamp>) {
         let orders = self.step(DispatchInput::Tick { attempts_max: 1 }, now);
         let sending = orders.iter().find_map(|order| match order {
             DispatchOrder::Send { position, attempt, trigger } => {
-                Some(Sending { position: *position, attempt: *attempt, trigger: *trigger })
+                Some(Sending { number, position: *position, attempt: *attempt, trigger: *trigger })
             }
             _ => None,
         });
-        (sending, wake_of(&orders))
+        let begun = sending.map(|sending| {
+            let (handle, registration) = AbortHandle::new_pair();
+            self.flights.push((number, handle));
+            (sending, registration)
+        });
+        (begun, wake_of(&orders))
     }
 
     /// The time of the next attempt.
@@ -186,6 +276,10 @@ impl Endpoint {
         attempt: Attempt,
         now: Timestamp,
     ) -> Option<Timestamp> {
+        if self.damaged_event == Some(position) {
+            self.damaged_event = None;
+            self.note_damage();
+        }
         let result = AttemptResult::from(&attempt.outcome);
         let orders = self.step(DispatchInput::Outcome { position, result }, now);
         let event = self.event(position);
@@ -212,6 +306,32 @@ impl Endpoint {
     /// Takes back an attempt whose request was not sent.
     pub(super) fn dropped(&mut self, position: Position, now: Timestamp) {
         self.step(DispatchInput::Dropped(position), now);
+    }
+
+    /// Takes back an attempt whose event cannot be read.
+    pub(super) fn unreadable_event(&mut self, position: Position, now: Timestamp) {
+        self.dropped(position, now);
+        self.damaged_event = Some(position);
+        self.note_damage();
+    }
+
+    /// Notes that the next events of the log cannot be read. It is tried again after a pause.
+    pub(super) fn unreadable_log(&mut self, now: Timestamp) {
+        self.is_log_damaged = true;
+        self.read_after = now.plus(DAMAGE_PAUSE);
+        self.note_damage();
+    }
+
+    fn note_damage(&mut self) {
+        let is_unreadable = self.is_log_damaged || self.damaged_event.is_some();
+        self.is_dirty |= self.progress.is_unreadable != is_unreadable;
+        self.progress.is_unreadable = is_unreadable;
+    }
+
+    /// Forgets damage of the log at the place where it was read before.
+    fn begin_reading(&mut self) {
+        (self.is_log_damaged, self.damaged_event, self.read_after) = (false, None, Timestamp::MIN);
+        self.note_damage();
     }
 
     /// Ends the delivery of an event that is no longer in the log.

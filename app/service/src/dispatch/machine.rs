@@ -1,33 +1,23 @@
 //! The dispatcher as a machine without a runtime: it is told what has happened, and says what to do next.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use futures_util::future::AbortRegistration;
 use petstore_domain::{
-    AccountId, Attempt, DeliveryUpdate, DisabledReason, EventKind, EventKinds, MasterKeyId, Position,
-    Progress, Timestamp, Webhook, WebhookId,
+    AccountId, DisabledReason, EventKind, EventKinds, MasterKeyId, Timestamp, Webhook, WebhookId,
 };
-use petstore_ports::{ClaimedWebhook, DeliveryLease, LeaseState, LogEnd, WebhookChanges};
+use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd, WebhookChanges};
 
+use super::attempt::{AttemptEnd, AttemptId};
+use super::bounds::{DAMAGE_PAUSE, FAILURE_PAUSE};
 use super::endpoint::{Endpoint, Sending};
-
-/// The number of attempts of all webhooks that are in flight at a time.
-const ATTEMPTS_MAX: usize = 256;
-
-/// The time after which the progress of a webhook without deliveries is saved. After a restart, the events since then are
-/// looked at once more.
-const IDLE_SAVE: Duration = Duration::from_mins(1);
-
-/// The pause after a failed read of the store.
-pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(1);
-
-/// The number of saves that begin in one step.
-const SAVES_MAX: usize = 64;
+use super::places::Places;
 
 /// The webhooks of this node, and the order in which they get their attempts.
 ///
 /// Webhooks that have looked at all events up to the head share one read of the log. A webhook that is behind, or has no
 /// room for an event, reads by itself until it reaches the head again.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(super) struct Machine {
     known: BTreeMap<WebhookId, (AccountId, Webhook)>,
     pub(super) held: BTreeMap<WebhookId, Endpoint>,
@@ -39,28 +29,27 @@ pub(super) struct Machine {
     pub(super) behind: BTreeSet<WebhookId>,
     /// `true` if `by_kind` and `kinds` are not up to date.
     pub(super) is_stale: bool,
-    /// The webhooks with an attempt that is due, each of them once, in the order in which they get one.
-    ready: VecDeque<WebhookId>,
-    is_ready: HashSet<WebhookId>,
+    /// The attempts in flight, and the webhooks with an attempt that is due.
+    places: Places,
     /// The webhooks with a later attempt, by its time.
     waiting: BTreeSet<(Timestamp, WebhookId)>,
     wakes: HashMap<WebhookId, Timestamp>,
     pub(super) head: LogEnd,
     pub(super) is_reading_head: bool,
+    /// `true` if the log cannot be read at the head, because it is damaged there.
+    pub(super) is_head_damaged: bool,
     pub(super) reads: usize,
-    attempts: usize,
+    /// The webhook for which a read began last. The next one has the next turn.
+    pub(super) read_last: Option<WebhookId>,
+    /// The webhook whose save began last. The next one has the next turn.
+    pub(super) saved_last: Option<WebhookId>,
+    /// The number of attempts that have begun.
+    begun: u64,
     has_jitter: bool,
     /// Leases that are to be released.
     released: Vec<DeliveryLease>,
     /// The time before which the log is not read, because a read has failed.
     pub(super) read_after: Timestamp,
-}
-
-/// Progress that is to be saved.
-pub(super) struct Save {
-    pub(super) lease: DeliveryLease,
-    pub(super) progress: Progress,
-    pub(super) updates: Vec<DeliveryUpdate>,
 }
 
 impl Machine {
@@ -72,14 +61,16 @@ impl Machine {
             kinds: EventKinds::default(),
             behind: BTreeSet::new(),
             is_stale: false,
-            ready: VecDeque::new(),
-            is_ready: HashSet::new(),
+            places: Places::default(),
             waiting: BTreeSet::new(),
             wakes: HashMap::new(),
             head,
             is_reading_head: false,
+            is_head_damaged: false,
             reads: 0,
-            attempts: 0,
+            read_last: None,
+            saved_last: None,
+            begun: 0,
             has_jitter,
             released: Vec::new(),
             read_after: Timestamp::MIN,
@@ -87,8 +78,10 @@ impl Machine {
     }
 
     /// Takes changed settings. A webhook that was disabled ends once its attempts in flight have ended; one that was deleted
-    /// ends at once.
-    pub(super) fn change(&mut self, changes: WebhookChanges, now: Timestamp) {
+    /// ends at once, and its attempts are cancelled. So are those of a webhook whose deliveries begin elsewhere.
+    ///
+    /// The changes were made after the log ended at `confirmed`.
+    pub(super) fn change(&mut self, changes: WebhookChanges, confirmed: LogEnd, now: Timestamp) {
         let mut current: BTreeMap<WebhookId, (AccountId, Webhook)> = BTreeMap::new();
         let mut accounts = HashSet::new();
         for record in changes.accounts {
@@ -109,7 +102,8 @@ impl Machine {
             let Some(endpoint) = self.held.get_mut(&id).filter(|it| it.webhook != *webhook) else { continue };
             endpoint.leave_head(head);
             self.behind.insert(id);
-            endpoint.change(webhook.clone(), now);
+            let cancelled = endpoint.change(webhook.clone(), confirmed, now);
+            self.places.free(endpoint.account, cancelled);
             let wake = endpoint.wake(now);
             self.schedule(id, wake, now);
         }
@@ -122,6 +116,7 @@ impl Machine {
         for id in self.held.keys().copied().collect::<Vec<_>>() {
             let Some(endpoint) = self.held.get_mut(&id) else { continue };
             endpoint.saved_at = endpoint.saved_at.min(now);
+            endpoint.read_after = endpoint.read_after.min(now.plus(DAMAGE_PAUSE));
             endpoint.is_dirty |= !endpoint.progress.pending.is_empty();
             let wake = endpoint.wake(now);
             self.schedule(id, wake, now);
@@ -163,7 +158,7 @@ impl Machine {
     }
 
     /// Drops a webhook whose lease is to be released.
-    fn end(&mut self, id: WebhookId) {
+    pub(super) fn end(&mut self, id: WebhookId) {
         let lease = self.drop_lease(id);
         self.released.extend(lease);
     }
@@ -183,11 +178,13 @@ impl Machine {
         }
     }
 
-    /// Drops a webhook.
-    fn drop_lease(&mut self, id: WebhookId) -> Option<DeliveryLease> {
-        let endpoint = self.held.remove(&id)?;
+    /// Drops a webhook, and cancels its attempts in flight.
+    pub(super) fn drop_lease(&mut self, id: WebhookId) -> Option<DeliveryLease> {
+        let mut endpoint = self.held.remove(&id)?;
         self.behind.remove(&id);
         self.unschedule(id);
+        self.places.leave(endpoint.account, id);
+        self.places.free(endpoint.account, endpoint.cancel());
         self.is_stale = true;
         if endpoint.is_reading {
             self.reads = self.reads.saturating_sub(1);
@@ -195,88 +192,61 @@ impl Machine {
         Some(endpoint.lease)
     }
 
-    /// Returns an attempt that begins now: webhooks take turns, so that one with many events delays no other one.
-    pub(super) fn send(&mut self, now: Timestamp) -> Option<(&Endpoint, Sending)> {
+    /// Returns an attempt that begins now, and that is cancelled through its registration. Accounts take turns, and so do
+    /// their webhooks.
+    pub(super) fn send(&mut self, now: Timestamp) -> Option<(&Endpoint, Sending, AbortRegistration)> {
         while let Some((_, id)) = self.waiting.first().copied().filter(|(due, _)| *due <= now) {
             self.schedule(id, Some(now), now);
         }
-        while self.attempts < ATTEMPTS_MAX {
-            let id = self.ready.pop_front()?;
-            self.is_ready.remove(&id);
+        while let Some(id) = self.places.next() {
             let Some(endpoint) = self.held.get_mut(&id) else { continue };
-            let (sending, wake) = endpoint.send(now);
+            let (begun, wake) = endpoint.send(self.begun, now);
+            let account = endpoint.account;
             self.schedule(id, wake, now);
-            if let Some(sending) = sending {
-                self.attempts += 1;
-                return self.held.get(&id).map(|endpoint| (endpoint, sending));
+            if let Some((sending, registration)) = begun {
+                self.begun += 1;
+                self.places.take(account);
+                return self.held.get(&id).map(|endpoint| (endpoint, sending, registration));
             }
         }
         None
     }
 
-    /// Takes the result of an attempt.
-    pub(super) fn attempted(
-        &mut self,
-        lease: DeliveryLease,
-        position: Position,
-        ended: AttemptEnd,
-        now: Timestamp,
-    ) {
-        self.attempts = self.attempts.saturating_sub(1);
-        let id = lease.webhook;
-        let Some(endpoint) = self.held.get_mut(&id).filter(|endpoint| endpoint.lease == lease) else {
+    /// The accounts whose webhooks wait for a place, each with the number of its attempts in flight.
+    pub(super) fn waiting_for_places(&self) -> impl Iterator<Item = (AccountId, usize)> {
+        self.places.waiting()
+    }
+
+    /// Takes the result of an attempt. The place of one that was cancelled is free already.
+    pub(super) fn attempted(&mut self, of: AttemptId, ended: AttemptEnd, now: Timestamp) {
+        let id = of.lease.webhook;
+        let Some(endpoint) = self.held.get_mut(&id).filter(|endpoint| endpoint.lease == of.lease) else {
             return;
         };
+        if !endpoint.land(of.number) {
+            return;
+        }
+        self.places.free(endpoint.account, 1);
         let wake = match ended {
-            AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(position, kind, attempt, now),
-            AttemptEnd::Missing => endpoint.missing(position, now),
+            AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(of.position, kind, attempt, now),
+            AttemptEnd::Missing => endpoint.missing(of.position, now),
             AttemptEnd::Dropped => {
-                endpoint.dropped(position, now);
+                endpoint.dropped(of.position, now);
                 Some(now.plus(FAILURE_PAUSE))
             }
+            AttemptEnd::Outdated => {
+                endpoint.dropped(of.position, now);
+                // The new settings wake the webhook when they arrive, unless they are here already.
+                let is_known = endpoint.webhook.run.number != of.run;
+                if is_known { endpoint.wake(now) } else { Some(now.plus(FAILURE_PAUSE)) }
+            }
+            AttemptEnd::Unreadable => {
+                endpoint.unreadable_event(of.position, now);
+                Some(now.plus(DAMAGE_PAUSE))
+            }
+            AttemptEnd::Cancelled => return,
         };
         self.schedule(id, wake, now);
-    }
-
-    /// The saves that begin now.
-    pub(super) fn saves(&mut self, now: Timestamp) -> Vec<Save> {
-        let mut saves = Vec::new();
-        for endpoint in self.held.values_mut() {
-            if saves.len() == SAVES_MAX {
-                break;
-            }
-            let is_last = endpoint.is_ending() && endpoint.progress.in_flight() == 0;
-            let is_due = endpoint.is_dirty || is_last || now.since(endpoint.saved_at) >= IDLE_SAVE;
-            if !is_due || endpoint.is_saving {
-                continue;
-            }
-            endpoint.look_up_to(self.head);
-            (endpoint.is_dirty, endpoint.is_saving, endpoint.saved_at) = (false, true, now);
-            saves.push(Save {
-                lease: endpoint.lease,
-                progress: endpoint.progress.clone(),
-                updates: std::mem::take(&mut endpoint.updates),
-            });
-        }
-        saves
-    }
-
-    /// Takes the result of a save. A failed save is repeated with its updates.
-    pub(super) fn saved(&mut self, lease: DeliveryLease, result: Result<LeaseState, Vec<DeliveryUpdate>>) {
-        let Some(endpoint) = self.held.get_mut(&lease.webhook).filter(|it| it.lease == lease) else { return };
-        endpoint.is_saving = false;
-        match result {
-            Ok(LeaseState::Held) => {
-                if endpoint.is_ending() && !endpoint.is_dirty && endpoint.progress.in_flight() == 0 {
-                    self.end(lease.webhook);
-                }
-            }
-            Ok(LeaseState::Lost) => drop(self.drop_lease(lease.webhook)),
-            Err(mut updates) => {
-                updates.append(&mut endpoint.updates);
-                (endpoint.updates, endpoint.is_dirty) = (updates, true);
-            }
-        }
     }
 
     /// The webhooks that are to be disabled now, each with its account, the reason and the number of the run.
@@ -313,13 +283,13 @@ impl Machine {
 
     /// The number of attempts in flight.
     pub(super) const fn in_flight(&self) -> usize {
-        self.attempts
+        self.places.taken()
     }
 
     /// Returns whether nothing is due, in flight, unread or unsaved.
     pub(super) fn is_settled(&self, end: LogEnd, now: Timestamp) -> bool {
-        self.attempts == 0
-            && self.ready.is_empty()
+        self.places.taken() == 0
+            && self.places.is_idle()
             && self.next_due().is_none_or(|due| due > now)
             && !self.is_reading_head
             && self.held.values().all(|endpoint| {
@@ -349,8 +319,12 @@ impl Machine {
                 self.wakes.insert(id, due);
                 self.waiting.insert((due, id));
             }
-            Some(_) if self.is_ready.insert(id) => self.ready.push_back(id),
-            _ => {}
+            Some(_) => {
+                if let Some(endpoint) = self.held.get(&id) {
+                    self.places.line_up(endpoint.account, id);
+                }
+            }
+            None => {}
         }
     }
 
@@ -358,18 +332,13 @@ impl Machine {
         if let Some(old) = self.wakes.remove(&id) {
             self.waiting.remove(&(old, id));
         }
-        if self.is_ready.remove(&id) {
-            self.ready.retain(|other| *other != id);
-        }
     }
 }
 
-/// The end of an attempt.
-pub(super) enum AttemptEnd {
-    /// The request was sent.
-    Attempted(EventKind, Attempt),
-    /// The event is no longer in the log.
-    Missing,
-    /// The event could not be read.
-    Dropped,
+/// Returns ids in the order of their turns: those after the last one first.
+pub(super) fn turns<'a>(ids: impl Iterator<Item = &'a WebhookId>, last: Option<WebhookId>) -> Vec<WebhookId> {
+    let mut ids: Vec<WebhookId> = ids.copied().collect();
+    let had_turn = ids.iter().filter(|id| last.is_some_and(|last| **id <= last)).count();
+    ids.rotate_left(had_turn);
+    ids
 }

@@ -1,7 +1,6 @@
 //! Messages of the dispatcher for an operator.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,8 +9,11 @@ use petstore_domain::{AccountId, DisabledReason, Timestamp, WebhookId};
 /// The number of messages that wait. Further ones are dropped.
 const NOTICES_MAX: usize = 100;
 
-/// The time in which a webhook with a refused address causes one message.
-const REFUSED_AGAIN: Duration = Duration::from_hours(1);
+/// The time in which the same subject causes one message.
+const SAID_AGAIN: Duration = Duration::from_hours(1);
+
+/// The number of subjects that are known to have caused a message. Further ones cause none until some of them are older.
+const SAID_MAX: usize = 10_000;
 
 /// A message for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,26 @@ pub enum DispatchNotice {
         /// The webhook.
         webhook: WebhookId,
     },
+    /// The event log is damaged where the next events of a webhook are, or one that is to be sent again.
+    Unreadable {
+        /// The webhook.
+        webhook: WebhookId,
+    },
+    /// The webhooks of an account wait, because its attempts in flight are as many as its share allows.
+    Waiting {
+        /// The account.
+        account: AccountId,
+        /// The number of its attempts in flight.
+        attempts: usize,
+    },
+}
+
+/// The subject of a message that is not repeated within an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Said {
+    Refused(WebhookId),
+    Unreadable(WebhookId),
+    Waiting(AccountId),
 }
 
 /// The messages that wait to be taken.
@@ -39,30 +61,49 @@ pub(super) struct Notices(Mutex<Waiting>);
 #[derive(Debug, Default)]
 struct Waiting {
     notices: Vec<DispatchNotice>,
-    /// The webhooks whose address was refused in the last hour.
-    refused: HashMap<WebhookId, Timestamp>,
+    /// The subjects of the last hour.
+    said: HashMap<Said, Timestamp>,
 }
 
 impl Notices {
     pub(super) fn disabled(&self, account: AccountId, webhook: WebhookId, reason: DisabledReason) {
-        self.waiting().push(DispatchNotice::Disabled { account, webhook, reason });
+        self.lock().push(DispatchNotice::Disabled { account, webhook, reason });
     }
 
     pub(super) fn refused(&self, webhook: WebhookId, now: Timestamp) {
-        let mut waiting = self.waiting();
+        self.say_once(Said::Refused(webhook), DispatchNotice::Refused { webhook }, now);
+    }
+
+    pub(super) fn unreadable(&self, webhook: WebhookId, now: Timestamp) {
+        self.say_once(Said::Unreadable(webhook), DispatchNotice::Unreadable { webhook }, now);
+    }
+
+    pub(super) fn waiting(&self, account: AccountId, attempts: usize, now: Timestamp) {
+        self.say_once(Said::Waiting(account), DispatchNotice::Waiting { account, attempts }, now);
+    }
+
+    /// Adds a message unless the last one about its subject is younger than an hour.
+    fn say_once(&self, subject: Said, notice: DispatchNotice, now: Timestamp) {
+        let mut waiting = self.lock();
         // A time after `now` is from before the clock was set back.
-        waiting.refused.retain(|_, at| *at <= now && now.since(*at) < REFUSED_AGAIN);
-        if let Entry::Vacant(entry) = waiting.refused.entry(webhook) {
-            entry.insert(now);
-            waiting.push(DispatchNotice::Refused { webhook });
+        let is_recent = |at: &Timestamp| *at <= now && now.since(*at) < SAID_AGAIN;
+        if waiting.said.get(&subject).is_some_and(is_recent) {
+            return;
+        }
+        if waiting.said.len() >= SAID_MAX {
+            waiting.said.retain(|_, at| is_recent(at));
+        }
+        if waiting.said.len() < SAID_MAX || waiting.said.contains_key(&subject) {
+            waiting.said.insert(subject, now);
+            waiting.push(notice);
         }
     }
 
     pub(super) fn take(&self) -> Vec<DispatchNotice> {
-        std::mem::take(&mut self.waiting().notices)
+        std::mem::take(&mut self.lock().notices)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_address_is_one_message_an_hour_and_messages_are_bounded() {
+    fn a_subject_is_one_message_an_hour_and_messages_are_bounded() {
         let notices = Notices::default();
         let at = |minutes: u64| Timestamp::EPOCH.plus(Duration::from_mins(minutes));
         let [one, other] = [1, 2].map(WebhookId::from_bits);
@@ -89,6 +130,17 @@ mod tests {
         }
         let refused = |webhook| DispatchNotice::Refused { webhook };
         assert_eq!(notices.take(), [refused(one), refused(other), refused(one), refused(one)]);
+        for minute in [0, 30, 60] {
+            notices.waiting(AccountId::FIRST, 28, at(minute));
+            notices.unreadable(one, at(minute));
+        }
+        let waiting = DispatchNotice::Waiting { account: AccountId::FIRST, attempts: 28 };
+        let unreadable = DispatchNotice::Unreadable { webhook: one };
+        assert_eq!(notices.take(), [waiting, unreadable, waiting, unreadable]);
+        for number in 0..2 * SAID_MAX as u128 {
+            notices.refused(WebhookId::from_bits(number), at(200));
+        }
+        assert_eq!((notices.take().len(), notices.lock().said.len()), (NOTICES_MAX, SAID_MAX));
         for _ in 0..=NOTICES_MAX {
             notices.disabled(AccountId::FIRST, one, DisabledReason::Gone);
         }

@@ -81,11 +81,12 @@ impl Machine {
         {
             let counts = &mut overview.counts;
             let [of_active, of_failing] = &mut overview.oldest;
-            let (count, oldest) = if endpoint.progress.failing_since.is_some() {
-                (&mut counts.failing, of_failing)
-            } else {
-                (&mut counts.active, of_active)
-            };
+            let (count, oldest) =
+                if endpoint.progress.failing_since.is_some() || endpoint.progress.is_unreadable {
+                    (&mut counts.failing, of_failing)
+                } else {
+                    (&mut counts.active, of_active)
+                };
             *count += 1;
             let place = endpoint.unsettled().filter(|place| place.epoch == self.head.epoch);
             if let Some(place) = place.filter(|place| oldest.is_none_or(|oldest| place.after < oldest.after))

@@ -1,18 +1,19 @@
 //! Reading the event log for webhooks: one read for all that have reached the head, and one for each that is behind.
 
 use petstore_domain::{Event, EventFilter, Position, Timestamp, WebhookId};
-use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder};
+use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder, StoreErrorKind};
 
-use super::machine::{FAILURE_PAUSE, Machine};
+use super::bounds::{FAILURE_PAUSE, POSITIONS_MAX};
+use super::machine::{Machine, turns};
 
 /// The number of events of a page.
 const EVENTS_MAX: usize = 100;
 
-/// The number of positions that one page reads.
-const POSITIONS_MAX: u64 = 10_000;
-
 /// The number of reads for webhooks that are behind the head, at a time.
 const READS_MAX: usize = 8;
+
+/// The result of a read: a page, or the kind of its failure.
+pub(super) type ReadResult = Result<EventRead, StoreErrorKind>;
 
 /// A part of the log that is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +23,20 @@ pub(super) struct LogRead {
     pub(super) query: EventQuery,
 }
 
-const fn page(webhook: Option<WebhookId>, after: LogEnd, filter: EventFilter, events_max: usize) -> LogRead {
+const fn page(
+    webhook: Option<WebhookId>,
+    after: LogEnd,
+    filter: EventFilter,
+    events_max: usize,
+    positions_max: u64,
+) -> LogRead {
     let query = EventQuery {
         epoch: Some(after.epoch),
         order: PageOrder::Ascending,
         after: Some(after.last),
         filter,
         events_max,
-        positions_max: POSITIONS_MAX,
+        positions_max,
     };
     LogRead { webhook, query }
 }
@@ -47,6 +54,10 @@ impl Machine {
         if now < self.read_after {
             return reads;
         }
+        if self.is_head_damaged {
+            // No webhook joins the others where the log is damaged.
+            (self.head, self.is_head_damaged) = (end, false);
+        }
         // The page that is being read at the head may lack the events of a webhook that joins meanwhile.
         if !self.is_reading_head {
             self.join_head();
@@ -55,17 +66,23 @@ impl Machine {
             } else if end.last > self.head.last {
                 self.is_reading_head = true;
                 let filter = EventFilter { kinds: self.kinds, account: None };
-                reads.push(page(None, self.head, filter, EVENTS_MAX));
+                reads.push(page(None, self.head, filter, EVENTS_MAX, POSITIONS_MAX));
             }
         }
-        for id in &self.behind {
-            let Some(endpoint) = self.held.get_mut(id) else { continue };
+        for id in turns(self.behind.iter(), self.read_last) {
+            if self.reads == READS_MAX {
+                break;
+            }
+            let Some(endpoint) = self.held.get_mut(&id) else { continue };
             let room = endpoint.progress.room();
-            if !endpoint.is_reading && !endpoint.is_up_to(self.head) && room > 0 && self.reads < READS_MAX {
+            let is_behind = !endpoint.is_up_to(self.head) && now >= endpoint.read_after;
+            if !endpoint.is_reading && is_behind && room > 0 {
                 endpoint.is_reading = true;
                 self.reads += 1;
+                self.read_last = Some(id);
                 let place = LogEnd { epoch: endpoint.progress.epoch, last: endpoint.progress.scanned };
-                reads.push(page(Some(*id), place, endpoint.filter, room.min(EVENTS_MAX)));
+                let (events, positions) = (room.min(EVENTS_MAX), endpoint.positions_max);
+                reads.push(page(Some(id), place, endpoint.filter, events, positions));
             }
         }
         reads
@@ -77,9 +94,10 @@ impl Machine {
         self.behind.retain(|id| endpoints.get_mut(id).is_some_and(|endpoint| !endpoint.join(head)));
     }
 
-    /// Takes the result of a read; none if it failed and is to be repeated.
-    pub(super) fn read(&mut self, of: &LogRead, result: Option<&EventRead>, now: Timestamp) {
-        if result.is_none() {
+    /// Takes the result of a read. One that failed is repeated. If the log is damaged there, only the webhooks that have to
+    /// read this place wait.
+    pub(super) fn read(&mut self, of: &LogRead, result: &ReadResult, now: Timestamp) {
+        if matches!(result, Err(kind) if *kind != StoreErrorKind::Corrupt) {
             self.read_after = now.plus(FAILURE_PAUSE);
         }
         match of.webhook {
@@ -88,21 +106,32 @@ impl Machine {
         }
     }
 
-    fn read_head(&mut self, of: &LogRead, result: Option<&EventRead>, now: Timestamp) {
+    fn read_head(&mut self, of: &LogRead, result: &ReadResult, now: Timestamp) {
         self.is_reading_head = false;
         if of.query.epoch != Some(self.head.epoch) || of.query.after != Some(self.head.last) {
             return;
         }
         match result {
-            None => {}
-            Some(EventRead::Expired(bounds)) => self.expire_head(bounds),
-            Some(EventRead::Page(page)) => {
+            // Each webhook at the head finds by itself which events it cannot read.
+            Err(StoreErrorKind::Corrupt) => self.leave_head(),
+            Err(_) => {}
+            Ok(EventRead::Expired(bounds)) => self.expire_head(bounds),
+            Ok(EventRead::Page(page)) => {
                 for event in &page.events {
                     self.deliver(event, now);
                 }
                 self.head.last = page.reached;
             }
         }
+    }
+
+    /// Lets each webhook at the head read by itself.
+    fn leave_head(&mut self) {
+        for endpoint in self.held.values_mut() {
+            endpoint.leave_head(self.head);
+        }
+        self.behind = self.held.keys().copied().collect();
+        self.is_head_damaged = true;
     }
 
     /// Gives an event to the webhooks at the head that get it.
@@ -153,7 +182,7 @@ impl Machine {
         self.is_reading_head = false;
     }
 
-    fn read_behind(&mut self, id: WebhookId, of: &LogRead, result: Option<&EventRead>, now: Timestamp) {
+    fn read_behind(&mut self, id: WebhookId, of: &LogRead, result: &ReadResult, now: Timestamp) {
         let Some(endpoint) = self.held.get_mut(&id).filter(|endpoint| endpoint.is_reading) else { return };
         endpoint.is_reading = false;
         self.reads = self.reads.saturating_sub(1);
@@ -164,17 +193,23 @@ impl Machine {
             return;
         }
         match result {
-            None => {}
-            Some(EventRead::Expired(bounds)) if bounds.epoch != endpoint.progress.epoch => {
+            // The damage may be behind events that can be read. Shorter pages find them.
+            Err(StoreErrorKind::Corrupt) if of.query.positions_max > 1 => {
+                endpoint.positions_max = of.query.positions_max / 2;
+            }
+            Err(StoreErrorKind::Corrupt) => endpoint.unreadable_log(now),
+            Err(_) => {}
+            Ok(EventRead::Expired(bounds)) if bounds.epoch != endpoint.progress.epoch => {
                 endpoint.restart(bounds.epoch, bounds.pruned);
             }
             // A store of several nodes may not show the position yet that another node has reached.
-            Some(EventRead::Expired(bounds)) if endpoint.progress.scanned > bounds.last => {
+            Ok(EventRead::Expired(bounds)) if endpoint.progress.scanned > bounds.last => {
                 self.read_after = now.plus(FAILURE_PAUSE);
             }
-            Some(EventRead::Expired(_)) => endpoint.fall_behind(),
-            Some(EventRead::Page(page)) => {
-                let matching: Vec<Position> = page.events.iter().map(|event| event.id.position).collect();
+            Ok(EventRead::Expired(_)) => endpoint.fall_behind(),
+            Ok(EventRead::Page(page)) => {
+                endpoint.positions_max = endpoint.positions_max.saturating_mul(2).min(POSITIONS_MAX);
+                let matching = endpoint.new_positions(&page.events);
                 let wake = endpoint.read(&matching, page.reached, now);
                 self.schedule(id, wake, now);
             }

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future::Abortable;
 use futures_util::stream::{FuturesUnordered, Stream};
 use petstore_domain::{
     AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
 };
 use petstore_ports::{
-    ClaimedWebhook, DeliveryLease, EventRead, LeaseState, LogEnd, Reply, StoreError, WebhookChanges, run,
+    ClaimedWebhook, DeliveryLease, LeaseState, LogEnd, Reply, StoreError, StoreErrorKind, WebhookChanges, run,
 };
 
-use super::attempt::{DispatcherPorts, Sent};
-use super::machine::{AttemptEnd, Machine};
+use super::attempt::{AttemptEnd, AttemptId, DispatcherPorts, Sent};
+use super::endpoint::Sending;
+use super::machine::Machine;
 use super::nudge::DispatchNudge;
 use super::overview::{LookedUp, Unsettled};
-use super::reading::LogRead;
+use super::reading::{LogRead, ReadResult};
 use super::stats::DispatchStats;
 use super::tester::WebhookTester;
 use crate::call_deadlines::CallDeadlines;
@@ -46,9 +48,10 @@ pub struct Dispatcher {
 
 /// The result of a piece of work.
 pub(super) enum Done {
-    Attempt(DeliveryLease, Position, AttemptEnd),
-    Read(LogRead, Option<EventRead>),
-    Changes(u64, Result<WebhookChanges, StoreError>),
+    Attempt(AttemptId, AttemptEnd),
+    Read(LogRead, ReadResult),
+    /// The number of the round, and the end of the log, at which the changes were asked for.
+    Changes(u64, LogEnd, Result<WebhookChanges, StoreError>),
     Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
     Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
     Saved(DeliveryLease, Result<LeaseState, Vec<DeliveryUpdate>>),
@@ -66,6 +69,8 @@ pub(super) struct Rounds {
     revision: u64,
     /// The round in which the webhooks were read that are in use.
     read_in: u64,
+    /// The end of the log when the webhooks were asked for that are in use. Later changes of theirs are not known.
+    confirmed: LogEnd,
     is_asking: bool,
     is_claiming: bool,
     pub(super) saves: usize,
@@ -111,6 +116,7 @@ impl Dispatcher {
         let mut rounds = Rounds {
             revision: 0,
             read_in: 0,
+            confirmed: LogEnd { epoch: 0, last: Position::START },
             is_asking: false,
             is_claiming: false,
             saves: 0,
@@ -190,18 +196,23 @@ impl Dispatcher {
 
     /// Begins the attempts that are due.
     fn send(&self, machine: &mut Machine, work: &Work, now: Timestamp) {
-        while let Some((endpoint, sending)) = machine.send(now) {
+        while let Some((endpoint, sending, registration)) = machine.send(now) {
             let sent = Sent {
-                webhook: endpoint.webhook.clone(),
+                account: endpoint.account,
+                webhook: endpoint.webhook.id,
+                run: endpoint.webhook.run.number,
                 event: endpoint.event(sending.position),
                 attempt: sending.attempt,
                 trigger: sending.trigger,
             };
-            let (lease, position) = (endpoint.lease, sending.position);
+            let Sending { number, position, .. } = sending;
+            let id = AttemptId { lease: endpoint.lease, position, run: sent.run, number };
             let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
-            work.push(Box::pin(async move {
-                Done::Attempt(lease, position, ports.attempt(&deadlines, sent).await)
-            }));
+            let attempt = async move { ports.attempt(&deadlines, sent).await };
+            let attempt = Abortable::new(attempt, registration);
+            work.push(Box::pin(
+                async move { Done::Attempt(id, attempt.await.unwrap_or(AttemptEnd::Cancelled)) },
+            ));
         }
         self.stats.set_in_flight(machine.in_flight());
         self.stats.set_held(machine.held.len());
@@ -209,7 +220,7 @@ impl Dispatcher {
 
     fn read(&self, read: LogRead) -> Pin<Box<dyn Future<Output = Done> + Send>> {
         let reply = self.deadlines.reply(self.ports.events.read(read.query));
-        Box::pin(async move { Done::Read(read, reply.await.ok()) })
+        Box::pin(async move { Done::Read(read, reply.await.map_err(|error| error.kind())) })
     }
 
     /// Looks for changed settings and webhooks to claim, renews leases, saves progress, and disables webhooks.
@@ -229,7 +240,7 @@ impl Dispatcher {
         if !rounds.is_asking {
             rounds.is_asking = true;
             let reply = self.deadlines.reply(self.ports.webhooks.changed_webhooks(rounds.revision));
-            work.push(Box::pin(async move { Done::Changes(round, reply.await) }));
+            work.push(Box::pin(async move { Done::Changes(round, end, reply.await) }));
         }
         self.claim(machine, rounds, work, now);
         if elapsed >= rounds.next_renewal {
@@ -253,6 +264,9 @@ impl Dispatcher {
             }));
         }
         self.release(machine, work);
+        for (account, attempts) in machine.waiting_for_places() {
+            self.stats.notices().waiting(account, attempts, now);
+        }
         if elapsed >= rounds.next_overview {
             rounds.next_overview = elapsed + OVERVIEW;
             self.look_over(machine, rounds, work);
@@ -294,24 +308,34 @@ impl Dispatcher {
     pub(super) fn end(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, done: Done) {
         let now = self.ports.clock.now();
         match done {
-            Done::Attempt(lease, position, end) => {
-                if let AttemptEnd::Attempted(_, attempt) = &end {
-                    self.stats.count(&attempt.outcome);
-                    if attempt.outcome.error == Some(AttemptError::AddressRefused) {
-                        self.stats.notices().refused(lease.webhook, now);
+            Done::Attempt(id, end) => {
+                match &end {
+                    AttemptEnd::Attempted(_, attempt) => {
+                        self.stats.count(&attempt.outcome);
+                        if attempt.outcome.error == Some(AttemptError::AddressRefused) {
+                            self.stats.notices().refused(id.lease.webhook, now);
+                        }
                     }
+                    AttemptEnd::Unreadable => self.stats.notices().unreadable(id.lease.webhook, now),
+                    _ => {}
                 }
-                machine.attempted(lease, position, end, now);
+                machine.attempted(id, end, now);
             }
-            Done::Read(read, result) => machine.read(&read, result.as_ref(), now),
-            Done::Changes(round, result) => {
+            Done::Read(read, result) => {
+                if let (Some(webhook), Err(StoreErrorKind::Corrupt)) = (read.webhook, &result) {
+                    self.stats.notices().unreadable(webhook, now);
+                }
+                machine.read(&read, &result, now);
+            }
+            Done::Changes(round, end, result) => {
                 rounds.is_asking = false;
                 let Ok(changes) = result else { return };
                 rounds.read_in = round;
+                let confirmed = std::mem::replace(&mut rounds.confirmed, end);
                 if changes.revision != rounds.revision || !changes.accounts.is_empty() {
                     rounds.revision = changes.revision;
                     rounds.next_claim = Duration::ZERO;
-                    machine.change(changes, now);
+                    machine.change(changes, confirmed, now);
                     self.claim(machine, rounds, work, now);
                 }
             }

@@ -6,13 +6,73 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::stream::Stream;
-use petstore_domain::Timestamp;
+use petstore_domain::{DeliveryUpdate, Progress, Timestamp};
+use petstore_ports::{DeliveryLease, LeaseState};
 
-use super::machine::Machine;
+use super::machine::{Machine, turns};
 use super::run::{Dispatcher, Done, Rounds, Work};
 
 /// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
 const STOP_MAX: Duration = Duration::from_secs(2);
+
+/// The time after which the progress of a webhook without deliveries is saved. After a restart, the events since then are
+/// looked at once more.
+const IDLE_SAVE: Duration = Duration::from_mins(1);
+
+/// The number of saves that begin in one step.
+const SAVES_MAX: usize = 64;
+
+/// Progress that is to be saved.
+pub(super) struct Save {
+    pub(super) lease: DeliveryLease,
+    pub(super) progress: Progress,
+    pub(super) updates: Vec<DeliveryUpdate>,
+}
+
+impl Machine {
+    /// The saves that begin now.
+    pub(super) fn saves(&mut self, now: Timestamp) -> Vec<Save> {
+        let mut saves = Vec::new();
+        for id in turns(self.held.keys(), self.saved_last) {
+            if saves.len() == SAVES_MAX {
+                break;
+            }
+            let Some(endpoint) = self.held.get_mut(&id) else { continue };
+            let is_last = endpoint.is_ending() && endpoint.progress.in_flight() == 0;
+            let is_due = endpoint.is_dirty || is_last || now.since(endpoint.saved_at) >= IDLE_SAVE;
+            if !is_due || endpoint.is_saving {
+                continue;
+            }
+            endpoint.look_up_to(self.head);
+            (endpoint.is_dirty, endpoint.is_saving, endpoint.saved_at) = (false, true, now);
+            self.saved_last = Some(id);
+            saves.push(Save {
+                lease: endpoint.lease,
+                progress: endpoint.progress.clone(),
+                updates: std::mem::take(&mut endpoint.updates),
+            });
+        }
+        saves
+    }
+
+    /// Takes the result of a save. A failed save is repeated with its updates.
+    pub(super) fn saved(&mut self, lease: DeliveryLease, result: Result<LeaseState, Vec<DeliveryUpdate>>) {
+        let Some(endpoint) = self.held.get_mut(&lease.webhook).filter(|it| it.lease == lease) else { return };
+        endpoint.is_saving = false;
+        match result {
+            Ok(LeaseState::Held) => {
+                if endpoint.is_ending() && !endpoint.is_dirty && endpoint.progress.in_flight() == 0 {
+                    self.end(lease.webhook);
+                }
+            }
+            Ok(LeaseState::Lost) => drop(self.drop_lease(lease.webhook)),
+            Err(mut updates) => {
+                updates.append(&mut endpoint.updates);
+                (endpoint.updates, endpoint.is_dirty) = (updates, true);
+            }
+        }
+    }
+}
 
 impl Dispatcher {
     pub(super) fn save(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {

@@ -76,8 +76,8 @@ impl WebhookTester {
                 webhook: webhook.id,
                 event: EventId { epoch: progress.epoch, position: pending.position },
                 attempts: pending.attempts,
-                // A first attempt is due at any time.
-                next_attempt_at: pending.due.max(now),
+                // A first attempt is due at any time, but not in a pause.
+                next_attempt_at: progress.next_attempt_at(pending).max(now),
             }));
         }
         left.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.event.position));

@@ -17,16 +17,19 @@ impl WebhookService {
             bounds.last.get()
         };
         let failing_since = progress.as_ref().and_then(|progress| progress.failing_since);
+        let is_unreadable = progress.as_ref().is_some_and(|progress| progress.is_unreadable);
         let has_key = !self.knows_key || self.ports.signer.master() == Some(webhook.secret.master);
         let status = match webhook.disabled {
             Some(reason) => WebhookStatus::Disabled(reason),
             None if !has_key => WebhookStatus::Disabled(DisabledReason::Key),
-            None if failing_since.is_some() => WebhookStatus::Failing,
+            None if failing_since.is_some() || is_unreadable => WebhookStatus::Failing,
             None => WebhookStatus::Active,
         };
         Ok(WebhookListing {
             status,
             failing_since,
+            is_unreadable,
+            paused_until: progress.as_ref().and_then(Progress::paused_until),
             last_success_at: progress.as_ref().and_then(|progress| progress.last_success_at),
             cursor,
             lag: lag.min(WebhookListing::LAG_MAX),

@@ -1,5 +1,6 @@
 //! Deliveries over the memory store, in simulated time.
 
+mod shares;
 mod world;
 
 use std::time::Duration;

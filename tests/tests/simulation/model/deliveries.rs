@@ -83,6 +83,9 @@ impl Webhooks {
         if watched.is_stopped() && now > watched.changed + GRACE {
             return Err("although it is disabled or deleted".to_owned());
         }
+        if watched.stopped_after.is_some_and(|last| post.position > last) {
+            return Err("that happened after it was disabled or deleted".to_owned());
+        }
         if !events.shows(post.position, &post.body) {
             return Err(format!("with another content than the log: {}", post.body));
         }

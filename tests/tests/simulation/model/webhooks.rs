@@ -65,6 +65,8 @@ pub(super) struct Watched {
     /// The time of the latest change.
     pub(super) changed: Duration,
     pub(super) is_deleted: bool,
+    /// The position after which it gets no events, because it was disabled or deleted then.
+    pub(super) stopped_after: Option<u64>,
     /// The position after which its deliveries began.
     pub(super) from: u64,
     /// The position after which its events are certain. With other types, it gets no events that were passed over before.
@@ -87,6 +89,7 @@ impl Watched {
             before: None,
             changed: now,
             is_deleted: false,
+            stopped_after: (!webhook.is_enabled()).then_some(0),
             from,
             certain_from: from,
             earlier_types: Vec::new(),
@@ -117,6 +120,7 @@ impl Watched {
         }
         // The results of attempts that were in flight when a webhook was disabled are not recorded.
         if before.is_enabled() != webhook.is_enabled() {
+            self.stopped_after = (!webhook.is_enabled()).then_some(last);
             self.may_repeat(now.saturating_sub(super::deliveries::GRACE));
         }
         for redelivery in &webhook.redeliveries {
@@ -183,6 +187,8 @@ impl Webhooks {
         for deleted in deleted.filter(|webhook| record.get(webhook.id).is_none()) {
             if let Some(watched) = self.watched.get_mut(&deleted.id) {
                 (watched.is_deleted, watched.changed) = (true, now);
+                let last = self.committed.len() as u64;
+                watched.stopped_after = Some(watched.stopped_after.map_or(last, |before| before.min(last)));
             }
         }
         self.accounts.retain(|_, record| !record.webhooks.is_empty());

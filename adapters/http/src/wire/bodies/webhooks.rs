@@ -15,11 +15,13 @@ use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
 /// The members of a webhook that no request sets.
-const READ_ONLY: [&str; 9] = [
+const READ_ONLY: [&str; 11] = [
     "id",
     "status",
     "disabledReason",
+    "failingReason",
     "failingSince",
+    "pausedUntil",
     "lastSuccessAt",
     "cursor",
     "lag",

@@ -36,13 +36,17 @@ pub(crate) fn push_webhook(
     push_word(out, "ordering", webhook.ordering.as_str());
     match listing.status {
         WebhookStatus::Active => push_word(out, "status", "active"),
-        WebhookStatus::Failing => push_word(out, "status", "failing"),
+        WebhookStatus::Failing => {
+            push_word(out, "status", "failing");
+            push_word(out, "failingReason", listing.failing_reason().as_str());
+        }
         WebhookStatus::Disabled(reason) => {
             push_word(out, "status", "disabled");
             push_word(out, "disabledReason", reason.as_str());
         }
     }
     push_date(out, "failingSince", listing.failing_since);
+    push_date(out, "pausedUntil", listing.paused_until.filter(|until| *until > now));
     push_date(out, "lastSuccessAt", listing.last_success_at);
     out.extend_from_slice(b",\"cursor\":\"");
     out.extend_from_slice(&listing.cursor.to_ascii());

@@ -41,6 +41,15 @@ fn text(notice: DispatchNotice) -> String {
             "webhook {webhook}: its host has an address that is not public, or is one of this server; webhook-allow permits \
              further ones"
         ),
+        DispatchNotice::Unreadable { webhook } => format!(
+            "webhook {webhook} gets no events: the event log is damaged where its next events are; `petstore webhooks show` has \
+             the place, and its account can begin after it with POST /webhooks/{webhook}/replay"
+        ),
+        DispatchNotice::Waiting { account, attempts } => format!(
+            "webhooks of account {} wait: {attempts} of its attempts are in flight, which is its share of the places while other \
+             accounts wait; its receivers answer late or not at all",
+            account.get()
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 //! are gone.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -105,9 +106,47 @@ impl Receivers {
         self.got.lock().unwrap().iter().filter(|got| got.url.contains(url)).cloned().collect()
     }
 
+    /// The number of attempts in flight at an address.
+    pub(super) fn in_flight(&self, url: &str) -> usize {
+        self.most.lock().unwrap().get(url).map_or(0, |(now, _)| *now)
+    }
+
     /// The positions of the events that an address got, in their order.
     pub(super) fn positions(&self, url: &str) -> Vec<u64> {
         self.got(url).iter().map(|got| got.event.position.get()).collect()
+    }
+}
+
+/// A log with events that cannot be read.
+pub(super) struct DamagedLog {
+    store: Arc<MemoryStore>,
+    damaged: Mutex<RangeInclusive<u64>>,
+}
+
+impl DamagedLog {
+    pub(super) fn new(store: &Arc<MemoryStore>, damaged: RangeInclusive<u64>) -> Arc<Self> {
+        Arc::new(Self { store: Arc::clone(store), damaged: Mutex::new(damaged) })
+    }
+
+    pub(super) fn damage(&self, damaged: RangeInclusive<u64>) {
+        *self.damaged.lock().unwrap() = damaged;
+    }
+}
+
+impl EventReader for DamagedLog {
+    fn bounds(&self) -> Reply<Result<EventBounds, StoreError>> {
+        self.store.bounds()
+    }
+
+    /// Fails if any event of the page is damaged.
+    fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
+        let damaged = self.damaged.lock().unwrap().clone();
+        let next = query.after.map_or(1, |after| after.get() + 1);
+        let last = self.store.end().last.get().min(next + query.positions_max - 1);
+        if (next..=last).any(|position| damaged.contains(&position)) {
+            return Reply::now(Err(StoreError::corrupt("events")));
+        }
+        self.store.read(query)
     }
 }
 
@@ -127,11 +166,10 @@ impl Courier for Post {
                 at,
                 signature: request.signature,
             });
-            count(&receivers, &url, 1);
+            let _counted = Counting::begin(&receivers, &url);
             // The deadline of a real courier.
             let pause = if url.contains("hang") { 15_000 } else { 10 };
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            count(&receivers, &url, -1);
             let status = |status| {
                 let answer = Box::new(ReceiverAnswer { status, ..ReceiverAnswer::default() });
                 (Some(AttemptError::Status), Some(answer))
@@ -145,6 +183,22 @@ impl Courier for Post {
             };
             AttemptOutcome { duration: Duration::from_millis(pause), error, answer }
         })
+    }
+}
+
+/// An attempt in flight, which may be cancelled.
+struct Counting(Arc<Receivers>, String);
+
+impl Counting {
+    fn begin(receivers: &Arc<Receivers>, url: &str) -> Self {
+        count(receivers, url, 1);
+        Self(Arc::clone(receivers), url.to_owned())
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        count(&self.0, &self.1, -1);
     }
 }
 
@@ -212,7 +266,22 @@ impl World {
         self.running.take().unwrap().await.unwrap();
     }
 
+    /// Creates a webhook of an account.
+    pub(super) async fn webhook_of(&self, account: AccountId, url: &str, from: LogPlace) -> WebhookId {
+        self.create(account, url, DeliveryOrder::Relaxed, from).await
+    }
+
     pub(super) async fn webhook(&self, url: &str, ordering: DeliveryOrder) -> WebhookId {
+        self.create(ACCOUNT, url, ordering, LogPlace::Now).await
+    }
+
+    async fn create(
+        &self,
+        account: AccountId,
+        url: &str,
+        ordering: DeliveryOrder,
+        from: LogPlace,
+    ) -> WebhookId {
         let new = NewWebhook {
             url: WebhookUrl::parse(url).unwrap(),
             types: EventPatterns::parse(["category.*"]).unwrap(),
@@ -220,7 +289,7 @@ impl World {
             ordering,
             is_enabled: true,
         };
-        let made = self.webhooks.create_webhook(ACCOUNT, new, LogPlace::Now, None).await.unwrap();
+        let made = self.webhooks.create_webhook(account, new, from, None).await.unwrap();
         made.result.unwrap().listing.webhook.id
     }
 

@@ -2,7 +2,7 @@
 
 use petstore_domain::{
     CreateWebhookRejection, DeleteWebhookRejection, DisabledReason, REDELIVERIES_MAX,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, UpdateWebhookRejection,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, StartsUsedUp, UpdateWebhookRejection,
 };
 use petstore_ports::api::TestWebhookRejection;
 
@@ -23,6 +23,7 @@ impl Refuse for CreateWebhookRejection {
                 conflict(Code::TooManyWebhooks, message)
             }
             Self::Expired => expired("The log does not have this place; begin with from: oldest or now."),
+            Self::TooOften(used_up) => too_often(used_up),
         }
     }
 }
@@ -35,6 +36,7 @@ impl Refuse for UpdateWebhookRejection {
             Self::Expired => expired(
                 "Events that the webhook has not received are no longer kept; enable it with from: oldest or now.",
             ),
+            Self::TooOften(used_up) => too_often(used_up),
         }
     }
 }
@@ -75,6 +77,7 @@ impl Refuse for StartDeliveriesRejection {
                 Answer::from(ApiError::new(Code::RateLimitExceeded, message))
                     .with_retry_after(REDELIVERIES_SECS)
             }
+            Self::TooOften(used_up) => too_often(used_up),
         }
     }
 }
@@ -89,6 +92,16 @@ impl Refuse for TestWebhookRejection {
             }
         }
     }
+}
+
+fn too_often(used_up: StartsUsedUp) -> Answer {
+    let message = format!(
+        "An account may create, replay or enable webhooks {} times a minute; retry after the delay in Retry-After.",
+        used_up.max
+    );
+    let wait = used_up.wait.as_millis().div_ceil(1_000);
+    Answer::from(ApiError::new(Code::RateLimitExceeded, message))
+        .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
 }
 
 fn disabled(reason: DisabledReason) -> Answer {

@@ -1,0 +1,12 @@
+//! Pauses after failures of the store, and the size of a page of the log.
+
+use std::time::Duration;
+
+/// The pause after a failed read of the store.
+pub(super) const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause after a read that met damage of the event log. A repair takes an operator some time.
+pub(super) const DAMAGE_PAUSE: Duration = Duration::from_secs(10);
+
+/// The number of positions that one page reads.
+pub(super) const POSITIONS_MAX: u64 = 10_000;
