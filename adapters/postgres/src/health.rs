@@ -65,6 +65,7 @@ impl Pulse {
 impl StoreHealth for PostgresStore {
     async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
         self.pulse.check(Instant::now()).and_then(|()| self.node.check())?;
+        self.clock.check()?;
         self.pulse.unfit().map_or(Ok(()), |unfit| Err(StoreError::unavailable(unfit)))
     }
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use petstore_domain::Timestamp;
-use petstore_ports::{Housekeeping, StoreError};
+use petstore_ports::{Clock as _, Housekeeping, StoreError};
+use tokio::time::Instant;
 
 use crate::PostgresStore;
 use crate::records::stored;
@@ -12,6 +13,10 @@ use crate::records::stored;
 /// The statement that drops one slice of expired records and of old tokens, and the rows of nodes that are gone. Rows that another node is dropping are
 /// skipped. The dropped records are subtracted from the counts in the slot of this handle, account by account in the
 /// order in which writers lock the counts.
+/// - `$1`: the time of the shop, which a sandbox may turn
+/// - `$2`: the slot of this handle
+/// - `$3`: the time of the database, without its steps
+/// - `$4`: true if old tokens may be dropped
 const DROP_EXPIRED: &str = "
     with due as materialized (
         select account_id, scope, idempotency_key from idempotency_records where expires_at <= $1
@@ -26,12 +31,12 @@ const DROP_EXPIRED: &str = "
         select account_id, $2::smallint, -count(*) from dropped group by account_id order by account_id
         on conflict (account_id, slot) do update set records = counts.records + excluded.records
     ), old as materialized (
-        select token from commits where at < clock_timestamp() - interval '10 minutes'
+        select token from commits where at < $3::timestamptz - interval '10 minutes' and $4
         order by at limit 1000 for update skip locked
     ), forgotten as (
         delete from commits using old where commits.token = old.token
     ), gone as materialized (
-        select id from nodes where seen_at < clock_timestamp() - interval '10 minutes' for update skip locked
+        select id from nodes where seen_at < $3::timestamptz - interval '10 minutes' for update skip locked
     ), removed as (
         delete from nodes using gone where nodes.id = gone.id
     )
@@ -50,11 +55,20 @@ const DROP_LEASES: &str = "
 impl Housekeeping for PostgresStore {
     async fn drop_expired(&self, now: Timestamp) -> Result<usize, StoreError> {
         self.events.keep_up().await?;
+        if !self.clock.may_drop() {
+            // One of the clocks is wrong, and what it takes for old may not be.
+            return Ok(0);
+        }
         self.events.prune(now).await?;
         if self.drops.fetch_add(1, Ordering::Relaxed).is_multiple_of(LEASES_EVERY) {
             self.chores.rows(DROP_LEASES.to_owned(), Vec::new()).await?;
         }
-        let parameters = vec![Box::new(stored(now)) as _, Box::new(self.slot) as _];
+        let parameters = vec![
+            Box::new(stored(now)) as _,
+            Box::new(self.slot) as _,
+            Box::new(stored(self.clock.now())) as _,
+            Box::new(self.clock.may_drop_tokens(Instant::now())) as _,
+        ];
         let rows = self.chores.rows(DROP_EXPIRED.to_owned(), parameters).await?;
         let dropped: i64 = rows.first().map_or(Ok(0), |row| {
             row.try_get(0).map_err(|error| StoreError::corrupt("a count cannot be read").with_source(error))

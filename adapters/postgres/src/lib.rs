@@ -10,11 +10,13 @@
 //! - Statements that may be repeated (`queries`): batched on the runtime that reads, or on a few connections.
 //! - Reads (`reads`): records by id, those of a turn in one statement, and pages. Credentials (`keys`), accounts and keys for
 //!   operators (`directory`), counts, health and housekeeping are read and written with the same connections.
+//! - The clock of the database (`clock`), by which everything expires that nodes share.
 //! - Writes (`writes`): transitions in batches that share a commit.
 //! - Nodes (`nodes`): the table of nodes, and the form of events that all of them know (`event_forms`).
 
 mod background;
 mod bulk;
+mod clock;
 mod connection;
 mod directory;
 mod error;
@@ -38,6 +40,7 @@ mod watch;
 mod webhooks;
 mod writes;
 
+pub use clock::{ClockFault, ClockFaultKind};
 pub use connection::continuity::Notice;
 pub use connection::{CONNECTIONS_A_SECOND_MAX, Roots, Server, Target, TargetError};
 pub use error::OpenError;

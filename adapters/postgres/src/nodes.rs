@@ -87,7 +87,8 @@ impl PostgresStore {
     /// The database cannot be reached, or the shop has events of a newer release.
     pub fn join(&self, node: NewNode) -> Result<(), OpenError> {
         let handle = self.background.handle();
-        let mut membership = Membership::new(node, self.node_id(), Arc::clone(&self.forms));
+        let mut membership =
+            Membership::new(node, self.node_id(), Arc::clone(&self.forms), Arc::clone(&self.clock));
         handle.block_on(async {
             let session = self.connector.connect_with_retries(Role::Writer).await?;
             membership.join(&session, self.connector.schema()).await

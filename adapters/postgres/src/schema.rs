@@ -36,6 +36,7 @@ pub(crate) const STEPS: &[Step] = &[
         oldest_reader: 1,
     },
     Step { sql: include_str!("schema/3.sql"), oldest_reader: 1 },
+    Step { sql: include_str!("schema/4.sql"), oldest_reader: 1 },
 ];
 
 /// The version that this program writes.

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use petstore_ports::StoreError;
+use petstore_ports::{Clock, StoreError};
 use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
+use crate::clock::{ClockFault, DatabaseClock};
 use crate::connection::continuity::{Continuity, Notice, Reason, identity};
 use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
@@ -47,6 +48,7 @@ pub struct PostgresStore {
     pub(crate) chores: Pool,
     pub(crate) keys: Arc<KeyCache>,
     pub(crate) pulse: Arc<Pulse>,
+    pub(crate) clock: Arc<DatabaseClock>,
     pub(crate) stats: Stats,
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
@@ -96,7 +98,7 @@ impl PostgresStore {
         let requires_sync = target.requires_sync;
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
-        let Prepared { session, epoch, is_sandbox, shop_number, forms } =
+        let Prepared { session, epoch, is_sandbox, shop_number, forms, clock } =
             background.handle().block_on(prepare(&connector, program, new))?;
         connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
@@ -110,6 +112,7 @@ impl PostgresStore {
             connector: Arc::clone(&connector),
             keys: Arc::clone(&keys),
             pulse: Arc::clone(&pulse),
+            clock: Arc::clone(&clock),
             events: Arc::clone(&events),
             requires_sync,
         };
@@ -119,6 +122,7 @@ impl PostgresStore {
             events: Arc::clone(&events),
             keys: Arc::clone(&keys),
             continuity: Arc::clone(connector.continuity()),
+            clock: Arc::clone(&clock),
             observer: Arc::clone(&observer),
         };
         let mut random = Random::of_handle(seed);
@@ -133,6 +137,7 @@ impl PostgresStore {
             chores: Pool::new(&connector, Role::Writer, 1, handle.clone()),
             keys,
             pulse,
+            clock,
             stats: Stats::default(),
             slot: slot(seed),
             lease_holder: i64::from_ne_bytes(seed.to_ne_bytes()),
@@ -189,6 +194,18 @@ impl PostgresStore {
         self.is_sandbox
     }
 
+    /// The clock of the database, by which keys, bans, kept answers and events expire on every node. `machine`: the clock of
+    /// this machine, which is compared with it from the first call on; see [`PostgresStore::clock_fault`].
+    pub fn clock(&self, machine: Arc<dyn Clock>) -> Arc<dyn Clock> {
+        self.clock.set_machine(machine);
+        Arc::clone(&self.clock) as _
+    }
+
+    /// The difference between the clock of this machine and that of the database, if it is more than a second.
+    pub fn clock_fault(&self) -> Option<ClockFault> {
+        self.clock.fault()
+    }
+
     /// The reason why the database cannot be used now, if it cannot.
     pub fn fault(&self) -> Option<StoreError> {
         self.pulse.check(Instant::now()).and_then(|()| self.node.check()).err()
@@ -230,6 +247,7 @@ struct Hooks {
     events: Arc<EventLog>,
     keys: Arc<KeyCache>,
     continuity: Arc<Continuity>,
+    clock: Arc<DatabaseClock>,
     observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
 }
 
@@ -243,7 +261,7 @@ impl AfterCommit for Hooks {
     }
 
     fn committed(&self, token: [u8; 16]) {
-        self.continuity.committed(token);
+        self.continuity.committed(token, self.clock.now());
     }
 
     fn batch_committed(&self, operations: usize, took: Duration) {
@@ -269,6 +287,7 @@ struct Prepared {
     is_sandbox: bool,
     shop_number: Option<String>,
     forms: Arc<EventForms>,
+    clock: Arc<DatabaseClock>,
 }
 
 /// Creates or migrates the schema.
@@ -280,8 +299,12 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
         timed(identity::settle(connector.continuity(), &session)).await??;
         shop_number = timed(identity::shop(&session)).await??;
     }
-    let sql = "select epoch, is_sandbox, (select event_form from schema_version where one) from shop";
+    let clock = Arc::new(DatabaseClock::new(Instant::now()));
+    let sql = "select epoch, is_sandbox, (select event_form from schema_version where one), \
+        (extract(epoch from clock_timestamp()) * 1000000)::bigint from shop";
+    let sent = Instant::now();
     let rows = timed(session.rows_alone(sql, &[])).await?;
+    let received = Instant::now();
     let rows = rows.map_err(|error| failed("read the epoch", error))?;
     let row = rows.first().ok_or_else(|| StoreError::corrupt("shop: the row is missing"))?;
     let epoch = u64::from_str_radix(row.get(0), 16);
@@ -289,7 +312,8 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
     let form = u32::try_from(row.get::<_, i32>(2));
     let form = form.map_err(|_| StoreError::corrupt("schema_version: the column event_form is negative"))?;
     let forms = EventForms::new(program.forms, form);
-    Ok(Prepared { session, epoch, is_sandbox: row.get(1), shop_number, forms })
+    clock.measured(sent, received, row.get(3));
+    Ok(Prepared { session, epoch, is_sandbox: row.get(1), shop_number, forms, clock })
 }
 
 /// The time limit for the answer to a statement of a start.

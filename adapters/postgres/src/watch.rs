@@ -6,6 +6,7 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::clock::DatabaseClock;
 use crate::connection::continuity::{Found, Reason};
 use crate::connection::{Connector, Role, Session};
 use crate::events::EventLog;
@@ -27,6 +28,7 @@ pub(crate) struct Watch {
     pub(crate) connector: Arc<Connector>,
     pub(crate) keys: Arc<KeyCache>,
     pub(crate) pulse: Arc<Pulse>,
+    pub(crate) clock: Arc<DatabaseClock>,
     pub(crate) events: Arc<EventLog>,
     /// True if the store is not healthy without a synchronous standby.
     pub(crate) requires_sync: bool,
@@ -69,7 +71,9 @@ impl Watch {
                 Some(open) => open,
                 None => self.connect().await?,
             };
+            let sent = Instant::now();
             let (found, loss) = self.connector.continuity().check(&open).await?;
+            self.clock.measured(sent, Instant::now(), found.shown);
             *session = Some(open);
             Ok::<_, StoreError>((found, loss))
         });

@@ -56,6 +56,9 @@ impl DeliveryLog for PostgresStore {
         webhooks: Vec<WebhookId>,
         _now: Timestamp,
     ) -> Reply<Result<Vec<ClaimedWebhook>, StoreError>> {
+        if self.clock.is_wrong() {
+            return Reply::now(Ok(Vec::new()));
+        }
         Reply::later(leases::claim(self.chores.clone(), self.lease_holder, webhooks))
     }
 
@@ -64,6 +67,11 @@ impl DeliveryLog for PostgresStore {
         held: Vec<DeliveryLease>,
         _now: Timestamp,
     ) -> Reply<Result<Vec<DeliveryLease>, StoreError>> {
+        if self.clock.is_wrong() {
+            // A node whose clock is wrong leaves its webhooks to others.
+            let released = leases::release(self.chores.clone(), self.lease_holder, held);
+            return Reply::later(async { released.await.map(|()| Vec::new()) });
+        }
         Reply::later(leases::renew(self.chores.clone(), self.lease_holder, held))
     }
 

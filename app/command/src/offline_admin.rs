@@ -22,7 +22,7 @@ use crate::webhook_key;
 /// Executes a request in the same way as a server with this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
     let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let clock = backend.clock(Arc::new(SystemClock));
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let settings = of_a_server_here(config);
     let service = Arc::new(Service::new(ports, settings.as_ref().map_or(Policy::DEFAULT, ServeArgs::policy)));
@@ -42,7 +42,7 @@ pub(crate) fn run<T>(
     task: impl AsyncFnOnce(&dyn Administration) -> T,
 ) -> Result<T, Failure> {
     let backend = Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?;
-    let ports = backend.ports(Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let ports = backend.ports(backend.clock(Arc::new(SystemClock)), Arc::new(SystemEntropy));
     let service = Service::new(ports, policy(config));
     let done = single_threaded()?.block_on(task(&service));
     backend.close();

@@ -27,11 +27,12 @@ pub(crate) struct TestControls {
 }
 
 impl TestControls {
-    pub(crate) fn of(args: &ServeArgs, backend: &Backend, machine: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
+    /// `real`: the clock that shows the true time.
+    pub(crate) fn of(args: &ServeArgs, backend: &Backend, real: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
         if !args.sandbox {
-            return Self { clock: Arc::clone(machine), sandbox: None };
+            return Self { clock: Arc::clone(real), sandbox: None };
         }
-        let clock = Arc::new(SandboxClock::new(Arc::clone(machine)));
+        let clock = Arc::new(SandboxClock::new(Arc::clone(real)));
         let bed = StoreSandbox {
             store: backend.resettable(),
             clock: Arc::clone(&clock),

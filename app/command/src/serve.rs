@@ -103,7 +103,8 @@ async fn run(
     let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
         return Ok(());
     };
-    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &machine, shop);
+    let shared = backend.clock(machine);
+    let TestControls { clock, sandbox } = TestControls::of(args, &backend, &shared, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
 

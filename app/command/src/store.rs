@@ -17,7 +17,7 @@ use petstore_ports::{
     Bulk, Clock, Courier, Entropy, EventText, Housekeeping, Resettable, Signer, StoreCounts, StoreError,
     StoreStats,
 };
-pub(crate) use petstore_postgres::{DatabaseStats, Node, Notice};
+pub(crate) use petstore_postgres::{ClockFault, ClockFaultKind, DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_redis::RedisStats;
 use petstore_service::{DispatcherPorts, Ports};
@@ -137,6 +137,23 @@ impl Backend {
         }
     }
 
+    /// The clock by which records of this store expire: the database's, if nodes share the store, else the machine's. From
+    /// now on the machine's clock is compared with the database's.
+    pub(crate) fn clock(&self, machine: Arc<dyn Clock>) -> Arc<dyn Clock> {
+        match &self.kind {
+            Kind::Local(_) => machine,
+            Kind::Shared { store, .. } => store.clock(machine),
+        }
+    }
+
+    /// The difference between the clocks of this machine and of the database; none if it is small, or without a database.
+    pub(crate) fn clock_fault(&self) -> Option<ClockFault> {
+        match &self.kind {
+            Kind::Local(_) => None,
+            Kind::Shared { store, .. } => store.clock_fault(),
+        }
+    }
+
     /// The ports for a service.
     pub(crate) fn ports(&self, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Ports {
         let timer = Arc::new(TokioTimer::new());
@@ -246,7 +263,12 @@ impl Backend {
     pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
         match &self.kind {
             Kind::Local(store) => store.check_at(now).is_ok(),
-            Kind::Shared { store, .. } => store.fault().is_none() && store.unfit().is_none(),
+            Kind::Shared { store, .. } => {
+                let is_wrong = |fault: ClockFault| fault.kind == ClockFaultKind::Wrong;
+                store.fault().is_none()
+                    && store.unfit().is_none()
+                    && !store.clock_fault().is_some_and(is_wrong)
+            }
         }
     }
 

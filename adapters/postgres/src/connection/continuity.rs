@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use petstore_domain::Timestamp;
 use petstore_ports::{LogEnd, StoreError};
 use tokio::time::Instant;
 
@@ -28,8 +29,8 @@ use crate::connection::session::Session;
 use crate::error::failed;
 use crate::random::Random;
 
+use known::{Commit, Known, Verdict};
 pub(crate) use known::{Found, Loss, Mark};
-use known::{Known, Verdict};
 pub(crate) use renewal::{Reason, renew};
 pub(crate) use statement::{MARK, NEWEST, mark};
 
@@ -83,8 +84,10 @@ impl Continuity {
     }
 
     /// Takes note of the token of a commit of this handle.
-    pub(crate) fn committed(&self, token: [u8; 16]) {
-        self.known.lock().commit = Some((token, Instant::now()));
+    /// `shown`: the time by the database's clock.
+    pub(crate) fn committed(&self, token: [u8; 16], shown: Timestamp) {
+        let shown = shown.as_millis().saturating_mul(1_000);
+        self.known.lock().commit = Some(Commit { token, at: Instant::now(), shown });
     }
 
     /// Looks whether the database has what this handle has seen. Takes over the epoch of the database.

@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 
 use super::row::{NewNode, OwnRow};
 use super::statements;
+use crate::clock::DatabaseClock;
 use crate::connection::{Connector, Parameter, Role, Session};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
@@ -28,6 +29,7 @@ const SETTLED: u32 = 10;
 pub(super) struct Membership {
     row: OwnRow,
     forms: Arc<EventForms>,
+    clock: Arc<DatabaseClock>,
     session: Option<Session>,
     /// The number of renewals on the connection.
     renewals: u32,
@@ -47,8 +49,8 @@ struct Renewed {
 }
 
 impl Membership {
-    pub(super) fn new(node: NewNode, id: String, forms: Arc<EventForms>) -> Self {
-        Self { row: OwnRow::new(node, id), forms, session: None, renewals: 0 }
+    pub(super) fn new(node: NewNode, id: String, forms: Arc<EventForms>, clock: Arc<DatabaseClock>) -> Self {
+        Self { row: OwnRow::new(node, id), forms, clock, session: None, renewals: 0 }
     }
 
     /// Inserts the row. Fails if the form of events in force is one that this program does not know.
@@ -94,15 +96,20 @@ impl Membership {
             self.renewals = 0;
             connector.connect(Role::Writer).await?
         };
-        let row = self.execute(&session, statements::RENEW).await;
-        let mut renewed = renewed(&row.map_err(|error| failed("renew the row of the node", error))?)?;
+        let rows = self.renew_row(&session).await;
+        let rows = rows.map_err(|error| failed("renew the row of the node", error))?;
+        let mut renewed = renewed(&rows)?;
+        let (ahead, others) = clocks(&rows)?;
+        if let Some(ahead) = ahead {
+            self.clock.compared(ahead, &others);
+        }
         self.renewals = self.renewals.saturating_add(1);
         let newest = self.forms.known().newest;
         if may_raise(renewed, newest, self.renewals) {
             let raised = session.batch_alone(&statements::raise(newest)).await;
             raised.map_err(|error| failed("raise the form of events", error))?;
             // A node that joined meanwhile keeps the form from rising. So it is read again.
-            let row = self.execute(&session, statements::RENEW).await;
+            let row = self.renew_row(&session).await;
             renewed.in_force = form(&row.map_err(|error| failed("read the form of events", error))?)?;
         }
         self.forms.learn(renewed.in_force);
@@ -122,6 +129,15 @@ impl Membership {
         };
         // If the row cannot be removed, the node counts as gone 30 s later.
         let _: Result<Result<(), StoreError>, _> = timeout(RENEWAL_TIME, left).await;
+    }
+
+    async fn renew_row(&self, session: &Session) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let OwnRow { id, version, host, address, settings, .. } = &self.row;
+        let (form, seconds) = (self.forms.known().stored(), self.row.seconds());
+        let machine = self.clock.machine_micros();
+        let parameters: [&dyn Parameter; 8] =
+            [id, version, &form, host, address, settings, &seconds, &machine];
+        session.rows_alone(statements::RENEW, &parameters).await
     }
 
     async fn execute(&self, session: &Session, sql: &str) -> Result<Vec<Row>, tokio_postgres::Error> {
@@ -156,6 +172,12 @@ fn renewed(rows: &[Row]) -> Result<Renewed, StoreError> {
         has_older: row.try_get(2).map_err(unreadable)?,
         has_older_row: row.try_get(3).map_err(unreadable)?,
     })
+}
+
+/// The milliseconds by which the machine of this node is ahead of the database, and those of the other live nodes.
+fn clocks(rows: &[Row]) -> Result<(Option<i64>, Vec<i64>), StoreError> {
+    let row = first(rows)?;
+    Ok((row.try_get(4).map_err(unreadable)?, row.try_get(5).map_err(unreadable)?))
 }
 
 fn unreadable(error: tokio_postgres::Error) -> StoreError {

@@ -3,22 +3,32 @@
 /// Inserts or renews the row of a node. Its commit waits neither for the disk nor for a standby: a renewal that is lost is
 /// repeated a second later, and a standby that does not answer must not make nodes look as if they were gone.
 /// Returns the form of events in force, the number of other live nodes, and two facts about nodes that do not know `$3`:
-/// one is live; one has a row.
+/// one is live; one has a row. Then the milliseconds by which the clock of this node's machine is ahead of the database's, and
+/// those of the nodes that have renewed their rows within 3 s. A row from before a step of the database's clock by 5 s or more
+/// does not look like one of the last 3 s.
 /// - `$1` to `$6`: id, version, newest form of events, host, address, settings
 /// - `$7`: the seconds since the start
+/// - `$8`: the time of the machine in microseconds since 1970, or null
 pub(super) const RENEW: &str = "\
-with quick as materialized (select set_config('synchronous_commit', 'off', true) as is_set),
+with quick as materialized (
+    select set_config('synchronous_commit', 'off', true) as is_set, clock_timestamp() as now,
+        $8::bigint / 1000 - (extract(epoch from clock_timestamp()) * 1000)::bigint as ahead
+),
 renewed as (
-    insert into nodes (id, version, event_form, host, address, settings, started_at, seen_at)
+    insert into nodes (id, version, event_form, host, address, settings, started_at, seen_at, clock_ahead_ms)
     select $1::text, $2::text, $3::int4, $4::text, $5::text, $6::text[],
-        clock_timestamp() - make_interval(secs => $7::float8), clock_timestamp()
+        now - make_interval(secs => $7::float8), now, ahead
     from quick
-    on conflict (id) do update set seen_at = excluded.seen_at, settings = excluded.settings
+    on conflict (id) do update set seen_at = excluded.seen_at, settings = excluded.settings,
+        clock_ahead_ms = excluded.clock_ahead_ms
 )
 select event_form,
     (select count(*) from nodes where id <> $1::text and seen_at > clock_timestamp() - interval '30 s'),
     exists (select from nodes where event_form < $3::int4 and seen_at > clock_timestamp() - interval '30 s'),
-    exists (select from nodes where event_form < $3::int4)
+    exists (select from nodes where event_form < $3::int4),
+    (select ahead from quick),
+    array(select clock_ahead_ms from nodes, quick where id <> $1::text and clock_ahead_ms is not null
+        and seen_at between now - interval '3 s' and now)
 from schema_version where one";
 
 /// Inserts the row of a node that joins, unless the form of events in force is one that it does not know. Returns the form

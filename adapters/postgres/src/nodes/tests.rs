@@ -52,7 +52,12 @@ impl<'s> Shop<'s> {
 
     /// A node whose renewals the test makes.
     fn node(&self, store: &PostgresStore, name: &str) -> Result<Membership, OpenError> {
-        let mut node = Membership::new(new_node(name), store.node_id(), Arc::clone(&store.forms));
+        let mut node = Membership::new(
+            new_node(name),
+            store.node_id(),
+            Arc::clone(&store.forms),
+            Arc::clone(&store.clock),
+        );
         self.runtime.block_on(async {
             let session = store.connector.connect(Role::Writer).await?;
             node.join(&session, &self.schema).await
@@ -181,7 +186,8 @@ fn a_node_that_raises_the_form_waits_for_one_that_joins_and_sees_it() {
     shop.runtime.block_on(async {
         let joining = old.connector.connect(Role::Writer).await.unwrap();
         let raising = new.connector.connect(Role::Writer).await.unwrap();
-        let mut node = Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms));
+        let mut node =
+            Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms), Arc::clone(&old.clock));
         joining.batch("begin").await.unwrap();
         node.join(&joining, &shop.schema).await.unwrap();
         let raise = statements::raise(2);
@@ -202,7 +208,8 @@ fn a_node_that_joins_waits_for_one_that_raises_the_form_and_is_refused() {
     let joined = shop.runtime.block_on(async {
         let joining = old.connector.connect(Role::Writer).await.unwrap();
         let raising = new.connector.connect(Role::Writer).await.unwrap();
-        let mut node = Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms));
+        let mut node =
+            Membership::new(new_node("old"), old.node_id(), Arc::clone(&old.forms), Arc::clone(&old.clock));
         raising.batch("begin").await.unwrap();
         raising.batch(&statements::raise(2)).await.unwrap();
         let ends = async {

@@ -28,7 +28,7 @@ pub(super) fn follow(
     let filter = EventFilter { kinds: kinds(types)?, account: None };
     check_made(db)?;
     let backend = Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?;
-    let ports = backend.ports(Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let ports = backend.ports(backend.clock(Arc::new(SystemClock)), Arc::new(SystemEntropy));
     single_threaded()?.block_on(run(&db.to_string(), &ports, after, filter, &mut output))
 }
 

@@ -12,7 +12,7 @@ use crate::log::Log;
 use crate::plural::counted;
 use crate::sandbox;
 use crate::settings::Db;
-use crate::store::Backend;
+use crate::store::{Backend, ClockFaultKind};
 
 /// The interval at which usage and bans are stored and expired records are dropped. A crash loses the counts of one
 /// interval. A crash may lose only the counts of less than a second, so the interval is shorter than a second.
@@ -76,7 +76,7 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused, mut unfit) = (None, None, None);
+    let (mut fault, mut refused, mut unfit, mut clock_kind) = (None, None, None, None);
     let (mut quota_faults, mut quota_warnings) = (FaultLog::new(), FaultLog::new());
     let mut ticks = intervals();
     loop {
@@ -104,6 +104,16 @@ pub(super) async fn watch_store(
                 None => log.info("ready again"),
             }
             unfit = now_unfit;
+        }
+        let clock_fault = backend.clock_fault();
+        let kind = clock_fault.map(|fault| fault.kind);
+        if kind != clock_kind {
+            match clock_fault {
+                Some(fault) if fault.kind == ClockFaultKind::Wrong => log.error(&fault.to_string()),
+                Some(fault) => log.warn(&fault.to_string()),
+                None => log.info("the clocks of this node and of PostgreSQL agree again"),
+            }
+            clock_kind = kind;
         }
         // The connections to Redis notice an outage without requests, too.
         match quota_faults.note(backend.redis_fault().or_else(|| service.quota_fault())) {

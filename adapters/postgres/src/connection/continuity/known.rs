@@ -8,8 +8,8 @@ use petstore_domain::Position;
 use petstore_ports::LogEnd;
 use tokio::time::Instant;
 
-/// The age up to which a commit of this handle is looked for. The database keeps the tokens of commits for ten minutes by
-/// its own clock.
+/// The age up to which a commit of this handle is looked for, by the clock of instants and by the database's. The database keeps
+/// the tokens of commits for ten minutes.
 const COMMIT_AGE_MAX: Duration = Duration::from_mins(5);
 
 /// The properties by which a batch of events is recognised. Two batches that got the same position in two histories of the
@@ -30,10 +30,28 @@ pub(crate) struct Mark {
 pub(super) struct Known {
     /// The end of the event log, and the batch at this end; none before the first check.
     log: Option<KnownLog>,
-    /// The token and the time of the last commit of this handle.
-    pub(super) commit: Option<([u8; 16], Instant)>,
+    /// The last commit of this handle.
+    pub(super) commit: Option<Commit>,
     /// The number of changes of accounts and keys.
     key_changes: i64,
+}
+
+/// A commit that was confirmed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Commit {
+    pub(super) token: [u8; 16],
+    pub(super) at: Instant,
+    /// The time by the database's clock, in microseconds since 1970.
+    pub(super) shown: i64,
+}
+
+impl Commit {
+    /// Returns whether the token must be there if the database shows this time: it is not as old as those that are dropped,
+    /// whichever way the clock of the database has stepped.
+    fn must_be_there(&self, shown: i64) -> bool {
+        let age = shown.abs_diff(self.shown);
+        u128::from(age) < COMMIT_AGE_MAX.as_micros()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +73,8 @@ pub(crate) struct Found {
     /// True if the commit that was asked for is there, or none was asked for.
     pub(crate) has_commit: bool,
     pub(crate) key_changes: i64,
+    /// The time of the database, in microseconds since 1970.
+    pub(crate) shown: i64,
     /// True if the server accepts no writes.
     pub(crate) is_read_only: bool,
     /// True if commits wait for a standby.
@@ -92,8 +112,8 @@ impl Known {
     pub(super) fn asked(&self, now: Instant) -> (Option<i64>, Option<[u8; 16]>) {
         let position = self.log.filter(|log| log.newest.is_some()).map(|log| log.end.last.get());
         let position = position.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
-        let recent = |(_, at): &([u8; 16], Instant)| now.saturating_duration_since(*at) < COMMIT_AGE_MAX;
-        (position, self.commit.filter(recent).map(|(token, _)| token))
+        let recent = |commit: &Commit| now.saturating_duration_since(commit.at) < COMMIT_AGE_MAX;
+        (position, self.commit.filter(recent).map(|commit| commit.token))
     }
 
     /// Takes over an end of the log, unless a later one is known.
@@ -122,7 +142,7 @@ impl Known {
         if found.pruned < end.last && newest.is_some() && newest != found.batch {
             return Verdict::Lost(Loss::OtherBatch(end.last));
         }
-        if !found.has_commit {
+        if !found.has_commit && self.commit.is_none_or(|commit| commit.must_be_there(found.shown)) {
             return Verdict::Lost(Loss::Commit);
         }
         if found.key_changes < self.key_changes {
@@ -175,6 +195,9 @@ mod tests {
 
     const EPOCH: u64 = 7;
 
+    /// The time of the database, in microseconds.
+    const SHOWN: i64 = 1_000_000_000_000;
+
     fn position(number: u64) -> Position {
         Position::new(number).unwrap()
     }
@@ -192,7 +215,7 @@ mod tests {
     fn known() -> Known {
         let mut known = Known::default();
         known.read(2, end(EPOCH, 10), Some(mark(5)));
-        known.commit = Some(([1; 16], Instant::now()));
+        known.commit = Some(Commit { token: [1; 16], at: Instant::now(), shown: SHOWN });
         known.key_changes = 4;
         known
     }
@@ -207,6 +230,7 @@ mod tests {
             batch: Some(mark(5)),
             has_commit: true,
             key_changes: 6,
+            shown: SHOWN + 1_000_000,
             is_read_only: false,
             is_synchronous: false,
         }
@@ -256,6 +280,20 @@ mod tests {
         let next = Found { has_commit: true, ..later };
         assert_eq!(known.judge(&next), Verdict::Same, "no commit was asked for");
         assert!(!known.follows(&found()), "an answer from before the epoch is late");
+    }
+
+    #[test]
+    fn a_commit_that_is_missing_after_a_step_of_the_clock_is_no_loss() {
+        let lacks = |shown| Found { has_commit: false, shown, ..found() };
+        let minutes = |minutes: i64| minutes * 60_000_000;
+        for (step, verdict) in [
+            (minutes(4), Verdict::Lost(Loss::Commit)),
+            (minutes(-4), Verdict::Lost(Loss::Commit)),
+            (minutes(11), Verdict::Same),
+            (minutes(-11), Verdict::Same),
+        ] {
+            assert_eq!(known().judge(&lacks(SHOWN + step)), verdict, "{step}");
+        }
     }
 
     #[test]

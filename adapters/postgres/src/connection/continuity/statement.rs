@@ -34,6 +34,7 @@ pub(super) const CHECK: &str = concat!(
     "select shop.epoch, log.epoch, log.epoch_number, log.last_position, log.pruned_position, key_changes.number,
     $2::bytea is null or exists (select from commits where token = $2::bytea and not is_undone),
     current_setting('transaction_read_only') = 'on', current_setting('synchronous_standby_names') <> '',
+    (extract(epoch from clock_timestamp()) * 1000000)::bigint,
     mark_seq, mark_events, mark_first_at, mark_latest_at, mark_bytes, mark_tail
     from (select * from event_log where one) as log
     cross join (select epoch from shop where one) as shop
@@ -62,6 +63,7 @@ pub(super) fn parse(rows: &[Row]) -> Result<Found, StoreError> {
         has_commit: fields.plain()?,
         is_read_only: fields.plain()?,
         is_synchronous: fields.plain()?,
+        shown: fields.plain()?,
         batch: mark(&mut fields)?,
     })
 }
