@@ -79,6 +79,11 @@ impl OwnNode {
     }
 }
 
+/// The id of the node with this number.
+pub(crate) fn id_of(number: u64) -> String {
+    format!("{number:016x}")
+}
+
 impl PostgresStore {
     /// Registers this handle as a node, and renews its row until [`PostgresStore::leave`]. Blocks: it must not be called on a
     /// runtime's thread.
@@ -118,7 +123,7 @@ impl PostgresStore {
 
     /// The id of this handle as a node, as 16 hexadecimal digits. It is drawn when the store is opened.
     pub fn node_id(&self) -> String {
-        format!("{:016x}", self.node_number)
+        id_of(self.node_number)
     }
 
     /// The number of live nodes, this one included, when this node last renewed its row; 0 if it has not joined.

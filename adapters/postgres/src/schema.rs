@@ -37,6 +37,7 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step { sql: include_str!("schema/3.sql"), oldest_reader: 1 },
     Step { sql: include_str!("schema/4.sql"), oldest_reader: 1 },
+    Step { sql: include_str!("schema/5.sql"), oldest_reader: 1 },
 ];
 
 /// The version that this program writes.

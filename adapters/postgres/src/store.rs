@@ -6,18 +6,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use petstore_ports::{Clock, StoreError};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::background::Background;
 use crate::clock::{ClockFault, DatabaseClock};
-use crate::connection::continuity::{Continuity, Notice, Reason, identity};
+use crate::connection::continuity::{Continuity, Notice, Reason, history, identity};
 use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
 use crate::events::EventLog;
 use crate::health::Pulse;
 use crate::keys::KeyCache;
-use crate::nodes::OwnNode;
+use crate::nodes::{self, OwnNode};
 use crate::queries::Pool;
 use crate::random::Random;
 use crate::reads::Loaders;
@@ -107,6 +107,8 @@ impl PostgresStore {
         let handle = background.handle();
         let events = EventLog::start(handle, &connector);
         handle.block_on(events.bounds())?;
+        let mut random = Random::of_handle(seed);
+        let node_number = random.next();
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
         let watch = Watch {
             connector: Arc::clone(&connector),
@@ -115,6 +117,7 @@ impl PostgresStore {
             clock: Arc::clone(&clock),
             events: Arc::clone(&events),
             requires_sync,
+            node: nodes::id_of(node_number),
         };
         handle.spawn(watch.run());
         let observer = Arc::<OnceLock<_>>::default();
@@ -125,8 +128,6 @@ impl PostgresStore {
             clock: Arc::clone(&clock),
             observer: Arc::clone(&observer),
         };
-        let mut random = Random::of_handle(seed);
-        let node_number = random.next();
         // The lane of writes takes over the connection that prepared the schema.
         let connection = Reconnecting::with(Arc::clone(&connector), session);
         let writes =
@@ -299,6 +300,14 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
         timed(identity::settle(connector.continuity(), &session)).await??;
         shop_number = timed(identity::shop(&session)).await??;
     }
+    if program.steps.len() >= history::SINCE {
+        let continuity = connector.continuity();
+        timed(history::probe(continuity, &session)).await??;
+        // A node that has seen nothing yet waits for those that ran before a failover.
+        while !timed(history::decide(continuity, &session, "")).await?? {
+            sleep(DECISION_PAUSE).await;
+        }
+    }
     let clock = Arc::new(DatabaseClock::new(Instant::now()));
     let sql = "select epoch, is_sandbox, (select event_form from schema_version where one), \
         (extract(epoch from clock_timestamp()) * 1000000)::bigint from shop";
@@ -315,6 +324,9 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
     clock.measured(sent, received, row.get(3));
     Ok(Prepared { session, epoch, is_sandbox: row.get(1), shop_number, forms, clock })
 }
+
+/// The pause between two steps of a decision about the epoch.
+const DECISION_PAUSE: Duration = Duration::from_millis(250);
 
 /// The time limit for the answer to a statement of a start.
 const START_TIME: Duration = Duration::from_secs(10);

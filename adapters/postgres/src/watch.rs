@@ -7,7 +7,7 @@ use petstore_ports::StoreError;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::DatabaseClock;
-use crate::connection::continuity::{Found, Reason};
+use crate::connection::continuity::{Found, History, Reason, Standbys};
 use crate::connection::{Connector, Role, Session};
 use crate::events::EventLog;
 use crate::health::Pulse;
@@ -18,6 +18,9 @@ const INTERVAL: Duration = Duration::from_millis(250);
 
 /// The time limit of a check.
 const TIME: Duration = Duration::from_secs(1);
+
+/// The pause between two attempts to record whether commits wait for a standby.
+const SYNC_PAUSE: Duration = Duration::from_secs(5);
 
 /// The reason why a store that requires synchronous standbys is not healthy.
 const NOT_SYNCHRONOUS: &str = "pg-require-sync is set and synchronous_standby_names of PostgreSQL is empty, so a failover \
@@ -32,6 +35,8 @@ pub(crate) struct Watch {
     pub(crate) events: Arc<EventLog>,
     /// True if the store is not healthy without a synchronous standby.
     pub(crate) requires_sync: bool,
+    /// The id of this handle as a node.
+    pub(crate) node: String,
 }
 
 impl Watch {
@@ -39,6 +44,7 @@ impl Watch {
     pub(crate) async fn run(self) {
         let mut session = None;
         let mut epoch_number = None;
+        let mut sync_noted: Option<Instant> = None;
         loop {
             let began = Instant::now();
             match self.look(&mut session).await {
@@ -52,7 +58,14 @@ impl Watch {
                     }
                     self.keys.checked(found.key_changes, began);
                     self.events.found(found.epoch_number, found.end);
-                    let is_unfit = self.requires_sync && !found.is_synchronous;
+                    let is_noted = sync_noted.is_some_and(|at| at.elapsed() < SYNC_PAUSE);
+                    let Standbys { are_awaited, are_recorded } = found.standbys;
+                    if are_awaited != are_recorded && !is_noted {
+                        sync_noted = Some(began);
+                        // After a failure the next attempt follows.
+                        let _: Result<(), _> = self.connector.record_sync(are_awaited).await;
+                    }
+                    let is_unfit = self.requires_sync && !are_awaited;
                     self.pulse.answered(began, is_unfit.then_some(NOT_SYNCHRONOUS));
                 }
                 Err(error) => {
@@ -85,6 +98,19 @@ impl Watch {
             return Err(StoreError::unavailable("the database accepts no writes: it is read-only"));
         }
         match loss {
+            None if found.history == History::Undecided => {
+                // Behind a pooler a connection may have come to the other server without having ended.
+                if self.connector.continuity().is_newly_undecided() {
+                    self.connector.give_up_all();
+                }
+                if self.connector.decide(&self.node).await? {
+                    Ok(found)
+                } else {
+                    Err(StoreError::unavailable(
+                        "another node has not said yet whether its last change is there",
+                    ))
+                }
+            }
             None => Ok(found),
             Some(loss) => {
                 self.connector.begin_epoch(Reason::Lost(loss)).await?;

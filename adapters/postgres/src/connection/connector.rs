@@ -21,7 +21,7 @@ use super::server_check::Server;
 use super::session::{Session, Settings, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
-use crate::connection::continuity::{Continuity, Reason, renew};
+use crate::connection::continuity::{Continuity, History, Reason, history, renew};
 use crate::error::Driver;
 use crate::random::Random;
 
@@ -49,6 +49,10 @@ const NAME_LATE: &str = "the name of the host of PostgreSQL is not resolved in t
 
 /// The time limit for looking for what was seen before, and for the transaction that begins a new epoch.
 const CHECK_TIME: Duration = Duration::from_millis(1_500);
+
+/// The failure of a connection for writes to a server that the epoch is not decided for.
+const UNDECIDED: &str =
+    "after a failover the nodes look whether the new server has all changes; nothing is written until then";
 
 /// The failure of an attempt that was not made, because earlier ones failed.
 const BUSY: &str = "PostgreSQL cannot be reached; the next attempt to connect waits";
@@ -171,7 +175,8 @@ impl Connector {
             Ok((session, server)) => self.checked(session, role).await.map(|session| (session, server)),
             Err(error) => Err(error),
         };
-        if opened.is_ok() {
+        if opened.as_ref().err().is_none_or(is_undecided) {
+            // The server answers.
             self.backoff.succeeded();
         } else {
             self.backoff.failed(Instant::now());
@@ -197,7 +202,7 @@ impl Connector {
             return Ok(session);
         }
         let check = timeout(CHECK_TIME, self.continuity.check(&session)).await;
-        let (_, loss) = check.map_err(|_| StoreError::unavailable(LATE))??;
+        let (found, loss) = check.map_err(|_| StoreError::unavailable(LATE))??;
         if let Some(loss) = loss {
             if role == Role::Writer {
                 self.renew(&session, Reason::Lost(loss)).await?;
@@ -205,8 +210,29 @@ impl Connector {
                 let (writer, _) = self.open(Role::Writer).await?;
                 self.renew(&writer, Reason::Lost(loss)).await?;
             }
+        } else if role == Role::Writer && found.history == History::Undecided {
+            return Err(StoreError::unavailable(UNDECIDED));
         }
         Ok(session)
+    }
+
+    /// Takes a step of the decision about the epoch on a server that the shop has not recorded. `node`: the id of this node.
+    /// Returns whether it is decided.
+    pub(crate) async fn decide(&self, node: &str) -> Result<bool, StoreError> {
+        let late = |_| StoreError::unavailable(LATE);
+        let turn = timeout(TURN_TIME, self.turns.acquire()).await.map_err(late)?;
+        // This connection alone writes before the decision.
+        let (writer, _) = self.open(Role::Writer).await?;
+        let decided = timeout(CHECK_TIME, history::decide(&self.continuity, &writer, node)).await;
+        drop(turn);
+        decided.map_err(late)?
+    }
+
+    /// Records whether commits wait for a standby.
+    pub(crate) async fn record_sync(&self, is_synchronous: bool) -> Result<(), StoreError> {
+        let writer = self.connect(Role::Writer).await?;
+        let recorded = timeout(CHECK_TIME, history::record_sync(&writer, is_synchronous)).await;
+        recorded.map_err(|_| StoreError::unavailable(LATE))?
     }
 
     /// Begins a new epoch on the connection of a writer.
@@ -348,6 +374,9 @@ fn may_pass(error: &StoreError) -> bool {
     // "The database system is starting up", and "too many connections".
     const PASSING: [&str; 2] = ["57P03", "53300"];
     let source = std::error::Error::source(error);
+    if is_undecided(error) {
+        return true;
+    }
     if error.message() == BUSY {
         return source.and_then(|source| source.downcast_ref::<StoreError>()).is_none_or(may_pass);
     }
@@ -355,6 +384,10 @@ fn may_pass(error: &StoreError) -> bool {
         Some(code) => PASSING.contains(&code.code()),
         None => [LATE, NAME_LATE].contains(&error.message()),
     }
+}
+
+fn is_undecided(error: &StoreError) -> bool {
+    error.message() == UNDECIDED
 }
 
 /// The failure of an attempt. Whatever its reason, a later attempt or another host may succeed.

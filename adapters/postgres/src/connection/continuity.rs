@@ -11,6 +11,7 @@
 //! Several nodes may notice the same loss. Each one locks the row of the log and looks again. The first one begins the new
 //! epoch. The others find an epoch with a higher number than the one that they know, and use it.
 
+pub(crate) mod history;
 pub(crate) mod identity;
 mod known;
 mod renewal;
@@ -18,7 +19,8 @@ mod restored;
 mod statement;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
@@ -30,7 +32,7 @@ use crate::error::failed;
 use crate::random::Random;
 
 use known::{Commit, Known, Verdict};
-pub(crate) use known::{Found, Loss, Mark};
+pub(crate) use known::{Found, History, Loss, Mark, Standbys};
 pub(crate) use renewal::{Reason, renew};
 pub(crate) use statement::{MARK, NEWEST, mark};
 
@@ -50,6 +52,10 @@ pub(crate) struct Continuity {
     epoch: Arc<AtomicU64>,
     random: Mutex<Random>,
     notices: Mutex<Vec<Notice>>,
+    /// True if the server tells its timeline.
+    has_history: AtomicBool,
+    /// The time since which this handle waits for a decision about the epoch.
+    undecided: Mutex<Option<Instant>>,
 }
 
 impl Continuity {
@@ -60,6 +66,8 @@ impl Continuity {
             epoch: Arc::default(),
             random: Mutex::new(random),
             notices: Mutex::default(),
+            has_history: AtomicBool::new(false),
+            undecided: Mutex::default(),
         }
     }
 
@@ -95,11 +103,42 @@ impl Continuity {
         let known = *self.known.lock();
         let (position, token) = known.asked(Instant::now());
         let token = token.as_ref().map(<[u8; 16]>::as_slice);
-        let rows = session.rows_alone(statement::CHECK, &[&position, &token]).await;
+        let rows = session.rows_alone(self.statement(), &[&position, &token]).await;
         let rows = rows.map_err(|error| failed("look for what was read before", error))?;
         let found = statement::parse(&rows)?;
         let verdict = self.judge(&known, &found);
         Ok((found, verdict))
+    }
+
+    fn statement(&self) -> &'static str {
+        if self.has_history() { statement::CHECK } else { statement::CHECK_WITHOUT_HISTORY }
+    }
+
+    fn has_history(&self) -> bool {
+        self.has_history.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that the server tells its timeline.
+    fn tells_history(&self) {
+        self.has_history.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note that the epoch is undecided. Returns whether this is the first time since the last decision.
+    pub(crate) fn is_newly_undecided(&self) -> bool {
+        let mut since = self.undecided.lock();
+        let is_new = since.is_none();
+        since.get_or_insert_with(Instant::now);
+        is_new
+    }
+
+    /// The time since this handle has noticed that the epoch is undecided.
+    fn undecided_for(&self) -> Duration {
+        self.undecided.lock().get_or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Takes note that the epoch is decided.
+    fn decided(&self) {
+        *self.undecided.lock() = None;
     }
 
     /// Compares a state of the database with the one that was known when it was asked for.

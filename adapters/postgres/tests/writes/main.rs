@@ -5,6 +5,7 @@ mod batches;
 mod commits;
 mod consistency;
 mod epochs;
+mod failovers;
 mod pooled;
 mod proxy;
 mod shop;

@@ -61,6 +61,26 @@ struct KnownLog {
     newest: Option<Mark>,
 }
 
+/// The standbys that commits wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Standbys {
+    /// True if commits wait for a standby.
+    pub(crate) are_awaited: bool,
+    /// True if the shop has recorded that they do.
+    pub(crate) are_recorded: bool,
+}
+
+/// The server of a connection, compared with the one that the shop has recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    /// The server does not tell its timeline, or accepts no writes.
+    Unknown,
+    /// It is the recorded one.
+    Same,
+    /// It is another one, or none is recorded. Nothing is written before the epoch is decided.
+    Undecided,
+}
+
 /// The state of the database, as one statement finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -77,8 +97,8 @@ pub(crate) struct Found {
     pub(crate) shown: i64,
     /// True if the server accepts no writes.
     pub(crate) is_read_only: bool,
-    /// True if commits wait for a standby.
-    pub(crate) is_synchronous: bool,
+    pub(crate) standbys: Standbys,
+    pub(crate) history: History,
 }
 
 /// The first difference that was found.
@@ -232,7 +252,8 @@ mod tests {
             key_changes: 6,
             shown: SHOWN + 1_000_000,
             is_read_only: false,
-            is_synchronous: false,
+            standbys: Standbys { are_awaited: false, are_recorded: false },
+            history: History::Same,
         }
     }
 

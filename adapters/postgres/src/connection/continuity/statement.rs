@@ -4,7 +4,7 @@ use petstore_domain::Position;
 use petstore_ports::{LogEnd, StoreError};
 use tokio_postgres::Row;
 
-use super::known::{Found, Mark};
+use super::known::{Found, History, Mark, Standbys};
 use crate::records::Fields;
 
 /// The columns of a [`Mark`].
@@ -27,22 +27,43 @@ macro_rules! mark_at {
 /// The query of the mark of the newest batch, beside the table `event_log`.
 pub(crate) const NEWEST: &str = mark_at!("event_log.last_position");
 
-/// Looks for a batch and a commit, and reads the state of the database.
-/// - `$1`: the position of the last event of the batch, or null
-/// - `$2`: the token of the commit, or null
-pub(super) const CHECK: &str = concat!(
+/// The number of the cluster and its timeline, as SQL; null in recovery. The control file would name the timeline before the
+/// promotion until the next checkpoint.
+macro_rules! server {
+    () => {
+        "(case when not pg_is_in_recovery() then (select system_identifier::text from pg_control_system()) || '/' || \
+         substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) end)"
+    };
+}
+pub(super) use server;
+
+/// Looks for a batch and a commit, and reads the state of the database. The argument is SQL that says whether the server is the
+/// one that the shop has recorded.
+macro_rules! check {
+    ($is_same:expr) => { concat!(
     "select shop.epoch, log.epoch, log.epoch_number, log.last_position, log.pruned_position, key_changes.number,
     $2::bytea is null or exists (select from commits where token = $2::bytea and not is_undone),
     current_setting('transaction_read_only') = 'on', current_setting('synchronous_standby_names') <> '',
-    (extract(epoch from clock_timestamp()) * 1000000)::bigint,
+    shop.is_synchronous, (extract(epoch from clock_timestamp()) * 1000000)::bigint, ",
+    $is_same,
+    ",
     mark_seq, mark_events, mark_first_at, mark_latest_at, mark_bytes, mark_tail
     from (select * from event_log where one) as log
-    cross join (select epoch from shop where one) as shop
+    cross join (select epoch, server_history, is_synchronous from shop where one) as shop
     cross join (select number from key_changes where one) as key_changes
     left join lateral ",
     mark_at!("$1::bigint"),
     " as mark on true"
-);
+)};
+}
+
+/// The statement for a server that tells its timeline.
+/// - `$1`: the position of the last event of the batch, or null
+/// - `$2`: the token of the commit, or null
+pub(super) const CHECK: &str = check!(concat!("coalesce(shop.server_history, '') = ", server!()));
+
+/// The statement for a server that does not.
+pub(super) const CHECK_WITHOUT_HISTORY: &str = check!("null::boolean");
 
 /// Parses the row of [`CHECK`].
 pub(super) fn parse(rows: &[Row]) -> Result<Found, StoreError> {
@@ -62,8 +83,13 @@ pub(super) fn parse(rows: &[Row]) -> Result<Found, StoreError> {
         key_changes: fields.plain()?,
         has_commit: fields.plain()?,
         is_read_only: fields.plain()?,
-        is_synchronous: fields.plain()?,
+        standbys: Standbys { are_awaited: fields.plain()?, are_recorded: fields.plain()? },
         shown: fields.plain()?,
+        history: match fields.plain::<Option<bool>>()? {
+            None => History::Unknown,
+            Some(true) => History::Same,
+            Some(false) => History::Undecided,
+        },
         batch: mark(&mut fields)?,
     })
 }

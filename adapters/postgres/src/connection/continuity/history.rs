@@ -1,0 +1,109 @@
+//! The decision about the epoch after a failover.
+//!
+//! A standby that was promoted may lack acknowledged changes that only another node knows of. So a node that finds itself on
+//! another server than the one that the shop has recorded does not write. It looks for what it has seen, and records in its
+//! row that it has found it. Once every node that was live before the failover has done so, the epoch stays. If a node lacks
+//! something, it begins a new epoch. If a node says nothing for [`WAIT`], the epoch stays only if commits waited for a
+//! standby before.
+
+use std::time::Duration;
+
+use petstore_ports::StoreError;
+
+use super::Continuity;
+use super::renewal::{RECORD, Reason, end, lock, lost, renew_locked};
+use super::statement::server;
+use crate::connection::session::Session;
+use crate::error::{Fate, failed, fate};
+
+/// The version of the tables that has the columns.
+pub(crate) const SINCE: usize = 5;
+
+/// The time for which nodes that say nothing are awaited.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Reads whether the server is the recorded one, whether one is recorded, and whether commits waited for a standby.
+const READ: &str = concat!(
+    "select server_history is not distinct from ",
+    server!(),
+    ", server_history is null, is_synchronous from shop where one"
+);
+
+/// Records in the row of a node that it has found what it has seen. Then returns the number of other nodes that were live
+/// before the failover and have not said so. Their last renewals are compared with each other, because a server that was
+/// promoted may have another clock.
+const CONFIRM: &str = concat!(
+    "with server as materialized (select ",
+    server!(),
+    " as history),
+    confirmed as (update nodes set confirmed_history = history from server where id = $1)
+    select count(*) from nodes, server where id <> $1 and confirmed_history is distinct from history
+        and seen_at > (select max(seen_at) from nodes) - interval '30 s'"
+);
+
+/// Takes note of whether the server tells its timeline to the role.
+pub(crate) async fn probe(continuity: &Continuity, session: &Session) -> Result<(), StoreError> {
+    match session.rows_alone(concat!("select ", server!()), &[]).await {
+        Ok(_) => continuity.tells_history(),
+        // Some services do not have the functions, and an operator may have taken the privileges away.
+        Err(error) if fate(&error) == Fate::Refused => {}
+        Err(error) => return Err(failed("read the timeline of the server", error)),
+    }
+    Ok(())
+}
+
+/// Takes a step of the decision on the connection of a writer. Returns true if the server is the recorded one now. `node`: the
+/// id of this node. After an error the connection must be discarded.
+pub(crate) async fn decide(
+    continuity: &Continuity,
+    session: &Session,
+    node: &str,
+) -> Result<bool, StoreError> {
+    if !continuity.has_history() {
+        return Ok(true);
+    }
+    let error = |error| failed("decide about the epoch after a failover", error);
+    lock(session).await?;
+    let rows = session.rows(READ, &[]).await.map_err(error)?;
+    let row = rows.first().ok_or_else(|| StoreError::corrupt("shop has no row"))?;
+    let (is_same, is_first, was_synchronous): (bool, bool, bool) =
+        row.try_get(0).and_then(|same| Ok((same, row.try_get(1)?, row.try_get(2)?))).map_err(error)?;
+    if is_same {
+        session.batch("rollback").await.map_err(error)?;
+        continuity.decided();
+        return Ok(true);
+    }
+    if is_first {
+        session.batch(RECORD).await.map_err(error)?;
+        return end(session).await.map(|()| true);
+    }
+    if let Some(loss) = lost(continuity, session).await? {
+        renew_locked(continuity, session, Reason::Lost(loss)).await?;
+        continuity.decided();
+        return Ok(true);
+    }
+    let rows = session.rows(CONFIRM, &[&node]).await.map_err(error)?;
+    let missing: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(error)?;
+    let is_late = continuity.undecided_for() >= WAIT;
+    if missing > 0 && !is_late {
+        // Each node says it for itself, and repeats it after another failover.
+        session.batch("set local synchronous_commit = local; commit").await.map_err(error)?;
+        return Ok(false);
+    }
+    if missing > 0 && !was_synchronous {
+        renew_locked(continuity, session, Reason::Unconfirmed).await?;
+    } else {
+        session.batch(RECORD).await.map_err(error)?;
+        end(session).await?;
+        continuity.say(false, "the database is served by another server than before, and the epoch stays");
+    }
+    continuity.decided();
+    Ok(true)
+}
+
+/// Records whether commits wait for a standby.
+pub(crate) async fn record_sync(session: &Session, is_synchronous: bool) -> Result<(), StoreError> {
+    let sql = "update shop set is_synchronous = $1 where one and is_synchronous <> $1";
+    let rows = session.rows_alone(sql, &[&is_synchronous]).await;
+    rows.map(drop).map_err(|error| failed("record whether commits wait for a standby", error))
+}
