@@ -35,6 +35,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::PostgresStore;
+use crate::calls::Calls;
 use crate::connection::Connector;
 use crate::connection::continuity::Continuity;
 
@@ -60,7 +61,7 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Starts the tasks of the log on this runtime.
-    pub(crate) fn start(runtime: &Handle, connector: &Arc<Connector>) -> Arc<Self> {
+    pub(crate) fn start(runtime: &Handle, connector: &Arc<Connector>, calls: &Arc<Calls>) -> Arc<Self> {
         let ends = Arc::new(Ends::new());
         let (runs, requests) = mpsc::channel(sequencer::REQUESTS_MAX);
         let connections = Reconnecting::new(Arc::clone(connector), Use::Sequencer);
@@ -69,7 +70,7 @@ impl EventLog {
         runtime.spawn(sequencer::serve(connections, requests, Arc::clone(&ends), counts));
 
         let (sender, jobs) = mpsc::channel(fetch::JOBS_MAX);
-        let fetcher = Fetcher::new(sender);
+        let fetcher = Fetcher::new(sender, Arc::clone(calls));
         let connections = Reconnecting::new(Arc::clone(connector), Use::Pages);
         let continuity = Arc::clone(connector.continuity());
         let shared = Shared {
@@ -133,6 +134,11 @@ impl EventLog {
             }
         }
         Ok(events)
+    }
+
+    /// Lets the sequencer run, which needs a connection of its own.
+    pub(crate) async fn number(&self) -> Result<(), StoreError> {
+        self.sequencer.run().await
     }
 
     /// Gives positions to the batches that have none. Otherwise a log without readers would collect many of them, and

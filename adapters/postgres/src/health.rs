@@ -64,7 +64,7 @@ impl Pulse {
 #[async_trait]
 impl StoreHealth for PostgresStore {
     async fn check(&self, _now: Timestamp) -> Result<(), StoreError> {
-        self.pulse.check(Instant::now()).and_then(|()| self.node.check())?;
+        self.fault().map_or(Ok(()), Err)?;
         self.clock.check()?;
         self.pulse.unfit().map_or(Ok(()), |unfit| Err(StoreError::unavailable(unfit)))
     }

@@ -16,6 +16,7 @@
 
 mod background;
 mod bulk;
+mod calls;
 mod clock;
 mod connection;
 mod directory;
@@ -36,6 +37,7 @@ mod schema;
 mod start_lock;
 mod stats;
 mod store;
+mod trial;
 mod watch;
 mod webhooks;
 mod writes;

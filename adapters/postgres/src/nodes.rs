@@ -98,6 +98,7 @@ impl PostgresStore {
             let session = self.connector.connect_with_retries(Role::Writer).await?;
             membership.join(&session, self.connector.schema()).await
         })?;
+        handle.block_on(self.trial.warm_up());
         let (task, orders) = mpsc::channel(ORDERS_MAX);
         *self.node.task.lock() = Some(task);
         self.node.seen.live.store(1, Ordering::Relaxed);

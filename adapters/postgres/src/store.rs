@@ -9,6 +9,7 @@ use petstore_ports::{Clock, StoreError};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::background::Background;
+use crate::calls::Calls;
 use crate::clock::{ClockFault, DatabaseClock};
 use crate::connection::continuity::{Continuity, Notice, Reason, history, identity};
 use crate::connection::{Connector, Role, Session, Target};
@@ -23,8 +24,9 @@ use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop, Program};
 use crate::stats::Stats;
+use crate::trial::Trial;
 use crate::watch::Watch;
-use crate::writes::{AfterCommit, Reconnecting, Writes};
+use crate::writes::{AfterCommit, LaneParts, Reconnecting, Writes};
 
 /// The number of connections for pages.
 const PAGE_CONNECTIONS: usize = 4;
@@ -44,12 +46,14 @@ pub struct PostgresStore {
     pub(crate) loaders: Loaders,
     /// The connections for pages, and for other reads that may take longer.
     pub(crate) pages: Pool,
+    pub(crate) trial: Arc<Trial>,
     /// The connection for housekeeping.
     pub(crate) chores: Pool,
     pub(crate) keys: Arc<KeyCache>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) clock: Arc<DatabaseClock>,
     pub(crate) stats: Stats,
+    pub(crate) calls: Arc<Calls>,
     /// The slot of this handle in the counts of idempotency records.
     pub(crate) slot: i16,
     /// The number by which leases name this handle.
@@ -105,7 +109,8 @@ impl PostgresStore {
             return Err(OpenError::NotASandbox { schema });
         }
         let handle = background.handle();
-        let events = EventLog::start(handle, &connector);
+        let calls = Arc::<Calls>::default();
+        let events = EventLog::start(handle, &connector, &calls);
         handle.block_on(events.bounds())?;
         let mut random = Random::of_handle(seed);
         let node_number = random.next();
@@ -130,11 +135,29 @@ impl PostgresStore {
         };
         // The lane of writes takes over the connection that prepared the schema.
         let connection = Reconnecting::with(Arc::clone(&connector), session);
-        let writes =
-            Writes::start(handle, connection, random, slot(seed), Arc::clone(&forms), Arc::new(after));
+        let lane = LaneParts {
+            connection,
+            random,
+            slot: slot(seed),
+            forms: Arc::clone(&forms),
+            calls: Arc::clone(&calls),
+            after: Arc::new(after),
+        };
+        let writes = Writes::start(handle, lane);
+        let pages = Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()).noting(&calls);
+        let trial = Trial {
+            calls: Arc::clone(&calls),
+            pages: pages.clone(),
+            events: Arc::clone(&events),
+            writes: writes.trials(),
+        };
+        let trial = Arc::new(trial);
+        handle.spawn(Arc::clone(&trial).run());
         Ok(Self {
-            loaders: Loaders::new(Arc::clone(&connector), handle.clone()),
-            pages: Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()),
+            loaders: Loaders::new(Arc::clone(&connector), handle.clone(), pages.clone(), Arc::clone(&calls)),
+            pages,
+            trial,
+            calls,
             chores: Pool::new(&connector, Role::Writer, 1, handle.clone()),
             keys,
             pulse,
@@ -207,9 +230,10 @@ impl PostgresStore {
         self.clock.fault()
     }
 
-    /// The reason why the database cannot be used now, if it cannot.
+    /// The reason why the database cannot be used now, if it cannot, or why all calls of a kind have failed for a second.
     pub fn fault(&self) -> Option<StoreError> {
-        self.pulse.check(Instant::now()).and_then(|()| self.node.check()).err()
+        let now = Instant::now();
+        self.pulse.check(now).and_then(|()| self.node.check()).and_then(|()| self.calls.check(now)).err()
     }
 
     /// Sets the observer of this handle's commits. Further calls change nothing.

@@ -10,7 +10,8 @@
 //! - [`decide`], [`absence`]: the decisions, and the absent records that they rest on.
 //! - [`net_changes`], [`statement`]: the change of each row, and the statement that writes all.
 //! - [`prior_reads`], [`first_flight`], [`second_flight`], [`attempt`]: the exchange with the server.
-//! - [`failure`], [`settle`], [`reconnect`], [`counters`], [`lane`]: attempts until a batch is answered.
+//! - [`failure`], [`settle`], [`reconnect`], [`counters`], [`lane`]: attempts until a batch is answered; [`trials`]: writes
+//!   without a request, while batches fail.
 
 mod absence;
 mod any_record;
@@ -37,6 +38,7 @@ mod settle;
 mod statement;
 mod table;
 mod tokens;
+mod trials;
 mod wanted;
 
 use std::sync::Arc;
@@ -50,12 +52,11 @@ use tokio::sync::oneshot;
 use self::batch::Pending;
 use self::lane::Lane;
 use crate::PostgresStore;
-use crate::event_forms::EventForms;
-use crate::random::Random;
 
 pub(crate) use self::counters::WriteCounters;
-pub(crate) use self::lane::AfterCommit;
+pub(crate) use self::lane::{AfterCommit, LaneParts};
 pub(crate) use self::reconnect::Reconnecting;
+pub(crate) use self::trials::Trials;
 
 /// The maximum number of transitions that wait for a batch. Beyond it the store answers further callers at once that it
 /// is busy.
@@ -64,24 +65,24 @@ const WAITING_MAX: usize = 4_096;
 /// The queue of a handle's transitions.
 pub(crate) struct Writes {
     queue: mpsc::Sender<Pending>,
+    trials: Trials,
     counters: Arc<WriteCounters>,
 }
 
 impl Writes {
-    /// Starts the lane on a runtime. `slot`: the slot of the handle in the counts of idempotency records.
-    pub(crate) fn start(
-        runtime: &Handle,
-        connection: Reconnecting,
-        random: Random,
-        slot: i16,
-        forms: Arc<EventForms>,
-        after: Arc<dyn AfterCommit>,
-    ) -> Self {
+    /// Starts the lane on a runtime.
+    pub(crate) fn start(runtime: &Handle, parts: LaneParts) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
         let counters = Arc::<WriteCounters>::default();
         let counted = Arc::clone(&counters);
-        runtime.spawn(Lane::new(waiting, connection, random, slot, forms, counted, after).run());
-        Self { queue, counters }
+        let (trials, asked) = Trials::new();
+        runtime.spawn(Lane::new(waiting, asked, counted, parts).run());
+        Self { queue, trials, counters }
+    }
+
+    /// The way to try the lane without a request.
+    pub(crate) fn trials(&self) -> Trials {
+        self.trials.clone()
     }
 
     /// Counts since the store was opened.

@@ -13,6 +13,7 @@ use super::feed::Ends;
 use super::reconnecting::{Connection, Reconnecting};
 use super::sequencer::Sequencer;
 use super::statements;
+use crate::calls::Calls;
 use crate::connection::continuity::Continuity;
 use crate::error::{Fate, failed, fate};
 
@@ -41,18 +42,21 @@ pub(super) struct Job {
 #[derive(Clone)]
 pub(super) struct Fetcher {
     jobs: mpsc::Sender<Job>,
+    calls: Arc<Calls>,
 }
 
 impl Fetcher {
-    pub(super) const fn new(jobs: mpsc::Sender<Job>) -> Self {
-        Self { jobs }
+    pub(super) const fn new(jobs: mpsc::Sender<Job>, calls: Arc<Calls>) -> Self {
+        Self { jobs, calls }
     }
 
     /// Fetches batches.
     pub(super) async fn fetch(&self, wanted: Wanted) -> Result<Arc<Fetched>, StoreError> {
         let (caller, answer) = oneshot::channel();
         self.send(Job { wanted, caller, attempts: 0 });
-        answer.await.map_err(|_| StoreError::unavailable("the store is closed"))?
+        let outcome = answer.await.map_err(|_| StoreError::unavailable("the store is closed"))?;
+        self.calls.events.note(&outcome);
+        outcome
     }
 
     fn send(&self, job: Job) {

@@ -1,6 +1,7 @@
 //! Reads of one runtime that are sent together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::{Reply, StoreError};
@@ -9,7 +10,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
-use super::{Link, Lookup};
+use super::{Link, Lookup, Pool};
+use crate::calls::Calls;
 
 /// The maximum number of keys of one statement.
 const BATCH_MAX: usize = 256;
@@ -25,6 +27,13 @@ const FLIGHTS_MAX: u32 = 2;
 /// would be smaller, and each read would cost the database more.
 const NEXT_FLIGHT: usize = 24;
 
+/// The time for opening the connection of a runtime, with the first statement, while a spare one is open. It is shorter than
+/// the time that a caller waits for the look-up of a key.
+const OPENING_TIME: Duration = Duration::from_millis(250);
+
+/// The part of the time limit of a read after whose end no spare connection is used any more.
+const SPARE_PART: u32 = 3;
+
 type Answer<L> = Result<Option<<L as Lookup>::Found>, StoreError>;
 
 /// A read that waits for its answer.
@@ -36,6 +45,9 @@ struct Waiting<L: Lookup> {
 /// Sends the reads of one turn of a runtime as one statement. While it is under way, the next batch forms.
 pub(crate) struct Batcher<L: Lookup> {
     link: Arc<Link>,
+    /// The connections that are used while that of `link` cannot be opened.
+    spare: Pool,
+    calls: Arc<Calls>,
     sql: String,
     state: Mutex<State<L>>,
 }
@@ -47,9 +59,9 @@ struct State<L: Lookup> {
 }
 
 impl<L: Lookup> Batcher<L> {
-    pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
+    pub(crate) fn new(link: Arc<Link>, spare: Pool, calls: Arc<Calls>) -> Arc<Self> {
         let state = State { waiting: Vec::new(), flights: 0 };
-        Arc::new(Self { link, sql: L::sql(), state: Mutex::new(state) })
+        Arc::new(Self { link, spare, calls, sql: L::sql(), state: Mutex::new(state) })
     }
 
     /// Reads the row of a key. If a new statement is needed, a task on `runtime` sends it.
@@ -88,8 +100,9 @@ impl<L: Lookup> Batcher<L> {
 
     async fn send(&self, batch: &mut Vec<Waiting<L>>) {
         batch.sort_unstable_by(|left, right| left.key.cmp(&right.key));
-        let keys: L::Columns = batch.iter().map(|waiting| L::column(&waiting.key)).collect();
-        match self.link.rows(&self.sql, &[&keys], Instant::now() + self.link.read_time()).await {
+        let rows = self.rows(batch).await;
+        self.calls.lookups.note(&rows);
+        match rows {
             Ok(rows) => deliver(batch.drain(..), &rows),
             Err(error) => {
                 // The reads that came meanwhile have waited for the same connection, so they fail with it.
@@ -98,6 +111,24 @@ impl<L: Lookup> Batcher<L> {
                     let _: Result<(), _> = waiting.answer.send(Err(error.clone()));
                 }
             }
+        }
+    }
+}
+
+impl<L: Lookup> Batcher<L> {
+    async fn rows(&self, batch: &[Waiting<L>]) -> Result<Vec<Row>, StoreError> {
+        let keys = || -> L::Columns { batch.iter().map(|waiting| L::column(&waiting.key)).collect() };
+        let (began, time) = (Instant::now(), self.link.read_time());
+        let has_spare = !self.link.is_open() && self.spare.has_open();
+        let deadline = began + if has_spare { OPENING_TIME } else { time };
+        let rows = self.link.rows(&self.sql, &[&keys()], deadline).await;
+        match rows {
+            // The callers still wait, and the server may refuse only further connections.
+            Err(error) if !self.link.is_open() && began.elapsed() < time / SPARE_PART => {
+                let spare = self.spare.rows(self.sql.clone(), vec![Box::new(keys())]).await;
+                spare.map_err(|_| error)
+            }
+            rows => rows,
         }
     }
 }

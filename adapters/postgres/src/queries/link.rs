@@ -93,6 +93,11 @@ impl Link {
         Ok(session)
     }
 
+    /// Returns whether a connection is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open_session().is_some()
+    }
+
     fn open_session(&self) -> Option<Arc<Session>> {
         self.session.lock().clone().filter(|session| !session.is_closed())
     }

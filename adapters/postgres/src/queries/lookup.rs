@@ -13,7 +13,7 @@ pub(crate) trait Lookup: Send + Sync + 'static {
     /// The form of the key in SQL, which the first column of each row has.
     type Column: FromSqlOwned;
     /// The array that `$1` of the statement is.
-    type Columns: FromIterator<Self::Column> + Parameter + Send;
+    type Columns: FromIterator<Self::Column> + Parameter + Send + 'static;
     /// The contents of a row.
     type Found: Clone + Send + 'static;
 

@@ -8,10 +8,11 @@ use petstore_domain::{CategoryRecord, OrderRecord, PetRecord};
 use petstore_ports::{Reply, StoreError};
 use tokio::runtime::{Handle, Id};
 
+use crate::calls::Calls;
 use crate::connection::{Connector, Role};
 use crate::idempotency_counts::CountOfAccount;
 use crate::keys::{CredentialByDigest, CredentialById};
-use crate::queries::{Batcher, Link, Lookup};
+use crate::queries::{Batcher, Link, Lookup, Pool};
 
 /// The maximum number of loaders. Further runtimes use that of the background thread.
 const LOADERS_MAX: usize = 256;
@@ -21,6 +22,9 @@ const LOADERS_MAX: usize = 256;
 pub(crate) struct Loaders {
     connector: Arc<Connector>,
     background: Handle,
+    /// The connections that are used while that of a runtime cannot be opened.
+    spare: Pool,
+    calls: Arc<Calls>,
     by_runtime: RwLock<HashMap<Id, Arc<Loader>>>,
 }
 
@@ -35,22 +39,26 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    fn new(link: Link) -> Self {
+    fn new(link: Link, spare: &Pool, calls: &Arc<Calls>) -> Self {
         let link = Arc::new(link);
         Self {
-            pets: Batcher::new(Arc::clone(&link)),
-            categories: Batcher::new(Arc::clone(&link)),
-            orders: Batcher::new(Arc::clone(&link)),
-            digests: Batcher::new(Arc::clone(&link)),
-            keys: Batcher::new(Arc::clone(&link)),
-            counts: Batcher::new(link),
+            pets: batcher(&link, spare, calls),
+            categories: batcher(&link, spare, calls),
+            orders: batcher(&link, spare, calls),
+            digests: batcher(&link, spare, calls),
+            keys: batcher(&link, spare, calls),
+            counts: batcher(&link, spare, calls),
         }
     }
 }
 
+fn batcher<L: Lookup>(link: &Arc<Link>, spare: &Pool, calls: &Arc<Calls>) -> Arc<Batcher<L>> {
+    Batcher::new(Arc::clone(link), spare.clone(), Arc::clone(calls))
+}
+
 impl Loaders {
-    pub(crate) fn new(connector: Arc<Connector>, background: Handle) -> Self {
-        Self { connector, background, by_runtime: RwLock::default() }
+    pub(crate) fn new(connector: Arc<Connector>, background: Handle, spare: Pool, calls: Arc<Calls>) -> Self {
+        Self { connector, background, spare, calls, by_runtime: RwLock::default() }
     }
 
     /// Reads the row of a key with one of the current runtime's batchers.
@@ -79,7 +87,8 @@ impl Loaders {
 
     fn insert(&self, runtime: Id) -> Arc<Loader> {
         let mut loaders = self.by_runtime.write();
-        let new = || Arc::new(Loader::new(Link::new(Arc::clone(&self.connector), Role::Reader)));
+        let link = || Link::new(Arc::clone(&self.connector), Role::Reader);
+        let new = || Arc::new(Loader::new(link(), &self.spare, &self.calls));
         Arc::clone(loaders.entry(runtime).or_insert_with(new))
     }
 }

@@ -17,6 +17,8 @@ use super::failure::{Attempts, Failure, Next};
 use super::reconnect::Reconnecting;
 use super::settle::{Outcome, settle};
 use super::tokens::Tokens;
+use super::trials::{Asked, try_write};
+use crate::calls::Calls;
 use crate::event_forms::EventForms;
 use crate::random::Random;
 
@@ -49,14 +51,27 @@ pub(crate) trait AfterCommit: Send + Sync {
     fn batch_failed(&self);
 }
 
+/// The parts of a handle that its lane uses.
+pub(crate) struct LaneParts {
+    pub(crate) connection: Reconnecting,
+    pub(crate) random: Random,
+    /// The slot of the handle in the counts of idempotency records.
+    pub(crate) slot: i16,
+    pub(crate) forms: Arc<EventForms>,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) after: Arc<dyn AfterCommit>,
+}
+
 /// Runs transitions in batches.
 pub(super) struct Lane {
     queue: Receiver<Pending>,
+    trials: Receiver<Asked>,
     connection: Reconnecting,
     random: Random,
     tokens: Tokens,
     slot: i16,
     forms: Arc<EventForms>,
+    calls: Arc<Calls>,
     counters: Arc<WriteCounters>,
     after: Arc<dyn AfterCommit>,
     /// Transitions that are to be decided again.
@@ -68,16 +83,26 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(
         queue: Receiver<Pending>,
-        connection: Reconnecting,
-        mut random: Random,
-        slot: i16,
-        forms: Arc<EventForms>,
+        trials: Receiver<Asked>,
         counters: Arc<WriteCounters>,
-        after: Arc<dyn AfterCommit>,
+        parts: LaneParts,
     ) -> Self {
+        let LaneParts { connection, mut random, slot, forms, calls, after } = parts;
         let tokens = Tokens::new(random.next());
-        let later = Vec::new();
-        Self { queue, connection, random, tokens, slot, forms, counters, after, later, locked: None }
+        Self {
+            queue,
+            trials,
+            connection,
+            random,
+            tokens,
+            slot,
+            forms,
+            calls,
+            counters,
+            after,
+            later: Vec::new(),
+            locked: None,
+        }
     }
 
     /// Runs batches until the handle is closed.
@@ -85,8 +110,16 @@ impl Lane {
         loop {
             let mut batch = std::mem::take(&mut self.later);
             if batch.is_empty() {
-                if self.queue.recv_many(&mut batch, BATCH_MAX).await == 0 {
-                    return;
+                tokio::select! {
+                    biased;
+                    count = self.queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
+                        return;
+                    },
+                    Some(asked) = self.trials.recv() => {
+                        // A caller that has gone needs no answer.
+                        let _: Result<(), _> = asked.send(self.try_write().await);
+                        continue;
+                    }
                 }
             } else {
                 while batch.len() < BATCH_MAX
@@ -191,6 +224,7 @@ impl Lane {
         let since = Instant::now();
         match self.commit(batch, begin).await {
             Ok(done) => {
+                self.calls.writes.succeeded();
                 if done.is_committed {
                     self.after.batch_committed(batch.len(), since.elapsed());
                 }
@@ -199,12 +233,23 @@ impl Lane {
             }
             Err(failure) => {
                 self.counters.failed(&failure);
+                self.calls.writes.failed(&failure.error());
                 if failure.concerns_database() {
                     self.after.batch_failed();
                 }
                 Err(failure)
             }
         }
+    }
+
+    /// Writes without a request.
+    async fn try_write(&mut self) -> Result<(), StoreError> {
+        let open = self.connection.take().await?;
+        let tried = try_write(&open.session, self.tokens.next()).await;
+        if tried.is_ok() {
+            self.connection.keep(open);
+        }
+        tried
     }
 
     async fn commit(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<Done, Failure> {

@@ -4,5 +4,6 @@ mod common;
 mod failing_reads;
 mod housekeeping;
 mod key_cache;
+mod readiness;
 mod reads;
 mod stats;

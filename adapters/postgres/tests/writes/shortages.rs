@@ -32,8 +32,16 @@ fn a_full_disk_makes_writes_fail_at_once_and_keeps_the_connections() {
         assert_eq!(failure.kind(), StoreErrorKind::Unavailable, "{}", failure.report());
     }
     assert_eq!(connects(&shop.store), before);
+    // Readiness and the log tell it.
+    let healthy = || block_on(shop.store.check(Timestamp::EPOCH)).map_err(|error| error.report());
+    wait_until("the store is not healthy", || {
+        let _ = block_on(shop.run(create_category("One more")));
+        healthy().is_err_and(|report| report.contains("changes fail, and reads do not"))
+    });
+    assert!(shop.store.fault().is_some_and(|error| error.report().contains("could not extend file")));
     shop.sql("drop trigger full_disk on categories");
     block_on(shop.run(create_category("Cats"))).unwrap().unwrap();
+    assert_eq!(healthy(), Ok(()));
 }
 
 #[test]
