@@ -17,6 +17,7 @@ from zipfile import ZipFile
 sys.dont_write_bytecode = True  # Leaves no folder in the repository.
 sys.path.insert(0, str(Path(__file__).parent))
 from materials import ROOT, is_static, linked, run  # noqa: E402
+from repository import repository  # noqa: E402
 
 LICENCE = re.compile(r"(LICEN[SC]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 """The beginnings of the names of files with licences."""
@@ -36,7 +37,7 @@ text follows.
 You may change the library and link the binary again with the changed one. Petstore's licences permit changes, and
 reverse engineering for debugging them. You need:
 
-- the source of Petstore, at the commit that `petstore --version` names: https://github.com/petstore-rs/petstore
+- the source of Petstore, at the commit that `petstore --version` names{address}
 - the source of glibc, which is in the same release, as glibc-source-*.tar; `bash app/package/glibc-source FOLDER` in the
   source of Petstore fetches it on Debian
 - a build with the changed library installed: `bash app/package/release`
@@ -105,7 +106,8 @@ def main() -> None:
     if is_static(binary):
         # Such as `ldd (Debian GLIBC 2.36-9) 2.36`.
         version = run("ldd", "--version").splitlines()[0].partition("(")[2].partition(")")[0]
-        print(f"{RULE}\nglibc\n\n{GLIBC.format(version=version)}{(ROOT / 'app/package/LGPL-2.1').read_text()}")
+        address = f": {repository()}" if repository() else ""
+        print(f"{RULE}\nglibc\n\n{GLIBC.format(version=version, address=address)}{(ROOT / 'app/package/LGPL-2.1').read_text()}")
 
 
 if __name__ == "__main__":

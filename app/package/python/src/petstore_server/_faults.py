@@ -6,8 +6,8 @@ from ._sandbox import Sandbox
 
 
 class Fault(TypedDict, total=False):
-    """A rule: the calls that it matches, and what happens to them. The names are those of the server, whose
-    documentation describes them: https://github.com/petstore-rs/petstore/blob/main/docs/sandbox.md"""
+    """A rule: the calls that it matches, and what happens to them. The names are those of the server;
+    docs/sandbox.md in its source describes them."""
 
     method: str
     """The method of the calls; without it any."""
