@@ -10,6 +10,7 @@ mod hosts;
 mod names;
 mod pace;
 mod parameter;
+pub(crate) mod pooling;
 mod server_check;
 mod session;
 mod target;

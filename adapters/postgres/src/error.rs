@@ -90,6 +90,32 @@ pub enum OpenError {
         /// The refusal of the server.
         reason: String,
     },
+    /// A table has no unique index on these columns.
+    #[error(
+        "the table {table} has no unique index on ({columns}), so a copy of the tables is not complete: copy the schema with \
+         pg_dump --schema-only before the rows, or execute: create unique index on {table} ({columns})"
+    )]
+    NotUnique {
+        /// The table.
+        table: String,
+        /// The columns, separated by commas.
+        columns: String,
+    },
+    /// Row-level security hides rows from the role, or refuses its changes.
+    #[error(
+        "row-level security of the table {table} applies to the role: let the role own the table without forcing row-level \
+         security on it, or execute: alter table {table} disable row level security"
+    )]
+    RowSecurity {
+        /// The table.
+        table: String,
+    },
+    /// A pooler gives each transaction another connection, and statements are prepared.
+    #[error(
+        "the database is behind a pooler in transaction mode, such as PgBouncer, where prepared statements and settings of a \
+         connection get lost: set pg-prepare to off, or use the pooler's session mode"
+    )]
+    Pooled,
     /// The role lacks a privilege.
     #[error("the role lacks the privilege {missing}: grant it, or let the role own the schema")]
     Privilege {
@@ -115,6 +141,8 @@ pub(crate) enum Fate {
     ServerLost,
     /// The server lacks a resource, such as disk space or memory. The connection can be used again.
     Exhausted,
+    /// The role may not execute the statement. An operator can change that.
+    Denied,
     /// The statement itself is refused, and would be again.
     Refused,
 }
@@ -137,6 +165,12 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
         code if is_error && ["53", "58"].contains(&&code[..2]) => Fate::Exhausted,
         // A failure of the connection itself.
         code if code.starts_with("08") => Fate::ServerLost,
+        // The connection is not in the state that it was left in: a transaction has ended or begun, or a prepared statement
+        // or a cursor is missing or outdated. A pooler has replaced it, or another node has changed the tables.
+        "0A000" | "26000" | "34000" | "42P03" | "42P05" => Fate::Disconnected,
+        code if ["25", "55"].contains(&&code[..2]) => Fate::Disconnected,
+        // A privilege, or a policy of row-level security.
+        "42501" => Fate::Denied,
         code if ["57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
         _ => Fate::Refused,
     }
@@ -146,7 +180,7 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
 pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreError {
     let kind = match fate(&error) {
         Fate::Conflict => StoreErrorKind::Busy,
-        Fate::Disconnected | Fate::ServerLost | Fate::Exhausted => StoreErrorKind::Unavailable,
+        Fate::Disconnected | Fate::ServerLost | Fate::Exhausted | Fate::Denied => StoreErrorKind::Unavailable,
         Fate::Duplicate | Fate::Refused => StoreErrorKind::Corrupt,
     };
     StoreError::new(kind, what).with_source(Driver(error))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::background::Background;
-use crate::connection::{Connector, Role, Server, Target};
+use crate::connection::{Connector, Role, Server, Target, pooling};
 use crate::error::OpenError;
 use crate::schema::{self, Program, State};
 
@@ -30,22 +30,40 @@ pub enum SchemaState {
     },
 }
 
-/// Connects as a store would, and checks the server, the schema and the privileges. Changes nothing. Blocks: it must not be
+/// Connects as a store would, and checks the server, poolers before it, the schema and the privileges, also those that only a
+/// first start or a migration needs. Changes nothing. Blocks: it must not be
 /// called on a runtime's thread.
 ///
 /// # Errors
 /// Those of [`crate::PostgresStore::open`], except those that only a change of the schema would show.
 pub fn examine(target: Target) -> Result<Examined, OpenError> {
+    examine_as(target, false)
+}
+
+/// Examines a database like [`examine`], for a sandbox: the schema must be new, or made by a sandbox.
+///
+/// # Errors
+/// Those of [`examine`], and [`OpenError::NotASandbox`].
+pub fn examine_sandbox(target: Target) -> Result<Examined, OpenError> {
+    examine_as(target, true)
+}
+
+fn examine_as(target: Target, as_sandbox: bool) -> Result<Examined, OpenError> {
     let background = Background::start().map_err(OpenError::Thread)?;
     let connector = Connector::new(target, 0);
     background.handle().block_on(async {
         let (session, server) = connector.connect_to_server(Role::Writer).await?;
-        let schema = match schema::check(&session, connector.schema(), Program::THIS).await? {
+        pooling::refuse(&connector, &session).await?;
+        let schema = connector.schema();
+        let state = match schema::check(&session, schema, Program::THIS).await? {
             State::Absent | State::Empty => SchemaState::New,
-            State::Foreign => return Err(OpenError::Foreign { schema: connector.schema().to_owned() }),
+            State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
+            State::Made(_) if as_sandbox && !schema::is_sandbox(&session, schema).await? => {
+                return Err(OpenError::NotASandbox { schema: schema.to_owned() });
+            }
             State::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },
         };
-        Ok(Examined { server, schema })
+        Ok(Examined { server, schema: state })
     })
 }
 

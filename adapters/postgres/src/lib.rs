@@ -47,7 +47,7 @@ pub use connection::continuity::Notice;
 pub use connection::{CONNECTIONS_A_SECOND_MAX, Roots, Server, Target, TargetError};
 pub use error::OpenError;
 pub use events::EventRetention;
-pub use examine::{Examined, SchemaState, examine};
+pub use examine::{Examined, SchemaState, examine, examine_sandbox};
 pub use nodes::{NewNode, Node, nodes};
 pub use start_lock::StartLock;
 pub use stats::{DatabaseStats, ServerStats};

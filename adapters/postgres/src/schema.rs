@@ -1,5 +1,6 @@
 //! The schema of the database: its versions, their migrations, and the privileges that a node needs.
 
+mod copied;
 mod migrate;
 mod privileges;
 mod sandbox;
@@ -11,8 +12,9 @@ use crate::connection::Session;
 use crate::error::OpenError;
 use crate::event_forms::KnownForms;
 
+pub(crate) use copied::settle as settle_copy;
 pub(crate) use migrate::prepare;
-pub(crate) use sandbox::{disclaim, no_sandbox};
+pub(crate) use sandbox::{disclaim, is_sandbox, no_sandbox};
 pub(crate) use state::State;
 use state::probe;
 
@@ -86,12 +88,20 @@ fn first_rows(shop: NewShop, forms: KnownForms) -> String {
     )
 }
 
-/// Checks a connected schema without changing it: that this program can use it, and that the role has its privileges.
+/// Checks a connected schema without changing it: that this program can use it or make it, and that the role has the privileges
+/// for that.
 pub(crate) async fn check(session: &Session, schema: &str, program: Program<'_>) -> Result<State, OpenError> {
     let state = probe(session, schema).await?;
-    if let State::Made(found) = &state {
-        found.check(schema, program.version(), program.forms)?;
-        privileges::check(session, schema).await?;
+    match &state {
+        State::Made(found) => {
+            found.check(schema, program.version(), program.forms)?;
+            privileges::check(session, schema).await?;
+            if found.version < program.version() {
+                privileges::check_migration(session, schema).await?;
+            }
+        }
+        State::Absent | State::Empty => privileges::check_creation(session, schema).await?,
+        State::Foreign => {}
     }
     Ok(state)
 }

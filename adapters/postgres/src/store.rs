@@ -236,6 +236,12 @@ impl PostgresStore {
         self.pulse.check(now).and_then(|()| self.node.check()).and_then(|()| self.calls.check(now)).err()
     }
 
+    /// Uses the password of a target that is the same otherwise for the connections that are opened from now on. Open ones
+    /// stay. Returns whether the password has changed.
+    pub fn renew_password(&self, from: &Target) -> bool {
+        self.connector.renew_password(from)
+    }
+
     /// Sets the observer of this handle's commits. Further calls change nothing.
     pub fn observe_commits(&self, observer: Arc<dyn CommitObserver>) {
         let _: Result<(), _> = self.observer.set(observer);
@@ -318,6 +324,8 @@ struct Prepared {
 /// Creates or migrates the schema.
 async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
     let session = schema::prepare(connector, program, new).await?;
+    let copy = schema::settle_copy(connector.continuity(), &session, program.steps.len());
+    timed(copy).await??;
     // A test may open the store as an older program, without this column.
     let mut shop_number = None;
     if program.steps.len() >= identity::SINCE {

@@ -34,7 +34,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
     for warning in warning.as_deref().into_iter().chain(db.warning()).chain(of_redis) {
         notify(&format!("warning: {warning}"));
     }
-    let database = if let Db::Postgres(target) = &db { Some(database(target)?) } else { None };
+    let database = if let Db::Postgres(target) = &db { Some(database(target, args.sandbox)?) } else { None };
     if let Db::Postgres(target) = &db {
         let nodes = nodes_of(target)?.unwrap_or_default();
         for warning in nodes::warnings(&shared(&loaded.in_force()), &nodes) {
@@ -76,8 +76,8 @@ fn redis_server(target: &RedisTarget, args: &ServeArgs) -> Result<Table<2>, Fail
 
 /// Connects to a database in the same way as a start, without changing the database. Returns the facts that a start
 /// relies on.
-fn database(target: &Target) -> Result<Table<2>, Failure> {
-    let Examined { server, schema } = examine(target)?;
+fn database(target: &Target, is_sandbox: bool) -> Result<Table<2>, Failure> {
+    let Examined { server, schema } = examine(target, is_sandbox)?;
     let mut table = Table::new(["DATABASE", "FOUND"]);
     let rows = [
         ("server", format!("PostgreSQL {}", server.version)),

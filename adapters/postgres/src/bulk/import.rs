@@ -128,7 +128,9 @@ pub(super) async fn commit(session: &Session) -> Result<(), StoreError> {
     let committed = session.commit().await.map_err(|error| {
         let kind = match fate(&error) {
             Fate::Disconnected | Fate::ServerLost => StoreErrorKind::Indeterminate,
-            Fate::Conflict | Fate::Duplicate | Fate::Exhausted | Fate::Refused => StoreErrorKind::Unavailable,
+            Fate::Conflict | Fate::Duplicate | Fate::Exhausted | Fate::Denied | Fate::Refused => {
+                StoreErrorKind::Unavailable
+            }
         };
         StoreError::new(kind, "the commit of an import or a reset").with_source(Driver(error))
     })?;

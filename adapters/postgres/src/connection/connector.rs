@@ -81,6 +81,8 @@ pub(crate) struct Connector {
     /// The failure of the last attempt; none if it succeeded.
     failure: Mutex<Option<StoreError>>,
     counts: Arc<ConnectionCounts>,
+    /// The password, which may be renewed while the store is open.
+    password: Mutex<Option<Vec<u8>>>,
 }
 
 impl Connector {
@@ -91,6 +93,7 @@ impl Connector {
     fn with_names(target: Target, seed: u64, names: Box<dyn Names>) -> Self {
         Self {
             hosts: Hosts::of(&target.config, names),
+            password: Mutex::new(target.config.get_password().map(<[u8]>::to_vec)),
             target,
             turns: Semaphore::new(1),
             backoff: Backoff::new(Random::of_handle(seed)),
@@ -110,6 +113,18 @@ impl Connector {
     /// The schema of the tables.
     pub(crate) fn schema(&self) -> &str {
         self.target.schema()
+    }
+
+    /// Uses the password of a target that is the same otherwise for the connections that are opened from now on. Returns
+    /// whether it has changed.
+    pub(crate) fn renew_password(&self, from: &Target) -> bool {
+        let mut password = self.password.lock();
+        let from = from.clone().with_schema(self.schema());
+        let has_changed = self.target.is_renewed_by(password.as_deref(), &from);
+        if has_changed {
+            *password = from.config.get_password().map(<[u8]>::to_vec);
+        }
+        has_changed
     }
 
     /// The time within which a batch of writes or a transaction of the event log must be answered.
@@ -286,6 +301,10 @@ impl Connector {
 
     async fn open_at(&self, host: &Config, role: Role) -> Result<(Client, Warnings, Server), StoreError> {
         let Target { encryption, tls, .. } = &self.target;
+        let mut host = host.clone();
+        if let Some(password) = self.password.lock().as_deref() {
+            host.password(password);
+        }
         let connected = match (encryption, tls) {
             (Encryption::Never, _) => {
                 host.connect(NoTls).await.map(|(client, connection)| (client, drive(connection)))
@@ -321,6 +340,9 @@ impl Connector {
     fn settings(&self, role: Role, set: &str) -> String {
         let is_local = set != "set";
         let mut sql = format!("{set} search_path = \"{}\"; {}", self.schema(), assignments(set, COMMON));
+        if !is_local {
+            sql.push_str(&assignments(set, CONNECTION));
+        }
         match role {
             Role::Reader => sql.push_str(&assignments(set, READER)),
             Role::Writer => {
@@ -346,6 +368,11 @@ const COMMON: Settings = &[
     ("client_min_messages", "warning"),
 ];
 
+/// The settings of a connection that keeps them. The role, the database or the server may have other defaults. All decisions
+/// rely on a snapshot for each statement, and idle connections are used again.
+const CONNECTION: Settings =
+    &[("default_transaction_isolation", "'read committed'"), ("idle_session_timeout", "0")];
+
 /// The settings of a reader. The right plan of a read always walks an index in the order of the rows, even while the
 /// statistics are those of an empty table. So all other plans are disabled.
 const READER: Settings = &[
@@ -366,6 +393,8 @@ const WRITER: Settings = &[
     ("enable_mergejoin", "off"),
     ("idle_in_transaction_session_timeout", "'5s'"),
     ("lock_timeout", "'1500ms'"),
+    // A commit that waits for a standby must not be ended by the limit of a role.
+    ("statement_timeout", "0"),
 ];
 
 /// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many

@@ -172,7 +172,8 @@ impl Continuity {
         self.random.lock().next()
     }
 
-    fn say(&self, is_loss: bool, text: &str) {
+    /// Keeps a message for an operator.
+    pub(crate) fn say(&self, is_loss: bool, text: &str) {
         let mut notices = self.notices.lock();
         if notices.len() < NOTICES_MAX {
             notices.push(Notice { text: text.to_owned(), is_loss });

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::future::join3;
 use parking_lot::Mutex;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Client, Error, Row, SimpleQueryMessage};
 
 use super::counts::Counted;
 use super::driver::Warnings;
@@ -127,9 +127,9 @@ impl Session {
         self.client.is_closed() || self.now.load(Ordering::Relaxed) != self.opened_at
     }
 
-    /// The SQL that begins a transaction.
+    /// The SQL that begins a transaction. The level is stated, because a pooled connection cannot keep a default.
     pub(crate) fn begin(&self) -> String {
-        self.begin_as("")
+        self.begin_as(if self.prepares() { "" } else { "isolation level read committed" })
     }
 
     /// The SQL that begins a transaction in a mode, such as `read only`.
@@ -240,6 +240,16 @@ impl Session {
     /// Judges an answered commit by the number of warnings before it.
     pub(crate) fn confirmed_since(&self, before: u64) -> Confirmed {
         if self.warnings() == before { Confirmed::Durable } else { Confirmed::Doubtful }
+    }
+
+    /// Runs a query without parameters by the simple protocol, which prepares nothing. Returns the first column of its row.
+    pub(crate) async fn word(&self, sql: &str) -> Result<Option<String>, Error> {
+        let messages = self.noted(self.client.simple_query(sql).await)?;
+        let word = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        Ok(word)
     }
 
     /// If a failure concerns the whole server, gives up all connections that were opened before it.

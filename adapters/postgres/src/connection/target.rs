@@ -91,6 +91,11 @@ impl Target {
         self.config.password(password);
     }
 
+    /// Returns whether another target differs in the password alone, as far as their URLs tell.
+    pub(super) fn is_renewed_by(&self, password: Option<&[u8]>, other: &Self) -> bool {
+        password != other.config.get_password() && self.to_string() == other.to_string()
+    }
+
     /// Sets whether statements are prepared. They must not be behind a pooler that gives each transaction another
     /// connection and does not itself keep prepared statements.
     pub fn set_prepares(&mut self, prepares: bool) {

@@ -15,6 +15,9 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 /// The default port of PostgreSQL.
 const PORT: u16 = 5432;
 
+/// The value of `sslrootcert` that means the issuers that the system trusts, as in libpq.
+const SYSTEM_ROOTS: &str = "system";
+
 /// The longest identifier of PostgreSQL, in bytes.
 const IDENTIFIER_MAX: usize = 63;
 
@@ -32,6 +35,26 @@ const PARAMETERS: [&str; 12] = [
     "sslmode",
     "sslrootcert",
     "user",
+];
+
+/// Further parameters of libpq, which errors may name.
+const LIBPQ_PARAMETERS: [&str; 16] = [
+    "client_encoding",
+    "connect_timeout",
+    "fallback_application_name",
+    "gssencmode",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "load_balance_hosts",
+    "passfile",
+    "service",
+    "sslcert",
+    "sslkey",
+    "ssl_min_protocol_version",
+    "sslnegotiation",
+    "tcp_user_timeout",
 ];
 
 impl Target {
@@ -87,11 +110,12 @@ fn parse(url: &str) -> Result<Target, TargetError> {
                 return refused("target_session_attrs can only be read-write: a store writes");
             }
             name if !PARAMETERS.contains(&name) => {
-                return refused(format!(
-                    "the URL has the unknown parameter {:?}; expected {}",
-                    shortened(name),
-                    PARAMETERS.join(", ")
-                ));
+                let unknown = if LIBPQ_PARAMETERS.contains(&name) || is_misspelt(name) {
+                    format!("the URL has the unknown parameter {name:?}")
+                } else {
+                    "the URL has an unknown parameter".to_owned()
+                };
+                return refused(format!("{unknown}; expected {}", PARAMETERS.join(", ")));
             }
             "schema" => own.schema = Some(decoded(name, value)?),
             "sslmode" => own.sslmode = Some(decoded(name, value)?),
@@ -125,6 +149,7 @@ impl Own {
     fn into_target(self, config: Config) -> Result<Target, TargetError> {
         let mut target = Target::from(config);
         let is_named = self.sslrootcert.is_some();
+        let is_system = self.sslrootcert.as_deref() == Some(SYSTEM_ROOTS);
         target.encryption = match self.sslmode.as_deref() {
             // TLS protects nothing between two processes of one machine.
             None if target.is_local() && !is_named => Encryption::Never,
@@ -140,7 +165,11 @@ impl Own {
         if is_named && !verifies {
             return refused("sslrootcert needs sslmode=verify-full or verify-ca");
         }
-        target.sslrootcert = self.sslrootcert.map(Into::into);
+        // Anybody can get a certificate of such an issuer for a host of their own.
+        if is_system && target.encryption != Encryption::Always(Verification::Full) {
+            return refused("sslrootcert=system needs sslmode=verify-full");
+        }
+        target.sslrootcert = self.sslrootcert.filter(|_| !is_system).map(Into::into);
         target.schema = self.schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned());
         check_schema(&target.schema)?;
         Ok(target)
@@ -169,8 +198,10 @@ fn without_password(target: &Target) -> String {
     let config = &target.config;
     let mut url = SCHEMES[0].to_owned();
     if let Some(user) = config.get_user() {
+        // A colon in a user was encoded, perhaps together with the password behind it.
+        let (user, rest) = user.split_once(':').unwrap_or((user, ""));
         url.push_str(user);
-        if target.has_password() {
+        if target.has_password() || !rest.is_empty() {
             url.push_str(":***");
         }
         url.push('@');
@@ -216,8 +247,14 @@ fn cause(error: &tokio_postgres::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn shortened(name: &str) -> String {
-    name.chars().take(30).collect()
+/// Returns whether a name is a parameter with up to two letters more or less. Any other name may be a part of a password that
+/// is not encoded.
+fn is_misspelt(name: &str) -> bool {
+    let is_near = |known: &str| {
+        let (short, long) = if name.len() < known.len() { (name, known) } else { (known, name) };
+        long.starts_with(short) && long.len() - short.len() <= 2
+    };
+    name.len() > 2 && PARAMETERS.into_iter().any(is_near)
 }
 
 fn refused<T>(why: impl Into<String>) -> Result<T, TargetError> {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::privileges;
 use super::state::{State, probe};
 use super::{NewShop, Program, first_rows};
-use crate::connection::{Connector, Role, Session};
+use crate::connection::{Connector, Role, Session, pooling};
 use crate::error::{Fate, OpenError, failed, fate};
 
 /// The first key of the advisory lock under which a schema is migrated, a number that means nothing. The second key is a
@@ -36,8 +36,12 @@ pub(crate) async fn prepare(
 ) -> Result<Session, OpenError> {
     let (schema, known) = (connector.schema(), program.version());
     let since = Instant::now();
+    let mut is_first = true;
     loop {
         let session = connector.connect_with_retries(Role::Writer).await?;
+        if std::mem::take(&mut is_first) {
+            pooling::refuse(connector, &session).await?;
+        }
         match within(ANSWER_TIME, probe(&session, schema)).await?? {
             State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
             State::Made(found) => {

@@ -18,12 +18,68 @@ const MISSING: &str = "
      order by relname limit 1)
     limit 1";
 
-/// Refuses a role that lacks a privilege, which it names.
+/// The first table to whose rows a policy of row-level security applies. The owner of a table and a superuser are exempt.
+const ROW_SECURITY: &str = "
+    select format('%I.%I', $1::text, relname) from pg_class
+    where relnamespace = to_regnamespace(quote_ident($1::text)) and relkind = 'r' and row_security_active(oid)
+    order by relname limit 1";
+
+/// The privilege that the first start lacks: to create the schema, or tables in one that an administrator has made.
+const NOT_CREATABLE: &str = "
+    select case
+        when to_regnamespace(quote_ident($1::text)) is null then
+            case when not has_database_privilege(current_database(), 'CREATE')
+                then format('CREATE on database %s', current_database()) end
+        when not has_schema_privilege(to_regnamespace(quote_ident($1::text)), 'CREATE') then format('CREATE on schema %s', $1::text)
+        when not has_schema_privilege(to_regnamespace(quote_ident($1::text)), 'USAGE') then format('USAGE on schema %s', $1::text)
+    end";
+
+/// The first object that a migration changes and that the role does not own.
+const NOT_OWNED: &str = "
+    select format('of an owner on %I.%I', $1::text, relname) from pg_class
+    where relnamespace = to_regnamespace(quote_ident($1::text)) and relkind in ('r', 'S') and not pg_has_role(relowner, 'USAGE')
+    order by relname limit 1";
+
+/// Refuses a role that lacks a privilege, which it names, or that row-level security applies to.
 pub(super) async fn check(session: &Session, schema: &str) -> Result<(), OpenError> {
-    let missing = session.rows(MISSING, &[&schema]).await;
-    let missing = missing.map_err(|error| failed("cannot read the privileges of the role", error))?;
-    match missing.first() {
-        Some(row) => Err(OpenError::Privilege { missing: row.get(0) }),
+    if let Some(missing) = first(session, MISSING, schema).await? {
+        return Err(OpenError::Privilege { missing });
+    }
+    match first(session, ROW_SECURITY, schema).await? {
+        Some(table) => Err(OpenError::RowSecurity { table }),
         None => Ok(()),
     }
+}
+
+/// Refuses a role that may not make the tables of a new schema.
+pub(super) async fn check_creation(session: &Session, schema: &str) -> Result<(), OpenError> {
+    match first(session, NOT_CREATABLE, schema).await? {
+        Some(missing) => Err(not_allowed(schema, &missing)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a role that may not migrate the tables of a schema.
+pub(super) async fn check_migration(session: &Session, schema: &str) -> Result<(), OpenError> {
+    if let Some(missing) = first(session, NOT_CREATABLE, schema).await? {
+        return Err(not_allowed(schema, &missing));
+    }
+    match first(session, NOT_OWNED, schema).await? {
+        Some(missing) => Err(OpenError::Privilege { missing }),
+        None => Ok(()),
+    }
+}
+
+fn not_allowed(schema: &str, missing: &str) -> OpenError {
+    OpenError::NotAllowed {
+        schema: schema.to_owned(),
+        reason: format!("the role lacks the privilege {missing}"),
+    }
+}
+
+/// The text in the first row of a query about a schema; none without a row or without a text.
+async fn first(session: &Session, sql: &str, schema: &str) -> Result<Option<String>, OpenError> {
+    let rows = session.rows(sql, &[&schema]).await;
+    let rows = rows.map_err(|error| failed("cannot read the privileges of the role", error))?;
+    Ok(rows.first().and_then(|row| row.get(0)))
 }

@@ -3,8 +3,9 @@
 use petstore_domain::FOLDING;
 use petstore_ports::StoreError;
 
+use super::privileges;
 use crate::connection::Session;
-use crate::error::{OpenError, failed};
+use crate::error::{Fate, OpenError, failed, fate};
 use crate::event_forms::KnownForms;
 
 /// The state of a schema.
@@ -49,7 +50,14 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
     }
     // The name of the schema stands here because this may be outside of a transaction, which sets the search path.
     let sql = format!("select version, oldest_reader, folding, event_form from \"{schema}\".schema_version");
-    let rows = session.rows(&sql, &[]).await.map_err(asked)?;
+    let rows = match session.rows(&sql, &[]).await {
+        // The catalogue may be read without a privilege on the schema.
+        Err(error) if fate(&error) == Fate::Denied => {
+            privileges::check(session, schema).await?;
+            return Err(asked(error));
+        }
+        rows => rows.map_err(asked)?,
+    };
     let row = rows.first().ok_or_else(|| StoreError::corrupt("schema_version: the row is missing"))?;
     let found =
         Found { version: row.get(0), oldest_reader: row.get(1), folding: row.get(2), event_form: row.get(3) };

@@ -143,6 +143,87 @@ fn missing_privileges_are_named() {
 }
 
 #[test]
+fn an_examination_names_what_a_start_would_lack() {
+    let Some(server) = Postgres::shared() else { return };
+    let (schema, role) = (server.new_schema(), format!("{}_role", server.new_schema()));
+    server.sql(&format!("create role {role} login"));
+    let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
+    let target = Target::parse(&url).unwrap();
+    let refused = |named: &str| {
+        let why = crate::examine(target.clone()).unwrap_err().to_string();
+        assert!(why.contains(named), "{why}");
+        assert!(start(&target, STEPS, 1).is_err());
+    };
+    refused("the role lacks the privilege CREATE on database petstore");
+    server.sql(&format!("create schema {schema}; grant usage on schema {schema} to {role}"));
+    refused(&format!("the role lacks the privilege CREATE on schema {schema}"));
+    server.sql(&format!("grant create on schema {schema} to {role}"));
+    assert_eq!(crate::examine(target.clone()).unwrap().schema, crate::SchemaState::New);
+    start(&target, STEPS, 1).unwrap();
+    assert!(matches!(crate::examine_sandbox(target.clone()), Err(OpenError::NotASandbox { .. })));
+    // The owner of a table is exempt from its policies, unless they are forced.
+    server.sql(&format!("alter table {schema}.pets enable row level security"));
+    crate::examine(target.clone()).unwrap();
+    server.sql(&format!("alter table {schema}.pets force row level security"));
+    refused(&format!("row-level security of the table {schema}.pets applies to the role"));
+    server.sql(&format!("alter table {schema}.pets no force row level security"));
+    // A migration needs an owner.
+    server.sql(&format!("alter table {schema}.keys owner to petstore; grant all on {schema}.keys to {role}"));
+    crate::examine(target.clone()).unwrap();
+    server.sql(&format!("update {schema}.schema_version set version = 2, oldest_reader = 1"));
+    refused(&format!("the privilege of an owner on {schema}.keys"));
+}
+
+#[test]
+fn defaults_of_a_role_do_not_reach_a_node() {
+    let Some(server) = Postgres::shared() else { return };
+    let (schema, role) = (server.new_schema(), format!("{}_role", server.new_schema()));
+    server.sql(&format!(
+        "create role {role} login; create schema {schema} authorization {role};
+         alter role {role} set default_transaction_isolation = serializable;
+         alter role {role} set statement_timeout = '3s'; alter role {role} set idle_session_timeout = '1s'"
+    ));
+    let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
+    for (prepares, idle) in [(true, "0"), (false, "1s")] {
+        let mut target = Target::parse(&url).unwrap();
+        target.set_prepares(prepares);
+        for (role, limit) in [(Role::Writer, "0"), (Role::Reader, "3s")] {
+            let connector = Connector::new(target.clone(), 1);
+            let found = runtime().block_on(async {
+                let session = connector.connect(role).await.unwrap();
+                let sql = "select array[current_setting('transaction_isolation'), current_setting('statement_timeout'),
+                    current_setting('idle_session_timeout')]";
+                let rows = session.rows_alone(sql, &[]).await.unwrap();
+                rows[0].get::<_, Vec<String>>(0)
+            });
+            assert_eq!(found, ["read committed", limit, idle], "{role:?}, prepared: {prepares}");
+        }
+    }
+}
+
+#[test]
+fn a_statement_that_the_connection_has_lost_is_no_damage() {
+    let Some(server) = Postgres::shared() else { return };
+    let target = target(server, &server.new_schema());
+    start(&target, STEPS, 1).unwrap();
+    let connector = Connector::new(target, 1);
+    runtime().block_on(async {
+        let session = connector.connect(Role::Writer).await.unwrap();
+        let count = "select count(*) from pets";
+        session.rows(count, &[]).await.unwrap();
+        session.batch("deallocate all").await.unwrap();
+        let error = crate::error::failed("count", session.rows(count, &[]).await.unwrap_err());
+        assert_eq!(error.kind(), petstore_ports::StoreErrorKind::Unavailable, "{}", error.report());
+        for sql in ["savepoint a", "create table pets ()", "select 1 / 0"] {
+            let error = crate::error::failed("run", session.batch(sql).await.unwrap_err());
+            let is_of_connection = sql == "savepoint a";
+            let kind = petstore_ports::StoreErrorKind::Unavailable;
+            assert_eq!(error.kind() == kind, is_of_connection, "{}", error.report());
+        }
+    });
+}
+
+#[test]
 fn the_settings_of_a_writer_are_at_least_on() {
     let Some(server) = Postgres::shared() else { return };
     let schema = server.new_schema();

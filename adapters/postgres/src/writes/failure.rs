@@ -41,6 +41,7 @@ impl Failure {
             Fate::Conflict => Self::Conflict(error(StoreErrorKind::Busy)),
             Fate::Duplicate => Self::Duplicate(error(StoreErrorKind::Busy)),
             Fate::Refused => Self::Refused(error(StoreErrorKind::Corrupt)),
+            Fate::Denied => Self::Refused(error(StoreErrorKind::Unavailable)),
             Fate::Exhausted => Self::Exhausted(error(StoreErrorKind::Unavailable)),
             Fate::Disconnected | Fate::ServerLost => Self::Lost(error(StoreErrorKind::Unavailable)),
         }

@@ -4,6 +4,7 @@ mod answer_time;
 mod batches;
 mod commits;
 mod consistency;
+mod copies;
 mod epochs;
 mod failovers;
 mod pooled;

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use petstore_test_servers::Postgres;
+use petstore_test_servers::{PgBouncer, Postgres};
 
 use crate::common::{Client, Site};
 
@@ -252,6 +252,34 @@ fn check_config_proves_the_database_and_changes_nothing() {
     Site::served("proof", &["--db", &url]).stop();
     let shown = told(&site.run(&["check-config", "--db", &url]));
     assert!(shown.contains(&format!("{schema}, version 3")), "{shown}");
+}
+
+#[test]
+fn check_config_refuses_what_a_start_refuses() {
+    let Some(server) = Postgres::start() else { return };
+    let site = Site::new("lacks");
+    let refused = |args: &[&str], code: i32, named: &str| {
+        for command in ["serve", "check-config"] {
+            let output = site.run(&[&[command], args].concat());
+            assert_eq!(output.status.code(), Some(code), "{}", printed(&output));
+            assert!(printed(&output).contains(named), "{command} {named}: {}", printed(&output));
+        }
+    };
+    server.sql("create role app login");
+    let of_app = format!("postgres://app@127.0.0.1:{}/petstore", server.port());
+    refused(&["--db", &of_app], 1, "create schema petstore authorization the-role");
+    Site::served("lacks", &["--db", &server.url()]).stop();
+    refused(&["--db", &of_app], 1, "the role lacks the privilege USAGE on schema petstore");
+    server.sql(
+        "grant usage on schema petstore to app; grant all on all tables in schema petstore to app;
+         grant all on all sequences in schema petstore to app; alter table petstore.orders enable row level security",
+    );
+    refused(&["--db", &of_app], 1, "row-level security of the table petstore.orders applies to the role");
+    refused(&["--sandbox", "--db", &server.url()], 2, "was not created by a sandbox");
+    if let Some(pooler) = PgBouncer::start(&server, 2) {
+        refused(&["--db", &pooler.url()], 1, "set pg-prepare to off");
+        told(&site.run(&["check-config", "--pg-prepare", "off", "--db", &pooler.url()]));
+    }
 }
 
 #[test]

@@ -69,16 +69,17 @@ pub(crate) fn nodes_of(target: &Target) -> Result<Option<Vec<Node>>, Failure> {
     petstore_postgres::nodes(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
 }
 
-/// Checks a database without changing it.
-pub(crate) fn examine(target: &Target) -> Result<Examined, Failure> {
-    petstore_postgres::examine(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
+/// Checks a database for a server or for a sandbox, without changing it.
+pub(crate) fn examine(target: &Target, is_sandbox: bool) -> Result<Examined, Failure> {
+    let examine = if is_sandbox { petstore_postgres::examine_sandbox } else { petstore_postgres::examine };
+    examine(with_tls(target)?).map_err(|error| unusable(&target.to_string(), &error))
 }
 
 /// Refuses a schema without tables. A command that only reads or changes records must not create tables, because the
 /// name of the schema may be misspelt.
 pub(crate) fn check_made(db: &Db) -> Result<(), Failure> {
     let Db::Postgres(target) = db else { return Ok(()) };
-    match examine(target)?.schema {
+    match examine(target, false)?.schema {
         SchemaState::Made { .. } => Ok(()),
         SchemaState::New => Err(Failure::because(format!(
             "the schema {} of {target} has no tables: start a server with `petstore serve`, or name another schema in the URL",

@@ -36,6 +36,7 @@ fn no_form_of_a_target_shows_its_password() {
         target("postgres://pets:s3cr3t@db.example/shop"),
         target("postgres://pets@db.example/shop?password=s3cr3t"),
         target("postgres://pets:a%40s3cr3t@db.example/shop"),
+        target("postgres://pets%3As3cr3t@db.example/shop"),
         given,
     ] {
         let shown = format!("{target} {target:?}");
@@ -56,6 +57,12 @@ fn no_error_shows_a_password_that_is_not_encoded() {
     ] {
         let why = Target::parse(url).unwrap_err().to_string();
         assert!(why.contains("percent-encoded") && !why.contains("s3cr3t"), "{url}: {why}");
+    }
+    for url in
+        ["postgres://db/shop?password=a&s3cr3t=b", "postgres://db/shop?password=a&password_of_s3cr3t=b"]
+    {
+        let why = Target::parse(url).unwrap_err().to_string();
+        assert!(why.contains("an unknown parameter; expected") && !why.contains("s3cr3t"), "{url}: {why}");
     }
     let why = Target::parse("postgres://pets:s3cr3t@db:port/shop").unwrap_err().to_string();
     assert!(why.contains("port") && !why.contains("s3cr3t"), "{why}");
@@ -103,6 +110,11 @@ fn a_remote_host_is_verified_unless_the_url_says_otherwise() {
     }
     let named = target("postgres://127.0.0.1/x?sslrootcert=%2Fetc%2Fca.pem");
     assert_eq!(named.roots(), Roots::File(Path::new("/etc/ca.pem")));
+    // As in libpq, this is no file.
+    assert!(system("postgres://127.0.0.1/x?sslrootcert=system"));
+    assert!(system("postgres://db.example/x?sslmode=verify-full&sslrootcert=system"));
+    let why = Target::parse("postgres://db.example/x?sslmode=verify-ca&sslrootcert=system").unwrap_err();
+    assert!(why.to_string().contains("sslrootcert=system needs sslmode=verify-full"), "{why}");
 }
 
 #[test]

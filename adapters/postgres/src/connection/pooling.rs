@@ -1,0 +1,66 @@
+//! Noticing a pooler that gives each transaction another connection to the server.
+
+use petstore_ports::StoreError;
+use tokio::time::timeout;
+
+use super::connector::{Connector, Role};
+use super::session::Session;
+use crate::error::{OpenError, failed};
+
+/// The number of times that a process of the server is asked for. A pooler may give a connection back by chance.
+const ROUNDS: usize = 4;
+
+/// The number of the server's process behind a connection, as text.
+const PROCESS: &str = "select pg_backend_pid()";
+
+/// The refusal of a pooler that gives each statement another connection, as PgBouncer words it.
+const STATEMENT_MODE: &str = "statement pooling";
+
+/// Refuses a pooler in transaction mode if statements are prepared. A connection without a pooler, or with one in session
+/// mode, keeps its process of the server. In transaction mode a process goes to another connection as soon as a transaction
+/// has ended. So a second connection gets the process of the first, or the first gets another one while the second is in a
+/// transaction.
+///
+/// Without a free connection for the second one nothing is found out. A pooler accepts more connections than its server.
+pub(crate) async fn refuse(connector: &Connector, session: &Session) -> Result<(), OpenError> {
+    if !session.prepares() {
+        return Ok(());
+    }
+    let Ok(other) = connector.connect(Role::Reader).await else { return Ok(()) };
+    let compared = timeout(connector.answer_time(), is_pooled(session, &other)).await;
+    match compared.map_err(|_| StoreError::unavailable("PostgreSQL does not answer in time"))? {
+        Ok(false) => Ok(()),
+        Ok(true) => {
+            // The settings of both are now those of connections that other clients get.
+            for pooled in [&other, session] {
+                let _: Result<_, _> = timeout(connector.answer_time(), pooled.batch("reset all")).await;
+            }
+            Err(OpenError::Pooled)
+        }
+        Err(error)
+            if error.as_db_error().is_some_and(|refusal| refusal.message().contains(STATEMENT_MODE)) =>
+        {
+            Err(OpenError::Pooled)
+        }
+        Err(error) => Err(OpenError::Store(failed("cannot find out whether a pooler is in use", error))),
+    }
+}
+
+async fn is_pooled(session: &Session, other: &Session) -> Result<bool, tokio_postgres::Error> {
+    let first = process(session).await?;
+    for _ in 0..ROUNDS {
+        other.batch("begin").await?;
+        let is_shared = process(other).await? == first;
+        let is_pooled = is_shared || process(session).await? != first;
+        other.batch("rollback").await?;
+        if is_pooled {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Asks without preparing a statement, which another client of a pooler may have done under the same name.
+async fn process(session: &Session) -> Result<Option<String>, tokio_postgres::Error> {
+    session.word(PROCESS).await
+}
