@@ -6,7 +6,7 @@ mod report;
 use std::ops::ControlFlow;
 
 use clap::Args;
-use petstore_domain::{EventId, Target, WebhookUrl};
+use petstore_domain::{EventId, Target, TargetError, WebhookUrl};
 
 use self::delivery::{Delivery, Receiver};
 use self::report::Report;
@@ -60,9 +60,17 @@ impl ListenArgs {
     }
 }
 
+/// Parses the URL of the program. Without a scheme, as in `localhost:3000/hook`, it is that of plain HTTP.
 fn target(text: &str) -> Result<WebhookUrl, String> {
-    Target::parse(text).map_err(|error| error.to_string())?;
-    WebhookUrl::parse(text).map_err(|error| error.to_string())
+    let is_whole = text.is_empty() || text.contains("://") || text.starts_with('/');
+    let text = if is_whole { text.to_owned() } else { format!("http://{text}") };
+    match Target::parse(&text) {
+        Err(TargetError::Scheme | TargetError::Empty) => {
+            Err("expected a URL such as http://localhost:3000/hook".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+        Ok(_) => WebhookUrl::parse(&text).map_err(|error| error.to_string()),
+    }
 }
 
 /// The events that were handled so far.
@@ -122,4 +130,29 @@ fn ended(url: &str, progress: &Progress) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::because(format!("{url}: {failed} of {handled} events were not delivered")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_a_scheme_is_asked_by_plain_http() {
+        for (text, url) in [
+            ("localhost:3000", "http://localhost:3000"),
+            ("127.0.0.1:3000/hook?a=1", "http://127.0.0.1:3000/hook?a=1"),
+            ("http://localhost:3000/hook", "http://localhost:3000/hook"),
+            ("https://hooks.example", "https://hooks.example"),
+        ] {
+            assert_eq!(target(text).unwrap().as_str(), url, "{text}");
+        }
+        for text in ["", "/hook", "ftp://localhost", "//localhost:3000"] {
+            let why = target(text).unwrap_err();
+            assert_eq!(why, "expected a URL such as http://localhost:3000/hook", "{text}");
+        }
+        for text in ["user:s3cr3t@localhost:3000", "localhost:x", "a b"] {
+            let why = target(text).unwrap_err();
+            assert!(!why.contains("s3cr3t"), "{text}: {why}");
+        }
+    }
 }
