@@ -1,16 +1,19 @@
 //! The reload of settings: the settings are read again from the same sources, and those that can change at run time are
 //! applied.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use petstore_http::Http;
 use petstore_ports::Clock;
+use petstore_redis::RedisTarget;
 use petstore_service::Service;
 use petstore_webhooks::HmacSigner;
 
 use crate::environment::SystemClock;
-use crate::settings::{CommandLine, InForce, LoadError, Loaded, Reading, shared};
+use crate::failure::Failure;
+use crate::settings::{CommandLine, Db, InForce, LoadError, Loaded, Reading, ServeArgs, shared};
 use crate::store::Backend;
 use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
@@ -49,6 +52,8 @@ pub(crate) struct Reloaded {
     pub(crate) renewed: bool,
     /// Set if the master key of the webhooks was read for the first time, or has changed.
     pub(crate) has_new_key: bool,
+    /// The servers whose password has changed.
+    pub(crate) passwords: Vec<&'static str>,
     /// A warning about the certificate's dates.
     pub(crate) warning: Option<String>,
 }
@@ -84,10 +89,12 @@ impl Reloader {
         loaded.check().map_err(|failure| failure.message)?;
         // A certificate with another path than at the start needs a restart, which is reported below.
         let named = tls::read(&args, &loaded, Reading::Again).map_err(|failure| failure.message)?;
+        let (db, redis) = targets(&args).map_err(|failure| failure.message)?;
         let Live { service, http, backend, certificate, webhook_key } = &self.live;
         let has_new_key = webhook_key.reload().map_err(|error| error.to_string())?;
         let mut reloaded = differences(in_force, &loaded);
         reloaded.has_new_key = has_new_key;
+        reloaded.passwords = backend.renew_passwords(db.as_ref(), redis.as_ref());
         reloaded.warning =
             named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
@@ -100,6 +107,17 @@ impl Reloader {
         }
         Ok(reloaded)
     }
+}
+
+/// Returns the database and the Redis server with their passwords. A password in a pipe, which is empty after the start, is
+/// left out, so that the one of the start stays.
+fn targets(args: &ServeArgs) -> Result<(Option<Db>, Option<RedisTarget>), Failure> {
+    let is_pipe =
+        |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| Reading::Again.check(file).is_err());
+    let db = || args.db.clone().with_password(args.db_password_file.as_deref());
+    let db = if is_pipe(&args.db_password_file) { None } else { Some(db()?) };
+    let redis = if is_pipe(&args.redis_password_file) { None } else { args.redis_target()? };
+    Ok((db, redis))
 }
 
 /// Compares the settings in force with the settings that were read. Updates the settings that can change at run time.
@@ -126,8 +144,9 @@ impl Reloaded {
         let changed = self.changed.iter().map(|line| format!("in force: {line}"));
         let waits = self.needs_restart.iter().map(|line| format!("needs a restart: {line}"));
         let renewed = self.renewed.then(|| "in force: a new certificate".to_owned());
+        let passwords = self.passwords.iter().map(|name| format!("in force: a new password of {name}"));
         let new_key = self.has_new_key.then(|| "in force: a new master key of webhooks".to_owned());
-        let lines: Vec<_> = changed.chain(renewed).chain(new_key).chain(waits).collect();
+        let lines: Vec<_> = changed.chain(renewed).chain(new_key).chain(passwords).chain(waits).collect();
         if lines.is_empty() { vec!["reloaded: no setting has changed".to_owned()] } else { lines }
     }
 }

@@ -4,6 +4,7 @@
 mod commits;
 mod data_file;
 mod file;
+mod passwords;
 mod postgres;
 mod redis;
 

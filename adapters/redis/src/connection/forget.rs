@@ -20,7 +20,7 @@ impl RedisConnections {
     /// not be forgotten.
     pub async fn forget(&self) -> Result<(), StoreError> {
         let removed = timeout(TIME, async {
-            let session = self.addresses.open(&self.target, TIME).await?;
+            let session = self.addresses.open(&self.target(), TIME).await?;
             let pattern = format!("{}:[0-9]*", self.options.prefix);
             let mut cursor = "0".to_owned();
             loop {

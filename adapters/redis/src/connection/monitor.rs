@@ -22,8 +22,8 @@ const EXAMINATION_TIME: Duration = Duration::from_millis(250);
 /// The time between two measurements of the server's clock, which also show that the server answers.
 const MEASURED_EVERY: Duration = Duration::from_secs(1);
 
-/// The number of measurements between two readings of the server's properties: a minute.
-const EXAMINED_EVERY: u32 = 60;
+/// The number of measurements between two readings of the server's properties: five seconds.
+const EXAMINED_EVERY: u32 = 5;
 
 /// The time for which a node that starts waits for its server.
 const START_TIME: Duration = Duration::from_secs(5);
@@ -103,7 +103,7 @@ impl RedisConnections {
     /// Connects to the server and examines it. Commands are sent from then on.
     async fn connect_and_examine(&self) -> Result<(Watch, RedisServer), ExaminationError> {
         let examined = timeout(EXAMINATION_TIME, async {
-            let session = self.addresses.open(&self.target, EXAMINATION_TIME).await?;
+            let session = self.addresses.open(&self.target(), EXAMINATION_TIME).await?;
             self.connects.fetch_add(1, Ordering::Relaxed);
             let server = self.examine_over(&session).await?;
             let mut watch = Watch { session, samples: Vec::with_capacity(SAMPLES), measured: 0 };

@@ -14,8 +14,8 @@ use super::server_clock::ServerClock;
 use super::target::RedisTarget;
 
 /// The greatest difference between the node's clock and Redis's at which the node is ready, in milliseconds. Beyond it,
-/// the times in the node's answers and the expiries of its records would be wrong, too.
-const DEVIATION_MAX: i64 = 2_000;
+/// the times in the node's answers and the expiries of its records would be wrong, too. `SKEW` in `rule.lua` is the same.
+pub(super) const DEVIATION_MAX: i64 = 2_000;
 
 /// The options of a node's connections.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct RedisOptions {
 /// [`RedisConnections::run`], examines the server, measures its clock, and is the only one that looks for a server that has
 /// failed. Meanwhile commands fail at once.
 pub struct RedisConnections {
-    pub(super) target: RedisTarget,
+    target: RwLock<Arc<RedisTarget>>,
     pub(super) addresses: Addresses,
     pub(super) options: RedisOptions,
     /// The clock of the node.
@@ -83,7 +83,7 @@ impl RedisConnections {
     pub fn new(target: RedisTarget, options: RedisOptions, clock: Arc<dyn Clock>) -> Arc<Self> {
         let fault = StoreError::unavailable("Redis was not reached yet");
         Arc::new(Self {
-            target,
+            target: RwLock::new(Arc::new(target)),
             addresses: Addresses::default(),
             options,
             clock,
@@ -95,6 +95,24 @@ impl RedisConnections {
             connects: AtomicU64::new(0),
             round_trip: AtomicU64::new(0),
         })
+    }
+
+    /// The server, with the password in force.
+    pub(super) fn target(&self) -> Arc<RedisTarget> {
+        Arc::clone(&self.target.read())
+    }
+
+    /// Uses the password of a target that is the same otherwise for the connections that are opened from now on. Open ones
+    /// stay, because Redis does not ask again. Returns whether the password has changed.
+    pub fn renew_password(&self, from: &RedisTarget) -> bool {
+        let mut target = self.target.write();
+        if !target.is_renewed_by(from) {
+            return false;
+        }
+        let mut renewed = RedisTarget::clone(&target);
+        renewed.password.clone_from(&from.password);
+        *target = Arc::new(renewed);
+        true
     }
 
     /// The reason why commands are not sent; none while they are sent.
@@ -184,6 +202,6 @@ impl RedisConnections {
 
 impl std::fmt::Debug for RedisConnections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisConnections").field("target", &self.target).finish_non_exhaustive()
+        f.debug_struct("RedisConnections").field("target", &self.target()).finish_non_exhaustive()
     }
 }

@@ -83,7 +83,7 @@ impl RuntimeLink {
             return Ok(current);
         }
         let outages = self.node.outages();
-        let opened = self.node.addresses.open(&self.node.target, COMMAND_TIME).await;
+        let opened = self.node.addresses.open(&self.node.target(), COMMAND_TIME).await;
         let session = Arc::new(opened.inspect_err(|error| self.node.report_failure(outages, error))?);
         self.node.connects.fetch_add(1, Ordering::Relaxed);
         let opened = Current { session, outages };

@@ -46,6 +46,12 @@ impl RedisTarget {
         self.password = Some(password.to_owned());
     }
 
+    /// Returns whether another target differs in the password alone.
+    pub(super) fn is_renewed_by(&self, other: &Self) -> bool {
+        let same = Self { password: self.password.clone(), ..other.clone() };
+        self.password != other.password && *self == same
+    }
+
     /// Returns whether the connection is encrypted, and the file with the issuers of the server's certificate. Without
     /// a file, the certificates that the system trusts are needed.
     pub fn needs_roots(&self) -> Option<Option<&Path>> {

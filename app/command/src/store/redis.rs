@@ -69,6 +69,11 @@ impl RedisStore {
         Ports { quotas: Arc::clone(&self.quotas) as _, on_quota_outage, quota_health, ..ports }
     }
 
+    /// Uses the password of a target that is the same otherwise. Returns whether it has changed.
+    pub(super) fn renew_password(&self, from: &RedisTarget) -> bool {
+        self.connections.renew_password(from)
+    }
+
     /// The quotas, with the bans that they have begun.
     pub(super) const fn quotas(&self) -> &Arc<RedisQuotas> {
         &self.quotas

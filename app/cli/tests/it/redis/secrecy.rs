@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use petstore_test_servers::Redis;
 
 use super::connections::{BACK, becomes};
 use super::{new_database, printed};
 use crate::common::{Client, Site, tools};
+use crate::postgres::passwords;
 
 /// A password with characters that a URL must encode.
 const PASSWORD: &str = "s3cr3t of@the/user?";
@@ -30,6 +32,10 @@ fn guarded() -> Option<Redis> {
     redis.command(&words);
     Some(redis)
 }
+
+/// The time within which a node that has lost all its connections to a database has new ones. Each one costs thousands of
+/// hashes, on both sides.
+const RECONNECTED: Duration = Duration::from_secs(15);
 
 /// Fails if a text contains a part of the password.
 fn assert_secret_is_absent(text: &str) {
@@ -99,6 +105,44 @@ fn a_node_needs_few_permissions_and_never_shows_the_password() {
         "--config",
         "petstore.toml",
     ])));
+}
+
+#[test]
+fn a_reload_reads_changed_passwords() {
+    let (Some(database), Some(redis)) = (passwords::guarded(), guarded()) else { return };
+    let mut site = Site::new("new-passwords");
+    let write = |name: &str, password: &str| fs::write(site.folder.join(name), password).unwrap();
+    write("db", passwords::PASSWORD);
+    write("redis", PASSWORD);
+    let db = format!("postgres://guarded@127.0.0.1:{}/petstore", database.port());
+    let url = format!("redis://pets@127.0.0.1:{}", redis.port());
+    let args =
+        ["--db", &db, "--db-password-file", "db", "--redis-url", &url, "--redis-password-file", "redis"];
+    let key = site.new_key();
+    site.serve(&[&args[..], &["--redis-prefix", "pets"]].concat(), &[("PETSTORE_INITIAL_KEY", &key)]);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    becomes(&mut client, "/v1/pets", 200, BACK);
+    let reload = || printed(&site.run(&["reload", "--admin-socket", "petstore.sock"]));
+    assert!(reload().contains("no setting has changed"));
+
+    database.sql("alter role guarded password 'changed s3cr3t'");
+    redis.command(&["ACL", "SETUSER", "pets", "resetpass", ">changed s3cr3t"]);
+    for name in ["db", "redis"] {
+        fs::write(site.folder.join(name), "changed s3cr3t\n").unwrap();
+    }
+    let told = reload();
+    for server in ["PostgreSQL", "Redis"] {
+        assert!(told.contains(&format!("in force: a new password of {server}")), "{told}");
+    }
+    assert_secret_is_absent(&told);
+    database.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'guarded'");
+    redis.command(&["CLIENT", "KILL", "USER", "pets"]);
+    becomes(&mut client, "/v1/pets", 200, RECONNECTED);
+    assert!(reload().contains("no setting has changed"));
+    // A file that cannot be read changes nothing.
+    fs::remove_file(site.folder.join("redis")).unwrap();
+    assert!(reload().contains("redis-password-file (redis)"));
+    becomes(&mut client, "/v1/pets", 200, RECONNECTED);
 }
 
 #[test]
