@@ -2,6 +2,8 @@
 //!
 //! Pure arithmetic. A store keeps an account's [`Windows`] and changes both in one atomic step with these functions.
 
+use std::time::Duration;
+
 use crate::{Limit, Limits, Timestamp};
 
 /// The two windows.
@@ -137,6 +139,20 @@ impl Windows {
             || self.day.number() > WindowKind::Day.number_at(now)
     }
 
+    /// The windows without one that begins later than the next window does, by more than `skew`. For stores whose clock is not
+    /// that of the nodes: if both clocks show `now`, such a window was begun by a clock that was wrong then, and would refuse
+    /// requests until its time comes.
+    #[must_use]
+    pub fn without_misplaced(self, now: Timestamp, skew: Duration) -> Self {
+        let keep = |window: Window, kind: WindowKind| {
+            let begin = Duration::from_secs(u64::from(window.number()) * kind.secs());
+            let latest = now.plus(Duration::from_secs(kind.secs())).plus(skew);
+            let is_later = window.number() > kind.number_at(now) && Timestamp::EPOCH.plus(begin) > latest;
+            if is_later { Window::default() } else { window }
+        };
+        Self { minute: keep(self.minute, WindowKind::Minute), day: keep(self.day, WindowKind::Day) }
+    }
+
     /// The windows after one more request at this time, counted in both; or none if either admits no more.
     pub fn take(self, now: Timestamp, limits: Limits) -> Option<Self> {
         let current = self.at(now);
@@ -165,6 +181,19 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_is_further_ahead_than_one_window_and_the_skew_is_dropped() {
+        let at = |millis| Timestamp::from_millis(millis).unwrap();
+        let skew = Duration::from_secs(2);
+        // The window begins at 90,000 s, and the day at 86,400 s.
+        let windows = Windows { minute: Window::new(1_500, 3), day: Window::new(1, 4) };
+        assert_eq!(windows.without_misplaced(at(89_938_000), skew), windows);
+        let dropped = windows.without_misplaced(at(89_937_999), skew);
+        assert_eq!(dropped, Windows { minute: Window::default(), ..windows });
+        assert_eq!(windows.without_misplaced(at(-2_001), skew), Windows::default());
+        assert_eq!(Windows::default().without_misplaced(at(-100_000_000), skew), Windows::default());
+    }
 
     #[test]
     fn windows_are_ahead_of_a_time_before_them() {

@@ -11,6 +11,7 @@ mod names;
 mod pace;
 mod parameter;
 pub(crate) mod pooling;
+mod role_settings;
 mod server_check;
 mod session;
 mod target;

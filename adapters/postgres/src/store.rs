@@ -324,8 +324,6 @@ struct Prepared {
 /// Creates or migrates the schema.
 async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
     let session = schema::prepare(connector, program, new).await?;
-    let copy = schema::settle_copy(connector.continuity(), &session, program.steps.len());
-    timed(copy).await??;
     // A test may open the store as an older program, without this column.
     let mut shop_number = None;
     if program.steps.len() >= identity::SINCE {
@@ -340,6 +338,9 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
             sleep(DECISION_PAUSE).await;
         }
     }
+    // Nothing is raised before the epoch is decided.
+    let copy = schema::settle_copy(connector.continuity(), &session, program.steps.len());
+    timed(copy).await??;
     let clock = Arc::new(DatabaseClock::new(Instant::now()));
     let sql = "select epoch, is_sandbox, (select event_form from schema_version where one), \
         (extract(epoch from clock_timestamp()) * 1000000)::bigint from shop";

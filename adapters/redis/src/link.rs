@@ -36,4 +36,10 @@ pub trait RedisLinks: Send + Sync + 'static {
     /// The time of a request by Redis's clock, for a request at `now` by the node's clock. It is `now` while the
     /// difference is not known.
     fn corrected(&self, now: Timestamp) -> Timestamp;
+
+    /// Returns whether the node's clock, which shows `now`, agrees with Redis's. False while the difference is not known.
+    /// Only then a window of an account that is too far ahead is replaced by an earlier one.
+    fn agrees(&self, _now: Timestamp) -> bool {
+        false
+    }
 }

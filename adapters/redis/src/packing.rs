@@ -23,6 +23,8 @@ const HAS_LIFT: u8 = 8;
 const USES_UP_MINUTE: u8 = 16;
 /// The flag of a request that costs all that is left of the day.
 const USES_UP_DAY: u8 = 32;
+/// The flag of a request whose time the node's clock confirms.
+const IS_CONFIRMED: u8 = 64;
 
 /// The tag of requests that were admitted.
 const ADMITTED: u8 = 0;
@@ -102,7 +104,9 @@ fn pack_group(group: &Group, policy: [u8; 2], packed: &mut Vec<u8>) {
     let flag = |time: Option<Timestamp>, flag| if time.is_some() { flag } else { 0 };
     packed.extend(request.key.get().to_be_bytes());
     packed.extend(policy);
-    packed.push(kind | flag(recorded.until, HAS_RECORDED_BAN) | flag(recorded.lifted_at, HAS_LIFT));
+    let confirmed = if request.is_confirmed { IS_CONFIRMED } else { 0 };
+    let times = flag(recorded.until, HAS_RECORDED_BAN) | flag(recorded.lifted_at, HAS_LIFT);
+    packed.push(kind | times | confirmed);
     packed.extend(group.count.to_be_bytes());
     packed.extend(time_millis(request.now).to_be_bytes());
     for time in [recorded.until, recorded.lifted_at].into_iter().flatten() {

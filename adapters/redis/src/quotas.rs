@@ -82,11 +82,11 @@ impl Quotas for RedisQuotas {
         if let Some(until) = ask.recorded_ban.until.filter(|until| now < *until) {
             return Reply::now(Ok(Verdict::Banned { until, unrecorded: None }));
         }
-        self.decide(Request::take(ask, now))
+        self.decide(Request::take(ask, now, self.links.agrees(ask.now)))
     }
 
     fn usage(&self, account: AccountId, limits: Limits, now: Timestamp) -> Reply<Result<Usage, StoreError>> {
-        let look = Request::look(account, limits, self.links.corrected(now));
+        let look = Request::look(account, limits, self.links.corrected(now), self.links.agrees(now));
         self.decide(look).map(|verdict| match verdict? {
             Verdict::Admitted(usage) | Verdict::Exceeded(usage) => Ok(usage),
             Verdict::Banned { .. } => {

@@ -33,11 +33,13 @@ pub(crate) struct Request {
     pub(crate) recorded_ban: RecordedBan,
     /// The time by Redis's clock.
     pub(crate) now: Timestamp,
+    /// `true` if the node's clock agrees with Redis's.
+    pub(crate) is_confirmed: bool,
 }
 
 impl Request {
     /// A request that is to be admitted.
-    pub(crate) fn take(ask: &Ask, now: Timestamp) -> Self {
+    pub(crate) fn take(ask: &Ask, now: Timestamp, is_confirmed: bool) -> Self {
         Self {
             account: ask.account,
             key: ask.key,
@@ -49,11 +51,12 @@ impl Request {
             policy: Policy { limits: ask.limits, bans: ask.bans },
             recorded_ban: ask.recorded_ban,
             now,
+            is_confirmed,
         }
     }
 
     /// A look at the usage of an account.
-    pub(crate) fn look(account: AccountId, limits: Limits, now: Timestamp) -> Self {
+    pub(crate) fn look(account: AccountId, limits: Limits, now: Timestamp, is_confirmed: bool) -> Self {
         Self {
             account,
             // The script reads the windows of the account only.
@@ -62,12 +65,13 @@ impl Request {
             policy: Policy { limits, bans: BanPolicy::DEFAULT },
             recorded_ban: RecordedBan::default(),
             now,
+            is_confirmed,
         }
     }
 
     /// The order in which a batch is sent: the requests of an account together, and equal ones beside each other.
     pub(crate) fn order(&self) -> impl Ord + use<> {
-        (self.account, self.key, self.now, self.kind)
+        (self.account, self.key, self.now, self.kind, self.is_confirmed)
     }
 }
 

@@ -1,6 +1,6 @@
 -- The quota rule: decides a batch of requests, account by account, and returns the verdicts.
 --
--- It restates `Windows::take`, `Strikes::strike` and `BanPolicy::next_ban` of the domain. A test compares both on random
+-- It restates `Windows::take`, `Windows::without_misplaced`, `Strikes::strike` and `BanPolicy::next_ban` of the domain. A test compares both on random
 -- requests.
 --
 -- KEYS: one hash for each account of the batch. Its field `w` has both windows, and a further byte once one of the account's
@@ -17,6 +17,8 @@ local NEVER = -1e15
 -- The last time that the domain can represent.
 local LAST = 253402300799999
 local MINUTE, DAY = 60, 86400
+-- The difference between the clocks of Redis and of a node up to which they agree, in milliseconds.
+local SKEW = 2000
 -- The minimum time in seconds for which a hash is kept after it was created, and after a day of its windows began. It is
 -- longer than that day.
 local KEPT = 2 * DAY
@@ -29,7 +31,7 @@ local ONE = pack('>BI2', 0, 1)
 local input, at = ARGV[1], 1
 local output = {}
 -- The windows of the last time that was seen. Most requests of a batch have the same time.
-local last_now, now_minute, now_day
+local last_now, now_minute, now_day, last_minute, last_day
 
 -- The policies: limits, number of strikes, and lengths of bans.
 local policies, number = {}, nil
@@ -88,8 +90,13 @@ for index = 1, #KEYS do
     local policy = policies[policy_index]
     -- Bit 0: the request has a cost. Bit 1: the ban is not checked. Bits 2 and 3: two more numbers follow. Bits 4 and 5: the
     -- request costs all that is left of the minute, or of the day.
+    -- Bit 6: the node's clock agrees with this one, so a window that is further ahead is replaced.
     local has_cost, is_checked, recorded, lifted = true, true, NEVER, NEVER
     local ends_minute, ends_day = false, false
+    local is_confirmed = flags >= 64
+    if is_confirmed then
+      flags = flags - 64
+    end
     if flags ~= 1 then
       has_cost, is_checked = flags % 2 >= 1, flags % 4 < 2
       if flags % 8 >= 4 then
@@ -120,17 +127,19 @@ for index = 1, #KEYS do
       end
     end
 
-    -- The windows in force. A window is never replaced by an earlier one.
+    -- The windows in force. A window is replaced by an earlier one only if two clocks say that a wrong one has begun it.
     if now ~= last_now then
       last_now, now_minute, now_day = now, max(floor(now / (MINUTE * 1000)), 0), max(floor(now / (DAY * 1000)), 0)
+      last_minute = max((now + SKEW) / (MINUTE * 1000) + 1, now_minute)
+      last_day = max((now + SKEW) / (DAY * 1000) + 1, now_day)
     end
     local this_minute, in_minute, this_day, in_day = now_minute, minute_used, now_day, day_used
-    if this_minute > minute then
+    if this_minute > minute or is_confirmed and minute > last_minute then
       in_minute = 0
     else
       this_minute = minute
     end
-    if this_day > day then
+    if this_day > day or is_confirmed and day > last_day then
       in_day = 0
     else
       this_day = day

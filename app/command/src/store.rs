@@ -4,9 +4,9 @@
 mod commits;
 mod data_file;
 mod file;
-mod passwords;
 mod postgres;
 mod redis;
+mod servers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,6 @@ use petstore_ports::{
 };
 pub(crate) use petstore_postgres::{ClockFault, ClockFaultKind, DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
-use petstore_redis::RedisStats;
 use petstore_service::{DispatcherPorts, Ports};
 use petstore_sqlite::{CheckpointHealth, LogPosition, OpenFiles, OpenOptions, RepairedValues};
 
@@ -201,21 +200,6 @@ impl Backend {
     /// Counts quotas in Redis from now on, for the ports that are made afterwards.
     pub(crate) fn set_redis(&mut self, redis: RedisStore) {
         self.redis = Some(redis);
-    }
-
-    /// The reason why Redis is not used; none while it is, or without Redis.
-    pub(crate) fn redis_fault(&self) -> Option<StoreError> {
-        self.redis.as_ref().and_then(RedisStore::fault)
-    }
-
-    /// The reason why this node should not be used although Redis works; none if there is no such reason.
-    pub(crate) fn redis_warning(&self) -> Option<StoreError> {
-        self.redis.as_ref().and_then(RedisStore::warning)
-    }
-
-    /// The statistics of the connections to Redis; none without Redis.
-    pub(crate) fn redis_stats(&self) -> Option<RedisStats> {
-        self.redis.as_ref().map(RedisStore::stats)
     }
 
     /// The port for import and export.

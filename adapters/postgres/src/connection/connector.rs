@@ -17,8 +17,9 @@ use super::driver::{Warnings, drive};
 use super::hosts::Hosts;
 use super::names::{Names, SystemNames};
 use super::pace::Pace;
+use super::role_settings::{COMMON, CONNECTION, READER, WRITER};
 use super::server_check::Server;
-use super::session::{Session, Settings, assignments};
+use super::session::{Session, assignments};
 use super::target::{ATTEMPT_TIME, Target};
 use super::tls::Encryption;
 use crate::connection::continuity::{Continuity, History, Reason, history, renew};
@@ -358,44 +359,6 @@ impl Connector {
         sql
     }
 }
-
-/// The settings of all connections.
-const COMMON: Settings = &[
-    ("jit", "off"),
-    ("plan_cache_mode", "force_generic_plan"),
-    ("client_encoding", "'UTF8'"),
-    // A commit that did not wait for its standby is reported by a warning alone.
-    ("client_min_messages", "warning"),
-];
-
-/// The settings of a connection that keeps them. The role, the database or the server may have other defaults. All decisions
-/// rely on a snapshot for each statement, and idle connections are used again.
-const CONNECTION: Settings =
-    &[("default_transaction_isolation", "'read committed'"), ("idle_session_timeout", "0")];
-
-/// The settings of a reader. The right plan of a read always walks an index in the order of the rows, even while the
-/// statistics are those of an empty table. So all other plans are disabled.
-const READER: Settings = &[
-    ("enable_seqscan", "off"),
-    ("enable_bitmapscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-    ("enable_sort", "off"),
-    ("enable_incremental_sort", "off"),
-    // A read waits for a table that is locked, and the server does not notice that its caller has gone.
-    ("lock_timeout", "'1s'"),
-];
-
-/// The settings of a writer.
-const WRITER: Settings = &[
-    ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-    ("idle_in_transaction_session_timeout", "'5s'"),
-    ("lock_timeout", "'1500ms'"),
-    // A commit that waits for a standby must not be ended by the limit of a role.
-    ("statement_timeout", "0"),
-];
 
 /// Returns `true` if a further attempt may soon succeed: the server has said that it is starting or has too many
 /// connections, has not answered in time, or was not tried after such a failure. Returns `false` after any other failure.

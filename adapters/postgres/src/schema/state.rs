@@ -37,7 +37,14 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
     let sql = "select to_regnamespace(quote_ident($1)) is not null,
         exists (select 1 from pg_class where relnamespace = to_regnamespace(quote_ident($1))),
         to_regclass(format('%I.schema_version', $1)) is not null and to_regclass(format('%I.event_batches', $1)) is not null";
-    let rows = session.rows(sql, &[&schema]).await.map_err(asked)?;
+    let rows = match session.rows(sql, &[&schema]).await {
+        // A table cannot be looked up without a privilege on its schema, which the error then names.
+        Err(error) if fate(&error) == Fate::Denied => {
+            privileges::check(session, schema).await?;
+            return Err(asked(error));
+        }
+        rows => rows.map_err(asked)?,
+    };
     let row =
         rows.first().ok_or_else(|| StoreError::corrupt("the catalogue of the database has no answer"))?;
     let (exists, has_tables, is_ours): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
@@ -51,7 +58,6 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
     // The name of the schema stands here because this may be outside of a transaction, which sets the search path.
     let sql = format!("select version, oldest_reader, folding, event_form from \"{schema}\".schema_version");
     let rows = match session.rows(&sql, &[]).await {
-        // The catalogue may be read without a privilege on the schema.
         Err(error) if fate(&error) == Fate::Denied => {
             privileges::check(session, schema).await?;
             return Err(asked(error));

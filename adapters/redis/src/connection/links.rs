@@ -5,9 +5,10 @@ use std::sync::Arc;
 use petstore_domain::Timestamp;
 use tokio::time::Instant;
 
-use super::node::RedisConnections;
+use super::node::{DEVIATION_MAX, RedisConnections};
 use super::owner::PrefixOwner;
 use super::runtime_link::RuntimeLink;
+use super::server_clock::ServerClock;
 use crate::link::{RedisLink, RedisLinks};
 
 /// A handle to the connections of a node.
@@ -22,5 +23,11 @@ impl RedisLinks for Arc<RedisConnections> {
             (PrefixOwner::Shop, Some(measured)) => measured.time_at(Instant::now()),
             (PrefixOwner::Shop, None) | (PrefixOwner::Sandbox, _) => now,
         }
+    }
+
+    fn agrees(&self, now: Timestamp) -> bool {
+        let is_near = |measured: ServerClock| measured.deviation(now, Instant::now()).abs() <= DEVIATION_MAX;
+        // The clock of a sandbox can be turned back by its users.
+        self.options.owner == PrefixOwner::Shop && self.server_clock().is_some_and(is_near)
     }
 }

@@ -1,11 +1,15 @@
 //! The quota rule by the functions of the domain, one request after the other.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use petstore_domain::{AccountId, Ban, KeyId, Strikes, Timestamp, Windows};
 use petstore_ports::Verdict;
 
 use crate::request::{Kind, Request};
+
+/// The difference between the clocks of Redis and of a node up to which they agree.
+const SKEW: Duration = Duration::from_secs(2);
 
 /// The windows of accounts, and the strikes and bans of keys.
 #[derive(Default)]
@@ -34,7 +38,12 @@ impl Model {
     /// Decides one request.
     pub(super) fn decide(&mut self, request: &Request) -> Verdict {
         let Request { now, policy, .. } = *request;
-        let stored = self.windows.entry(request.account).or_default();
+        let kept = self.windows.entry(request.account).or_default();
+        let mut placed = *kept;
+        if request.is_confirmed {
+            placed = placed.without_misplaced(now, SKEW);
+        }
+        let stored = placed;
         let usage = stored.at(now).usage(policy.limits);
         if request.kind == Kind::Look {
             return Verdict::Admitted(usage);
@@ -47,11 +56,11 @@ impl Model {
             return Verdict::Admitted(usage);
         }
         if let Kind::Rest(window) = request.kind {
-            *stored = stored.exhausted(window, now, policy.limits);
-            return Verdict::Admitted(stored.usage(policy.limits));
+            *kept = stored.exhausted(window, now, policy.limits);
+            return Verdict::Admitted(kept.usage(policy.limits));
         }
         if let Some(counted) = stored.take(now, policy.limits) {
-            *stored = counted;
+            *kept = counted;
             return Verdict::Admitted(counted.usage(policy.limits));
         }
         conduct.see(request);

@@ -133,7 +133,8 @@ fn request(account: u64, policies: &[Policy], now: Timestamp, model: &Model, ran
         _ => None,
     };
     let policy = if random.once_in(8) { *random.pick(policies) } else { policies[0] };
-    Request { account, key, kind, policy, recorded_ban: RecordedBan { until, lifted_at }, now }
+    let (recorded_ban, is_confirmed) = (RecordedBan { until, lifted_at }, random.once_in(4));
+    Request { account, key, kind, policy, recorded_ban, now, is_confirmed }
 }
 
 fn policy(random: &mut Random) -> Policy {
@@ -153,6 +154,8 @@ fn policy(random: &mut Random) -> Policy {
 fn jumped(now: Timestamp, random: &mut Random) -> Timestamp {
     let millis = match random.below(60) {
         0 => random.within(-90_000, 90_000),
+        // The bounds of a window that is too far ahead.
+        5 if random.once_in(4) => -60_000 - 1_000 * random.within(0, 3),
         1 => random.within(-4_000, 0),
         2 if random.once_in(8) => 86_400_000 * random.within(-1, 2),
         3 => 60_000,

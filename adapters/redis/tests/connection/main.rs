@@ -321,6 +321,29 @@ async fn a_prefix_is_used_by_shops_or_by_sandboxes_and_not_by_both() {
 }
 
 #[tokio::test]
+async fn a_policy_of_eviction_and_a_password_that_are_set_later_are_noticed_within_seconds() {
+    let Some(server) = Redis::start() else { return };
+    server.command(&["ACL", "SETUSER", "pets", "on", "+@all", "~*", ">first"]);
+    let url = |password: &str| format!("redis://pets:{password}@127.0.0.1:{}", server.port());
+    let (node, link, _) = started(&url("first"), "p").await;
+    server.set("maxmemory-policy", "allkeys-lru");
+    let since = Instant::now();
+    while node.warning().is_none() {
+        assert!(since.elapsed() < Duration::from_secs(10), "the policy is noticed");
+        sleep(Duration::from_millis(20)).await;
+    }
+    server.set("maxmemory-policy", "noeviction");
+    server.command(&["ACL", "SETUSER", "pets", "resetpass", ">second"]);
+    server.command(&["CLIENT", "KILL", "USER", "pets"]);
+    fails_with(&*link, "refuses the user or the password").await;
+    let renewed = |url: &str| node.renew_password(&RedisTarget::parse(url).unwrap());
+    assert!(!renewed(&url("first")), "it is the same one");
+    assert!(!renewed("redis://other:second@127.0.0.1"), "it is another server");
+    assert!(renewed(&url("second")));
+    is_back(&*link).await;
+}
+
+#[tokio::test]
 async fn the_time_of_the_server_counts_whatever_the_clock_of_the_node_does() {
     let Some(server) = Redis::start() else { return };
     let (node, _, clock) = started(&server.url(), "p").await;
@@ -330,6 +353,7 @@ async fn the_time_of_the_server_counts_whatever_the_clock_of_the_node_does() {
         let error = node.corrected(clock.now()).as_millis() - real.now().as_millis();
         assert!(error.abs() < 50, "{ahead}: {error}");
         let warning = node.warning().map(|error| error.report());
+        assert_eq!(node.agrees(clock.now()), ahead.abs() <= 2_000, "{ahead}");
         assert_eq!(warning.is_some(), ahead.abs() > 2_000, "{ahead}: {warning:?}");
         if let Some(warning) = warning {
             assert!(warning.contains(if ahead > 0 { "ahead of" } else { "behind" }), "{warning}");
@@ -339,6 +363,8 @@ async fn the_time_of_the_server_counts_whatever_the_clock_of_the_node_does() {
         let expected = ahead as f64;
         assert!((shown - expected).abs() < 50.0, "{ahead}: {shown}");
     }
+    // While the difference is not known, the clocks do not agree.
+    assert!(!node_at(&server.url(), options("p")).0.agrees(real.now()));
     // A sandbox counts by its own clock.
     let (sandbox, clock) =
         node_at(&server.url(), RedisOptions { owner: PrefixOwner::Sandbox, ..options("sandbox") });

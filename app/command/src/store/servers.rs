@@ -1,11 +1,27 @@
-//! New passwords of the database and of Redis, for a server that runs.
+//! The state of Redis, and new passwords of the database and of Redis, for a server that runs.
 
-use petstore_redis::RedisTarget;
+use petstore_ports::StoreError;
+use petstore_redis::{RedisStats, RedisTarget};
 
-use super::{Backend, Kind};
+use super::{Backend, Kind, RedisStore};
 use crate::settings::Db;
 
 impl Backend {
+    /// The reason why Redis is not used; none while it is, or without Redis.
+    pub(crate) fn redis_fault(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::fault)
+    }
+
+    /// The reason why this node should not be used although Redis works; none if there is no such reason.
+    pub(crate) fn redis_warning(&self) -> Option<StoreError> {
+        self.redis.as_ref().and_then(RedisStore::warning)
+    }
+
+    /// The statistics of the connections to Redis; none without Redis.
+    pub(crate) fn redis_stats(&self) -> Option<RedisStats> {
+        self.redis.as_ref().map(RedisStore::stats)
+    }
+
     /// Uses the passwords of these targets for new connections. Open connections stay, because neither server asks again.
     /// Returns the names of the servers whose password has changed.
     pub(crate) fn renew_passwords(&self, db: Option<&Db>, redis: Option<&RedisTarget>) -> Vec<&'static str> {
