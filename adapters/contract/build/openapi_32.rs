@@ -72,10 +72,13 @@ fn frames(event: &Value) -> Value {
         "oneOf": [
             {
                 "title": "EventFrame",
-                "description": "An event. The frame has no `event`.",
+                "description": "An event. The frame has no `event`, for which some parsers say `message`.",
                 "properties": {"id": id, "data": data(json!({"$ref": event}))},
                 "required": ["id", "data"],
-                "not": {"properties": {"event": {"type": "string"}}, "required": ["event"]},
+                "not": {
+                    "properties": {"event": {"type": "string", "enum": ["position", "end"]}},
+                    "required": ["event"],
+                },
             },
             {
                 "title": "PositionFrame",
