@@ -2,15 +2,17 @@
 //!
 //! SQLite reads a log up to the first invalid frame, and treats a missing log like an empty one. A server that is
 //! stopped normally removes its log. After a server was killed, its last writes are only in the log, so acknowledged
-//! changes are lost if the log is damaged or missing.
+//! changes are lost if the log is damaged, emptied or missing.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use petstore_ports::BatchNumber;
 use rusqlite::Connection;
 
+use crate::batch_mark;
 use crate::checkpoint::{self, LogCopy};
 use crate::error::EngineError;
 use crate::files::{self, with_suffix};
@@ -36,23 +38,43 @@ pub enum DamagedLog {
     Drop,
 }
 
-/// Makes the log durable and checks it, before the engine reads it. If the changes after a damaged position were
-/// dropped, returns that position.
-pub(crate) fn recover_log(
-    database: &Path,
-    damaged_log: DamagedLog,
-) -> Result<Option<LogPosition>, OpenError> {
-    if !files::has_log(database) {
-        return check_log_not_lost(database).map(|()| None);
+/// Batches that had been on disk and are neither in the data file nor in its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingBatches {
+    /// The last batch that is known to have been on disk.
+    pub marked: BatchNumber,
+    /// The last batch that is left.
+    pub found: BatchNumber,
+}
+
+/// The changes that were given up when a log was recovered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GivenUp {
+    /// The damaged position of the log, if the changes after it were dropped.
+    pub(crate) dropped: Option<LogPosition>,
+    /// The batches that the file and its log lack.
+    pub(crate) missing: Option<MissingBatches>,
+}
+
+/// Makes the log durable and checks it, before the engine reads it. Returns the changes that were given up, as far as
+/// `damaged_log` permits that.
+pub(crate) fn recover_log(database: &Path, damaged_log: DamagedLog) -> Result<GivenUp, OpenError> {
+    if files::has_log(database) {
+        // A killed process may have left a batch that was not synced. The batch must be on disk before more is written
+        // after it.
+        files::sync_log(database).map_err(|source| OpenError::File { path: database.into(), source })?;
     }
-    // A killed process may have left a batch that was not synced. The batch must be on disk before more is written
-    // after it.
-    files::sync_log(database).map_err(|source| OpenError::File { path: database.into(), source })?;
-    match (check_log(database), damaged_log) {
+    match (check_at_rest(database), damaged_log) {
         (Err(OpenError::LogDamaged { position, .. }), DamagedLog::Drop) => {
-            drop_damaged(database).map(|()| Some(position))
+            drop_damaged(database)?;
+            batch_mark::remove(database);
+            Ok(GivenUp { dropped: Some(position), missing: None })
         }
-        (checked, _) => checked.map(|()| None),
+        (Err(OpenError::LogIncomplete { missing, .. }), DamagedLog::Drop) => {
+            batch_mark::remove(database);
+            Ok(GivenUp { dropped: None, missing: Some(missing) })
+        }
+        (checked, _) => checked.map(|()| GivenUp::default()),
     }
 }
 
@@ -66,10 +88,13 @@ fn check_log(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database whose log is damaged or missing. Call this function for a database that is opened only for
-/// reading.
+/// Refuses a database whose log is damaged, missing, or without the batches that are known to have been in it.
 pub(crate) fn check_at_rest(database: &Path) -> Result<(), OpenError> {
-    if files::has_log(database) { check_log(database) } else { check_log_not_lost(database) }
+    let has_log = files::has_log(database);
+    if has_log {
+        check_log(database)?;
+    }
+    check_complete(database, has_log)
 }
 
 /// Finds the damage of a log. A log that is written at this moment may look damaged once, so damage counts only if two
@@ -90,7 +115,8 @@ fn damage(log: &Path) -> io::Result<Option<LogPosition>> {
     Ok(None)
 }
 
-/// Reads the log once. Returns its header and the damaged position.
+/// Reads the log once. Returns its header and the damaged position. SQLite syncs a valid header before it writes the
+/// first frame, so a log of more bytes whose header is invalid is damaged even if no frame in it is valid.
 fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>> {
     let mut header = [0; HEADER_BYTES];
     if !is_complete(log.read_exact_at(&mut header, 0))? {
@@ -106,7 +132,8 @@ fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>
             return Ok(Some((header, position)));
         }
     }
-    Ok(None)
+    let is_overwritten = known.is_none() && log.metadata()?.len() > HEADER_BYTES as u64;
+    Ok(is_overwritten.then_some((header, LogPosition::Header)))
 }
 
 /// Scans all frames of a log.
@@ -149,17 +176,43 @@ fn drop_damaged(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database that has no log and no batches, but was not closed normally. The first use of a database sets an
-/// epoch. If no batch is written, the normal end of the use removes the epoch again ([`mark_closed_empty`]). So if the
-/// database has an epoch and no batch, a log existed and is lost, and all batches may have been in it.
-fn check_log_not_lost(database: &Path) -> Result<(), OpenError> {
-    let known = connection::open(database).ok().and_then(|connection| meta::read(&connection).ok());
-    match known {
-        Some(header) if header.last_batch.0 == 0 && header.epoch != meta::NO_EPOCH => {
-            Err(OpenError::LogMissing { path: database.into(), log: with_suffix(database, "-wal") })
-        }
-        _ => Ok(()),
+/// Refuses a database that lacks batches which had been on disk.
+///
+/// The last such batch is that of the mark ([`batch_mark`]). On a file system without marks, only a file without a batch
+/// can be judged. The first use of a database sets an epoch. If no batch is written, the normal end of the use removes
+/// the epoch again ([`mark_closed_empty`]). So if the database has an epoch, no batch and no log, a log existed and is
+/// lost, and all batches may have been in it.
+fn check_complete(database: &Path, has_log: bool) -> Result<(), OpenError> {
+    // The mark is read before the file, because a server may write meanwhile.
+    let marked = batch_mark::read(database);
+    if has_log && marked.is_none() {
+        return Ok(());
     }
+    let Some((epoch, found)) = epoch_and_last_batch(database, has_log) else { return Ok(()) };
+    // A copy that was never opened may have been written over the file that has the mark.
+    if epoch == meta::NO_EPOCH {
+        return Ok(());
+    }
+    let (path, log) = (database.into(), with_suffix(database, "-wal"));
+    if !has_log && found.0 == 0 {
+        return Err(OpenError::LogMissing { path, log });
+    }
+    match marked.filter(|marked| *marked > found) {
+        Some(marked) => {
+            Err(OpenError::LogIncomplete { path, log, missing: MissingBatches { marked, found } })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads the row of `meta`; none if it cannot be read, which is reported when the file is opened.
+fn epoch_and_last_batch(database: &Path, has_log: bool) -> Option<(u64, BatchNumber)> {
+    let connection = connection::open(database).ok()?;
+    // A log stays as it is, so that it can be examined. A log that this connection makes is removed again.
+    if has_log {
+        connection::leave_log(&connection).ok()?;
+    }
+    meta::epoch_and_last_batch(&connection).ok()
 }
 
 /// Marks a database as closed normally. Call it at the end of a use without a write.

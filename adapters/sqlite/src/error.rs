@@ -9,7 +9,7 @@ use petstore_domain::{AccountId, CategoryId};
 use petstore_ports::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 
-use crate::LogPosition;
+use crate::{LogPosition, MissingBatches};
 
 /// The reason why a journal cannot be opened. The message does not include the cause, which is the error's source.
 /// [`OpenError::report`] returns both.
@@ -136,6 +136,20 @@ pub enum OpenError {
         path: PathBuf,
         /// The missing log.
         log: PathBuf,
+    },
+    /// The file and its log lack batches that had been on disk.
+    #[error(
+        "{} lacks acknowledged changes: it had batch {} on disk, and with {} it ends at batch {}, so that -wal is missing, was \
+         emptied or is an older one",
+        path.display(), missing.marked.0, log.display(), missing.found.0
+    )]
+    LogIncomplete {
+        /// The database.
+        path: PathBuf,
+        /// The log that lacks the batches.
+        log: PathBuf,
+        /// The batches.
+        missing: MissingBatches,
     },
     /// The engine cannot read or write the file now.
     #[error("{} cannot be used", path.display())]
@@ -293,6 +307,10 @@ impl From<OpenError> for StoreError {
             OpenError::LogMissing { .. } => Self::unavailable(
                 "the data file's -wal, which holds all changes since the file was created, is missing: bring that back",
             ),
+            OpenError::LogIncomplete { missing, .. } => Self::unavailable(format!(
+                "the data file's -wal lacks acknowledged changes: batch {} was on disk, and the last one is batch {}",
+                missing.marked.0, missing.found.0
+            )),
             OpenError::Engine { source, .. } => {
                 Self::unavailable("the data file cannot be used").with_source(source)
             }

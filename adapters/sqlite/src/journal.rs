@@ -14,6 +14,7 @@ use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
 use crate::coalesced_batch::CoalescedBatch;
+use crate::crash_recovery::GivenUp;
 use crate::data_file::DataFile;
 use crate::error::{is_busy, is_damage, unreadable};
 use crate::event_reader::EventReader;
@@ -22,8 +23,8 @@ use crate::open_database::OpenDatabase;
 use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    LogPosition, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, crash_recovery,
-    event_batches, files, load, lock_file, meta, mount, schema, tables,
+    LogPosition, MissingBatches, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, batch_mark,
+    crash_recovery, event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
 /// Maximum number of expired idempotency records that one call deletes. It limits the call to a few milliseconds of the
@@ -42,7 +43,9 @@ pub struct SqliteJournal {
     may_have_committed: bool,
     /// True if the engine found damage during a write.
     is_suspect: bool,
-    dropped: Option<LogPosition>,
+    given_up: GivenUp,
+    /// The last batch that this use of the file has marked as being on disk.
+    marked: BatchNumber,
     /// The lock must be released last. Fields are dropped in the order of their declaration, so this is the last field.
     _lock: File,
 }
@@ -80,7 +83,7 @@ impl SqliteJournal {
         aliases::check_last_name(&path).map_err(failed)?;
         aliases::record_name(&data, &path);
         let open_files = OpenFiles::of(data);
-        let dropped = crash_recovery::recover_log(&path, options.damaged_log)?;
+        let given_up = crash_recovery::recover_log(&path, options.damaged_log)?;
         let log = Arc::default();
         let (mut open, copied) =
             OpenDatabase::new(&open_files, Some(epoch_if_new), options.name_collisions, &log)?;
@@ -98,7 +101,8 @@ impl SqliteJournal {
             open_files,
             may_have_committed: false,
             is_suspect: false,
-            dropped,
+            given_up,
+            marked: BatchNumber(0),
             _lock: lock,
         };
         Ok((journal, repaired))
@@ -106,7 +110,12 @@ impl SqliteJournal {
 
     /// Returns the position of the damage in the log, if the changes after it were dropped when the file was opened.
     pub fn dropped(&self) -> Option<LogPosition> {
-        self.dropped
+        self.given_up.dropped
+    }
+
+    /// Returns the batches that the file and its log lacked, if the file was opened without them.
+    pub fn missing(&self) -> Option<MissingBatches> {
+        self.given_up.missing
     }
 
     /// Returns the health of the checkpoints, which any thread may query at any time.
@@ -126,6 +135,23 @@ impl SqliteJournal {
             open.close_without_cleanup(false);
         }
         Err(damage)
+    }
+
+    /// Records that a batch is on disk. The first batch of this use is marked at once, because the log holds changes from
+    /// then on. Later batches are marked by [`Journal::check`], so that a batch costs no further call of the system.
+    fn record_batch(&mut self, number: BatchNumber) {
+        self.open_files.set_kept(number);
+        if self.marked == BatchNumber(0) {
+            self.mark();
+        }
+    }
+
+    fn mark(&mut self) {
+        let kept = self.open_files.kept();
+        if kept > self.marked {
+            batch_mark::set(self.open_files.data().file(), kept);
+            self.marked = kept;
+        }
     }
 
     fn opened(&mut self) -> Result<&mut OpenDatabase, StoreError> {
@@ -208,7 +234,7 @@ impl Journal for SqliteJournal {
             }
             meta::write(connection, batch.number, batch.last_ids)
         })?;
-        self.open_files.set_kept(batch.number);
+        self.record_batch(batch.number);
         Ok(())
     }
 
@@ -252,6 +278,9 @@ impl Journal for SqliteJournal {
     fn check(&mut self) -> Result<(), StoreError> {
         self.check_files()?;
         self.opened()?.request_scrub();
+        if self.marked > BatchNumber(0) {
+            self.mark();
+        }
         Ok(())
     }
 
@@ -292,7 +321,7 @@ impl Journal for SqliteJournal {
             }
             meta::write(connection, bulk.number, bulk.last_ids)
         })?;
-        self.open_files.set_kept(bulk.number);
+        self.record_batch(bulk.number);
         Ok(())
     }
 }
@@ -307,7 +336,9 @@ impl Drop for SqliteJournal {
                 let _ = crash_recovery::mark_closed_empty(&open.connection);
             }
             // Pages that cannot be copied stay in the log, where they are just as durable.
-            let _ = checkpoint::copy_and_empty(&open.connection);
+            if matches!(checkpoint::copy_and_empty(&open.connection), Ok(LogCopy::Emptied)) {
+                batch_mark::remove(&self.path);
+            }
         }
     }
 }

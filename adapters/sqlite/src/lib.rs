@@ -13,7 +13,8 @@
 //!   exclude readers, too, and SQLite's own locks are released when any descriptor of the file is closed.
 //! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
 //! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops
-//!   acknowledged changes as a torn end.
+//!   acknowledged changes as a torn end. An attribute of the data file remembers the last batch, so that an emptied or
+//!   missing log is noticed (`batch_mark`).
 //! - Detection of changed files: while the files are in use, they are checked for removal and replacement (`file_identity`,
 //!   `data_file`, `log_file`) and read again (`scrubber`). After damage nothing more is written.
 //! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input
@@ -26,6 +27,7 @@
 //! [`read_snapshot`], [`backup`] and [`EventFile`] read a file that may be in use. A copy is a [`PartialFile`] until it is complete.
 
 mod aliases;
+mod batch_mark;
 mod checkpoint;
 mod coalesced_batch;
 mod connection;
@@ -62,7 +64,7 @@ mod wal;
 
 pub use checkpoint::CheckpointHealth;
 pub use copy::{copy_of, keep_copy};
-pub use crash_recovery::DamagedLog;
+pub use crash_recovery::{DamagedLog, MissingBatches};
 pub use error::{BackupError, EngineError, OpenError};
 pub use event_file::EventFile;
 pub use files::{COMPANIONS, companion, is_database};

@@ -39,6 +39,16 @@ fn parse(row: &mut Fields<'_>, events: EventBounds) -> Result<Header, StoreError
     })
 }
 
+/// Reads the epoch and the number of the last batch, of a file of any schema version.
+pub(crate) fn epoch_and_last_batch(connection: &Connection) -> rusqlite::Result<(u64, BatchNumber)> {
+    connection.query_row("SELECT epoch, last_batch FROM meta", [], |row| {
+        let epoch = u64::from_str_radix(row.get_ref(0)?.as_str()?, 16);
+        // The damage is reported when the file is loaded.
+        let epoch = epoch.map_err(|_| Error::IntegralValueOutOfRange(0, 0))?;
+        Ok((epoch, BatchNumber(row.get(1)?)))
+    })
+}
+
 /// Records a batch, in the transaction of the batch. Fails unless the number follows the last recorded number, because
 /// a gap would mean that a batch is lost.
 pub(crate) fn write(connection: &Connection, number: BatchNumber, ids: LastIds) -> rusqlite::Result<()> {

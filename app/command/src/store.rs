@@ -21,7 +21,9 @@ use petstore_ports::{
 pub(crate) use petstore_postgres::{ClockFault, ClockFaultKind, DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
 use petstore_service::{DispatcherPorts, Ports};
-use petstore_sqlite::{CheckpointHealth, LogPosition, OpenFiles, OpenOptions, RepairedValues};
+use petstore_sqlite::{
+    CheckpointHealth, LogPosition, MissingBatches, OpenFiles, OpenOptions, RepairedValues,
+};
 
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
@@ -69,6 +71,8 @@ pub(crate) struct Backend {
     checkpoints: Option<CheckpointHealth>,
     /// The place where the log was damaged, if the changes after that place were dropped.
     pub(crate) dropped: Option<LogPosition>,
+    /// The batches that the data file and its log lacked, if the store was opened without them.
+    pub(crate) missing: Option<MissingBatches>,
     /// Values of an older version that were corrected.
     pub(crate) mended: RepairedValues,
     /// The quotas in Redis; none if this process counts for itself.
@@ -118,6 +122,7 @@ impl Backend {
             files: None,
             checkpoints: None,
             dropped: None,
+            missing: None,
             mended: RepairedValues::default(),
             redis: None,
         }

@@ -333,7 +333,9 @@ impl TransferArgs {
 /// The failure of a backup, with advice.
 fn with_remedy(error: &BackupError) -> String {
     match error {
-        BackupError::Source(OpenError::LogDamaged { .. }) => format!("{}{IF_LOG_DAMAGED}", error.report()),
+        BackupError::Source(OpenError::LogDamaged { .. } | OpenError::LogIncomplete { .. }) => {
+            format!("{}{IF_LOG_DAMAGED}", error.report())
+        }
         error => error.report(),
     }
 }

@@ -9,7 +9,6 @@ use petstore_ports::{Clock, ImportError, StoreErrorKind};
 use petstore_redis::RedisTarget;
 use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
-use petstore_sqlite::LogPosition;
 use rustls::RootCertStore;
 use tokio::time::Instant;
 
@@ -91,7 +90,7 @@ pub(super) async fn open_store(
         log.warn(&line);
     }
     if args.drop_damaged_wal {
-        tell_what_was_dropped(&args.db, opened.dropped, log);
+        tell_what_was_dropped(&args.db, &opened, log);
     }
     Ok(Some(opened))
 }
@@ -180,14 +179,19 @@ pub(super) async fn blocking<T: Send + 'static>(
 
 /// Reports which changes the setting `drop-damaged-wal` dropped. Warns at each start for which the setting is given: if
 /// the log is damaged again, the setting would drop the changes behind that damage too.
-fn tell_what_was_dropped(db: &Db, dropped: Option<LogPosition>, log: &Log) {
+fn tell_what_was_dropped(db: &Db, opened: &Backend, log: &Log) {
     const TAKE_AWAY: &str =
         "remove drop-damaged-wal, which would also drop the changes behind the next damage";
-    match dropped {
-        Some(place) => log.warn(&format!(
+    match (opened.dropped, opened.missing) {
+        (Some(place), _) => log.warn(&format!(
             "{db}-wal was damaged in {place}, and the changes behind the damage were dropped; {TAKE_AWAY}"
         )),
-        None => log.warn(&format!("{db}-wal is not damaged, and nothing was dropped; {TAKE_AWAY}")),
+        (None, Some(missing)) => log.warn(&format!(
+            "{db}-wal lacked the changes after batch {}, of which batch {} was on disk, and the store goes on without \
+                them; {TAKE_AWAY}",
+            missing.found.0, missing.marked.0
+        )),
+        (None, None) => log.warn(&format!("{db}-wal is not damaged, and nothing was dropped; {TAKE_AWAY}")),
     }
 }
 

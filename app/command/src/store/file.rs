@@ -43,7 +43,9 @@ pub(super) fn open_file(
             let hint = hint(source.kind() == StoreErrorKind::Corrupt);
             Failure::because(format!("{}{hint}", error.report()))
         }
-        OpenError::LogDamaged { .. } => Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report())),
+        OpenError::LogDamaged { .. } | OpenError::LogIncomplete { .. } => {
+            Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report()))
+        }
         OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
         OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
         OpenError::File { ref source, .. } if is_forbidden(source) => {
@@ -54,7 +56,7 @@ pub(super) fn open_file(
         }
         error => Failure::because(error.report()),
     })?;
-    let dropped = journal.dropped();
+    let (dropped, missing) = (journal.dropped(), journal.missing());
     let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
     let commits = Arc::<CommitCounters>::default();
     let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
@@ -71,6 +73,7 @@ pub(super) fn open_file(
         files,
         checkpoints,
         dropped,
+        missing,
         mended,
         ..Backend::of(Kind::Local(store), header.epoch)
     })
@@ -84,7 +87,7 @@ const IF_NAMESAKES: &str = "start once with --rename-collisions, which appends t
 const IF_DAMAGED: &str = "; if it was restored from a backup, move the -wal beside it away, which belongs to another \
     file, and restore it again";
 
-/// The advice for a damaged log. All its suggestions except the first lose acknowledged changes.
+/// The advice for a log that is damaged or lacks changes. All its suggestions except the first lose acknowledged changes.
 pub(crate) const IF_LOG_DAMAGED: &str = "; restore the undamaged file or a backup, or copy both files away and start \
     a server once with --drop-damaged-wal, which drops those changes";
 

@@ -147,6 +147,70 @@ fn a_young_file_without_its_log_is_not_opened_as_a_new_store() {
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
 }
 
+/// A loss of the log of a killed server: its name, the content afterwards (none if it is removed), and the
+/// expected message.
+type Loss = (&'static str, fn(&[u8]) -> Option<Vec<u8>>, &'static str);
+
+const LOSSES: [Loss; 6] = [
+    ("missing", |_| None, "-wal"),
+    ("empty", |_| Some(vec![]), "lacks acknowledged changes: "),
+    ("header", |log| Some(log[..32].to_vec()), "lacks acknowledged changes: "),
+    ("part of a frame", |log| Some(log[..132].to_vec()), "lacks acknowledged changes: "),
+    ("zeros", |log| Some(vec![0; log.len()]), "-wal is damaged in its header"),
+    ("zeros shorter than a header", |_| Some(vec![0; 31]), "lacks acknowledged changes: "),
+];
+
+#[test]
+fn a_log_without_its_changes_is_not_taken_for_that_of_an_unchanged_store() {
+    for is_first_use in [true, false] {
+        let mut site = Site::served(&format!("emptied-{is_first_use}"), &[]);
+        // A key is printed by the first start only.
+        let key = site.printed_key();
+        if !is_first_use {
+            site.stop();
+            site.serve(&[], &[]);
+        }
+        let mut client = Client::connect(site.port, &key).unwrap();
+        assert_eq!(make(&mut client, "Kept", ""), (201, false));
+        let mut server = site.server.take().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let (log, file) = (site.folder.join("petstore.db-wal"), data(&site));
+        let (sound, content) = (fs::read(&log).unwrap(), fs::read(&file).unwrap());
+        for (name, lose, expected) in LOSSES {
+            match lose(&sound) {
+                Some(left) => fs::write(&log, left).unwrap(),
+                None => fs::remove_file(&log).unwrap(),
+            }
+            let left = fs::read(&log).ok();
+            for args in [
+                &["--listen", "127.0.0.1:0"][..],
+                &["keys", "list"],
+                &["export", "-"],
+                &["backup", "copy.db"],
+            ] {
+                let refused = site.run(args);
+                let why = text(&refused.stderr);
+                assert_eq!(refused.status.code(), Some(1), "{name} {is_first_use} {args:?}: {why}");
+                assert!(why.contains(expected), "{name} {is_first_use} {args:?}: {why}");
+                assert!(!text(&refused.stdout).contains("pet_"), "{name}: a first key was made");
+            }
+            assert!(fs::read(&file).unwrap() == content && fs::read(&log).ok() == left, "{name}: changed");
+        }
+        fs::write(&log, &sound).unwrap();
+        assert!(text(&site.run(&["export", "-"]).stdout).contains("\"Kept\""), "the whole log is accepted");
+
+        // The loss can be accepted, and is then reported once. The export has copied the log into the data file.
+        fs::write(&file, &content).unwrap();
+        fs::write(&log, []).unwrap();
+        let told = site.log_of_start(&["--listen", "127.0.0.1:0", "--drop-damaged-wal"], &[]);
+        assert!(told.contains("petstore.db-wal lacked the changes after batch "), "{told}");
+        let again = site.run(&["export", "-"]);
+        assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+        assert!(!text(&again.stdout).contains("\"Kept\""));
+    }
+}
+
 /// A kind of damage: its name, a function that damages the file or its log, and the expected message.
 type Wound = (&'static str, fn(&Path, &Path), &'static str);
 
