@@ -247,6 +247,15 @@ pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
 
+    /// Accepts what [`Journal::load`] has passed, after the store has checked it. A journal that must change its storage for
+    /// this program, such as to migrate it, makes this durable here, and undoes it if it is dropped before. So data that
+    /// the store refuses stays as it was. Called once, after `load` and before a reader of events reads.
+    ///
+    /// By default nothing is done.
+    fn accept(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Appends a batch. Ok means that the whole batch is on disk under its number. After an error it is unknown
     /// whether the batch is on disk. A batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;

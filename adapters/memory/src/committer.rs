@@ -17,6 +17,7 @@ use petstore_ports::{Batch, BatchNumber, BulkLoad, Journal, LastIds, StoreError}
 use crate::batch::OpenBatch;
 use crate::event_log::{Appended, EncodedBatch};
 use crate::new_shop::NewShop;
+use crate::older_events;
 use crate::queue::{Queue, Request};
 use crate::recovery::{self, PendingWrite, Recovery, WriterState};
 use crate::stripes::Stripes;
@@ -85,6 +86,12 @@ impl Committer {
     /// The last batch that was published.
     pub(crate) const fn last_batch(&self) -> BatchNumber {
         self.last
+    }
+
+    /// Accepts the content of the journal, and checks that its newest events can be read.
+    pub(crate) fn accept(&mut self) -> Result<(), StoreError> {
+        self.journal.accept()?;
+        older_events::check_newest(&mut *self.journal.event_reader(), &self.tables.events.bounds())
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.

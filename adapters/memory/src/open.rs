@@ -7,7 +7,7 @@ use petstore_ports::{Header, Journal, LastIds, Row, StoreError};
 
 use crate::bulk_loader::BulkLoader;
 use crate::committer::Committer;
-use crate::older_events::{self, OlderEvents};
+use crate::older_events::OlderEvents;
 use crate::queue::Queue;
 use crate::store::MemoryStore;
 use crate::stripes::Stripes;
@@ -44,31 +44,59 @@ impl MemoryStore {
         journal: Box<dyn Journal>,
         is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
     ) -> Result<Opened, StoreError> {
-        let (opened, _) = Self::open_inline(journal)?;
+        let opened = Self::open_tentatively(journal, is_cpu_saturated)?;
+        opened.store.accept()?;
+        Ok(opened)
+    }
+
+    /// Opens the store like [`MemoryStore::open_with_cpu_probe`], but does not accept the journal: if the store is
+    /// dropped before [`MemoryStore::accept`] and before the first write, the journal stays as it was. Events may not be
+    /// read before that call.
+    ///
+    /// # Errors
+    /// Those of [`MemoryStore::open`].
+    pub fn open_tentatively(
+        journal: Box<dyn Journal>,
+        is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<Opened, StoreError> {
+        let (opened, _) = open_unaccepted(journal)?;
         if let Some(durable) = &opened.store.durable {
             durable.spawn(Box::new(is_cpu_saturated))?;
         }
         Ok(opened)
     }
 
+    /// Makes durable what the journal had to change for this program, such as a migration, and checks that the newest
+    /// events can be read. Does nothing without a journal. Blocks.
+    ///
+    /// # Errors
+    /// Those of the journal, and those of events that cannot be read.
+    pub fn accept(&self) -> Result<(), StoreError> {
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.committer.lock().accept())
+    }
+
     /// Opens the store like [`MemoryStore::open`], but without a thread: only [`Writer::step`] commits.
     ///
     /// # Errors
     /// Those of [`MemoryStore::open`].
-    pub fn open_inline(mut journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
-        let tables = Arc::new(Tables::new());
-        let header = load(&tables, &mut *journal)?;
-        let (stripes, queue) = (Arc::new(Stripes::new()), Arc::new(Queue::default()));
-        let (its_tables, its_stripes) = (Arc::clone(&tables), Arc::clone(&stripes));
-        let mut events = journal.event_reader();
-        older_events::check_newest(&mut *events, &header.events)?;
-        let older_events = OlderEvents::new(Arc::clone(&tables.events), events);
-        let committer =
-            Committer::new(its_tables, its_stripes, Arc::clone(&queue), journal, header.last_batch);
-        let durable = Durable::new(queue, committer, older_events);
-        let writer = Writer::of(&durable);
-        Ok((Opened { store: Self::of(tables, stripes, Some(durable)), header }, writer))
+    pub fn open_inline(journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
+        let (opened, writer) = open_unaccepted(journal)?;
+        opened.store.accept()?;
+        Ok((opened, writer))
     }
+}
+
+/// Opens the store of a journal, which is not accepted yet, without a thread.
+fn open_unaccepted(mut journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
+    let tables = Arc::new(Tables::new());
+    let header = load(&tables, &mut *journal)?;
+    let (stripes, queue) = (Arc::new(Stripes::new()), Arc::new(Queue::default()));
+    let (its_tables, its_stripes) = (Arc::clone(&tables), Arc::clone(&stripes));
+    let older_events = OlderEvents::new(Arc::clone(&tables.events), journal.event_reader());
+    let committer = Committer::new(its_tables, its_stripes, Arc::clone(&queue), journal, header.last_batch);
+    let durable = Durable::new(queue, committer, older_events);
+    let writer = Writer::of(&durable);
+    Ok((Opened { store: MemoryStore::of(tables, stripes, Some(durable)), header }, writer))
 }
 
 /// Loads the rows of the journal into empty tables.

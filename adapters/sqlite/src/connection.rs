@@ -33,14 +33,24 @@ const STATEMENTS_KEPT: usize = 64;
 const NO_SHARED_MEMORY: &str = "its file system, such as a network file system, has no shared memory for the processes that have the \
                                 file open: move the file to a local disk";
 
+/// The writer's connection.
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) repaired: RepairedValues,
+    /// True if the content was adapted to this program in a transaction that is still open; see [`accept`].
+    pub(crate) is_tentative: bool,
+}
+
 /// Opens a database for writing. If an epoch is given, the schema is created or migrated, and the epoch is set in a new
-/// file or in a backup that was never opened. If no epoch is given, the file must have the current schema.
+/// file or in a backup that was never opened. Unless the file is new, these changes are tentative: they are undone when
+/// the connection is closed before [`accept`], so that a file whose content is refused stays as it was. If no epoch is
+/// given, the file must have the current schema.
 pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
     collisions: NameCollisions,
-) -> Result<(Connection, RepairedValues), OpenError> {
-    let mut connection = open(path).map_err(OpenError::engine(path))?;
+) -> Result<Writer, OpenError> {
+    let connection = open(path).map_err(OpenError::engine(path))?;
     // The permission is checked before the first query, because the query creates the index of the log with the
     // permissions of the file.
     if connection.is_readonly("main").map_err(OpenError::engine(path))? {
@@ -50,24 +60,72 @@ pub(crate) fn writer(
     if epoch_if_new.is_none() && found != schema::VERSION {
         return Err(OpenError::NotAJournal { path: path.into() });
     }
+    let mut writer = Writer { connection, repaired: RepairedValues::default(), is_tentative: false };
     // The schema is checked before the migration, because unexpected objects could disturb the steps of the migration.
     // A recovery does not check the schema. Another program may have added objects since the start, but triggers and
     // views never run here.
-    if epoch_if_new.is_some() {
-        schema_check::check(&connection, path, found)?;
-        schema::check_event_version(&connection, path, found)?;
-    }
-    set(&connection, path)?;
-    let mut repaired = RepairedValues::default();
     if let Some(epoch) = epoch_if_new {
-        repaired = schema::migrate(&mut connection, path, epoch, collisions)?;
-        meta::begin_epoch(&connection, epoch).map_err(OpenError::engine(path))?;
-        meta::set_event_version(&connection, petstore_event_codec::VERSION)
-            .map_err(OpenError::engine(path))?;
+        schema_check::check(&writer.connection, path, found)?;
+        schema::check_event_version(&writer.connection, path, found)?;
+        if !is_adapted(&writer.connection, path, found)? {
+            adapt(&mut writer, path, epoch, found, collisions)?;
+        }
     }
-    // Foreign keys are enabled after the migration, because a step that rebuilds a table must run without them.
-    connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))?;
-    Ok((connection, repaired))
+    if !writer.is_tentative {
+        set(&writer.connection, path)?;
+    }
+    Ok(writer)
+}
+
+/// Returns true if a file of this schema version can be used as it is.
+fn is_adapted(connection: &Connection, path: &Path, found: u32) -> Result<bool, OpenError> {
+    if !schema::is_current(connection, path, found)? {
+        return Ok(false);
+    }
+    let is_copy = meta::is_copy(connection).map_err(OpenError::engine(path))?;
+    let version = meta::event_version(connection).map_err(OpenError::engine(path))?;
+    Ok(!is_copy && version.is_none_or(|version| version == petstore_event_codec::VERSION))
+}
+
+/// Adapts a file to this program. The changes of a new file are committed.
+fn adapt(
+    writer: &mut Writer,
+    path: &Path,
+    epoch: u64,
+    found: u32,
+    collisions: NameCollisions,
+) -> Result<(), OpenError> {
+    let Writer { connection, repaired, is_tentative } = writer;
+    let failed = OpenError::engine(path);
+    let is_new = found == 0;
+    if is_new {
+        set(connection, path)?;
+    } else {
+        set_sync(connection, path)?;
+        // A file without a write-ahead log keeps its old pages only in a rollback journal. Nothing is written into such a
+        // file before the commit.
+        connection.pragma_update(None, "cache_spill", "off").map_err(&failed)?;
+    }
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(&failed)?;
+    *is_tentative = true;
+    *repaired = schema::migrate(connection, path, epoch, collisions)?;
+    meta::begin_epoch(connection, epoch).map_err(&failed)?;
+    meta::set_event_version(connection, petstore_event_codec::VERSION).map_err(&failed)?;
+    if is_new {
+        connection.execute_batch("COMMIT").map_err(&failed)?;
+        *is_tentative = false;
+    }
+    Ok(())
+}
+
+/// Makes the tentative changes of a connection durable. Returns another connection, because the engine cannot copy the log
+/// that a connection has begun in a file whose schema it has changed.
+pub(crate) fn accept(connection: Connection, path: &Path) -> Result<Connection, OpenError> {
+    connection.execute_batch("COMMIT").map_err(OpenError::engine(path))?;
+    drop(connection);
+    let Writer { connection, .. } = writer(path, None, NameCollisions::Refuse)?;
+    // The engine opens a new log with the first read. A checkpoint cannot open the log.
+    schema::version(&connection, path).map(|_| connection)
 }
 
 fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
@@ -78,7 +136,9 @@ fn set(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     set("cache_size", -i64::from(CACHE_KIB))?;
     set("journal_size_limit", i64::from(LOG_BYTES_KEPT))?;
     // This connection does no checkpoints, because they run on another connection.
-    set("wal_autocheckpoint", 0)
+    set("wal_autocheckpoint", 0)?;
+    // Foreign keys are enabled after a migration, because a step that rebuilds a table must run without them.
+    connection.pragma_update(None, "foreign_keys", true).map_err(OpenError::engine(path))
 }
 
 /// Sets up a connection that writes a copy. A copy that is not completed is discarded, so the connection needs no
@@ -90,13 +150,18 @@ pub(crate) fn configure_copy(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
     let mode: String = connection
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(OpenError::engine(path))?;
     if mode != "wal" {
         return Err(OpenError::Engine { path: path.into(), source: EngineError::new(NO_SHARED_MEMORY) });
     }
+    set_sync(connection, path)
+}
+
+/// Makes each commit durable before it returns.
+fn set_sync(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let set = |name, value| connection.pragma_update(None, name, value).map_err(OpenError::engine(path));
     set("synchronous", "full")?;
     // On macOS a plain sync leaves the data in the cache of the drive.
     set("fullfsync", "on")?;
@@ -180,7 +245,7 @@ mod tests {
     fn a_writer_runs_no_checkpoints_and_truncates_the_log_to_its_bound() {
         let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
         crate::files::create(&path).unwrap();
-        let (writer, _) = writer(&path, Some(1), NameCollisions::Refuse).unwrap();
+        let Writer { connection: writer, .. } = writer(&path, Some(1), NameCollisions::Refuse).unwrap();
         let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
         drop(writer);

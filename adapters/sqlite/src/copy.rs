@@ -37,9 +37,11 @@ fn fill(path: &Path, header: &Header, rows: impl Iterator<Item = Row>) -> Result
     let failed = |error| unavailable("the copy", &error);
     let mut connection = connection::open(path).map_err(failed)?;
     connection::configure_copy(&connection).map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
     // A new file contains no values to migrate.
-    let _mended = schema::migrate(&mut connection, path, meta::NO_EPOCH, NameCollisions::Refuse)?;
-    let counts = write(&connection, header, rows).map_err(failed)?;
+    let _mended = schema::migrate(&transaction, path, meta::NO_EPOCH, NameCollisions::Refuse)?;
+    let counts = write(&transaction, header, rows).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;
     Ok(counts)
 }
@@ -49,15 +51,13 @@ fn write(
     header: &Header,
     rows: impl Iterator<Item = Row>,
 ) -> rusqlite::Result<(u64, u64)> {
-    let transaction = connection.unchecked_transaction()?;
     let (mut pets, mut orders) = (0, 0);
     for row in rows {
         pets += u64::from(matches!(row, Row::Pet(_)));
         orders += u64::from(matches!(row, Row::Order(_)));
-        tables::add(&transaction, &row)?;
+        tables::add(connection, &row)?;
     }
-    meta::set(&transaction, header)?;
-    transaction.commit()?;
+    meta::set(connection, header)?;
     Ok((pets, orders))
 }
 

@@ -14,6 +14,7 @@ use rusqlite::{Connection, params};
 
 use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
 use crate::coalesced_batch::CoalescedBatch;
+use crate::connection::Writer;
 use crate::crash_recovery::GivenUp;
 use crate::data_file::DataFile;
 use crate::error::{is_busy, is_damage, unreadable};
@@ -23,7 +24,7 @@ use crate::open_database::OpenDatabase;
 use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    LogPosition, MissingBatches, NameCollisions, OpenError, OpenOptions, RepairedValues, aliases, batch_mark,
+    LogPosition, MissingBatches, OpenError, OpenOptions, RepairedValues, aliases, batch_mark, connection,
     crash_recovery, event_batches, files, load, lock_file, meta, mount, schema, tables,
 };
 
@@ -35,8 +36,10 @@ const PRUNE_MAX: usize = 1_000;
 pub struct SqliteJournal {
     path: PathBuf,
     log: Arc<LogState>,
-    /// None after a failure. [`Journal::recover`] then opens the database again and reads the number of its last
-    /// batch.
+    /// The connection of a file whose content was changed in a transaction that is still open; see [`Journal::accept`].
+    tentative: Option<Connection>,
+    /// None before [`Journal::accept`] and after a failure. [`Journal::recover`] then opens the database again and reads
+    /// the number of its last batch.
     open: Option<OpenDatabase>,
     open_files: OpenFiles,
     /// True if the log may contain a commit that failed.
@@ -57,7 +60,9 @@ impl SqliteJournal {
         Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
     }
 
-    /// Opens the journal with options. Also returns the values of older versions that were repaired.
+    /// Opens the journal with options. Also returns the values of older versions that were repaired. An older file is
+    /// migrated, and a copy gets its epoch, with [`Journal::accept`] or the first write; until then the file is unchanged,
+    /// and no other connection reads it.
     pub fn open_with(
         path: impl AsRef<Path>,
         epoch_if_new: u64,
@@ -84,20 +89,17 @@ impl SqliteJournal {
         aliases::record_name(&data, &path);
         let open_files = OpenFiles::of(data);
         let given_up = crash_recovery::recover_log(&path, options.damaged_log)?;
-        let log = Arc::default();
-        let (mut open, copied) =
-            OpenDatabase::new(&open_files, Some(epoch_if_new), options.name_collisions, &log)?;
-        let repaired = std::mem::take(&mut open.repaired);
-        open.invalidate_tail(copied, &path)?;
-        open_files.set_log(open.log());
-        let kept = meta::read(&open.connection)
+        let Writer { connection, repaired, is_tentative } =
+            connection::writer(&path, Some(epoch_if_new), options.name_collisions)?;
+        let kept = meta::read(&connection)
             .map_err(|source| OpenError::Unreadable { path: path.clone(), source })?
             .last_batch;
         open_files.set_kept(kept);
-        let journal = Self {
+        let mut journal = Self {
             path,
-            log,
-            open: Some(open),
+            log: Arc::default(),
+            tentative: None,
+            open: None,
             open_files,
             may_have_committed: false,
             is_suspect: false,
@@ -105,7 +107,29 @@ impl SqliteJournal {
             marked: BatchNumber(0),
             _lock: lock,
         };
+        if is_tentative {
+            journal.tentative = Some(connection);
+        } else {
+            journal.start(connection)?;
+        }
         Ok((journal, repaired))
+    }
+
+    /// Begins to use a file whose content was accepted.
+    fn start(&mut self, connection: Connection) -> Result<(), OpenError> {
+        let (open, copied) = OpenDatabase::start(connection, &self.open_files, &self.log)?;
+        open.invalidate_tail(copied, &self.path)?;
+        self.open_files.set_log(open.log());
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Makes tentative changes durable, if there are any.
+    fn accept_changes(&mut self) -> Result<(), StoreError> {
+        let Some(connection) = self.tentative.take() else { return Ok(()) };
+        let connection = connection::accept(connection, &self.path)?;
+        self.start(connection)?;
+        Ok(())
     }
 
     /// Returns the position of the damage in the log, if the changes after it were dropped when the file was opened.
@@ -165,6 +189,7 @@ impl SqliteJournal {
         doing: &str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.accept_changes()?;
         self.check_undamaged()?;
         let log = Arc::clone(&self.log);
         let open = self.opened()?;
@@ -223,7 +248,14 @@ fn transact<T>(
 
 impl Journal for SqliteJournal {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        load::read_all(&self.opened()?.connection, into)
+        match &self.tentative {
+            Some(connection) => load::read_all(connection, into),
+            None => load::read_all(&self.opened()?.connection, into),
+        }
+    }
+
+    fn accept(&mut self) -> Result<(), StoreError> {
+        self.accept_changes()
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -248,7 +280,7 @@ impl Journal for SqliteJournal {
         if let Some(damage) = self.open_files.damage() {
             return Err(damage);
         }
-        let (open, copied) = OpenDatabase::new(&self.open_files, None, NameCollisions::Refuse, &self.log)?;
+        let (open, copied) = OpenDatabase::new(&self.open_files, &self.log)?;
         let last = meta::read(&open.connection)?.last_batch;
         let kept = self.open_files.kept();
         if last < kept {
@@ -276,6 +308,7 @@ impl Journal for SqliteJournal {
     }
 
     fn check(&mut self) -> Result<(), StoreError> {
+        self.accept_changes()?;
         self.check_files()?;
         self.opened()?.request_scrub();
         if self.marked > BatchNumber(0) {
@@ -329,6 +362,8 @@ impl Journal for SqliteJournal {
 impl Drop for SqliteJournal {
     /// Copies the log into the data file and removes the log, unless another program reads the log.
     fn drop(&mut self) {
+        // Tentative changes are undone with their connection.
+        self.tentative = None;
         let _ = self.check_files();
         if let Some(open) = &mut self.open {
             open.stop();
@@ -344,34 +379,4 @@ impl Drop for SqliteJournal {
 }
 
 #[cfg(test)]
-mod tests {
-    use petstore_domain::{Category, CategoryId, CategoryName, CategoryRecord, Change, Changes, Version};
-    use petstore_ports::LastIds;
-
-    use super::*;
-
-    fn category(id: u64) -> Changes {
-        let name = CategoryName::parse(&format!("{id}").repeat(50)).unwrap();
-        let category = Category { id: CategoryId::new(id).unwrap(), name, description: None };
-        Changes::from([Change::Category(CategoryRecord { category, version: Version::FIRST, pets: 0 })])
-    }
-
-    #[test]
-    fn a_full_disk_is_an_error_until_space_is_free() {
-        let path = std::env::temp_dir().join(format!("petstore-full-{}", std::process::id()));
-        let mut journal = SqliteJournal::open(&path, 1).unwrap();
-        journal.opened().unwrap().connection.pragma_update(None, "max_page_count", 1).unwrap();
-        let many: Vec<_> = (1..100).map(category).collect();
-        let batch =
-            Batch { number: BatchNumber(1), changes: &many, last_ids: LastIds::default(), events: None };
-        let full = StoreError::unavailable("append: database or disk is full (code 13)");
-        assert_eq!(journal.append(&batch), Err(full));
-        // `recover` opens a new connection, which has no limit on the number of pages.
-        assert_eq!(journal.recover(), Ok(BatchNumber(0)));
-        assert_eq!(journal.append(&batch), Ok(()));
-        drop(journal);
-        for end in ["", ".lock"] {
-            std::fs::remove_file(format!("{}{end}", path.display())).unwrap();
-        }
-    }
-}
+mod tests;

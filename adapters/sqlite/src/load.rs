@@ -16,19 +16,21 @@ pub(crate) fn read_all(
     connection: &Connection,
     into: &mut dyn FnMut(Row) -> Result<(), StoreError>,
 ) -> Result<Header, StoreError> {
-    // The transaction only reads, so it is dropped without a commit.
-    let snapshot = connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error))?;
-    let header = meta::read(&snapshot)?;
-    event_batches::check_end(&snapshot, &header.events)?;
-    each::<CategoryRecord>(&snapshot, |category| into(Row::Category(category)))?;
-    each::<PetRecord>(&snapshot, |pet| into(Row::Pet(pet)))?;
-    each::<OrderRecord>(&snapshot, |order| into(Row::Order(order)))?;
-    each::<Account>(&snapshot, |account| into(Row::Account(account)))?;
-    each::<KeyRecord>(&snapshot, |key| into(Row::Key(Box::new(key))))?;
-    each::<IdempotencyRecord>(&snapshot, |record| into(Row::Idempotency(Box::new(record))))?;
-    each::<UsageCount>(&snapshot, |count| into(Row::Usage(count)))?;
-    each::<AccountWebhooks>(&snapshot, |record| into(Row::Webhooks(Box::new(record))))?;
-    each::<WebhookProgress>(&snapshot, |it| into(Row::Progress(it.webhook, Box::new(it.progress))))?;
-    each::<Delivery>(&snapshot, |delivery| into(Row::Delivery(Box::new(delivery))))?;
+    // A migration that is not accepted yet is read within its transaction. Another transaction only reads, so it is
+    // dropped without a commit.
+    let begin = || connection.unchecked_transaction().map_err(|error| unreadable("snapshot", &error));
+    let _snapshot = connection.is_autocommit().then(begin).transpose()?;
+    let header = meta::read(connection)?;
+    event_batches::check_end(connection, &header.events)?;
+    each::<CategoryRecord>(connection, |category| into(Row::Category(category)))?;
+    each::<PetRecord>(connection, |pet| into(Row::Pet(pet)))?;
+    each::<OrderRecord>(connection, |order| into(Row::Order(order)))?;
+    each::<Account>(connection, |account| into(Row::Account(account)))?;
+    each::<KeyRecord>(connection, |key| into(Row::Key(Box::new(key))))?;
+    each::<IdempotencyRecord>(connection, |record| into(Row::Idempotency(Box::new(record))))?;
+    each::<UsageCount>(connection, |count| into(Row::Usage(count)))?;
+    each::<AccountWebhooks>(connection, |record| into(Row::Webhooks(Box::new(record))))?;
+    each::<WebhookProgress>(connection, |it| into(Row::Progress(it.webhook, Box::new(it.progress))))?;
+    each::<Delivery>(connection, |delivery| into(Row::Delivery(Box::new(delivery))))?;
     Ok(header)
 }

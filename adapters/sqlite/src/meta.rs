@@ -105,18 +105,20 @@ pub(crate) fn forget_epoch(connection: &Connection) -> rusqlite::Result<()> {
     set_epoch(connection, NO_EPOCH)
 }
 
-/// Sets the epoch of a copy that has none, and begins a new epoch of its event log.
-pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+/// Returns true if the file is a copy that was never opened.
+pub(crate) fn is_copy(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT epoch = ?1 FROM meta";
-    let is_copy = connection.query_row(sql, [digits(NO_EPOCH)], |row| row.get(0)).optional()?;
-    if is_copy != Some(true) {
+    Ok(connection.query_row(sql, [digits(NO_EPOCH)], |row| row.get(0)).optional()? == Some(true))
+}
+
+/// Sets the epoch of a copy that has none, and begins a new epoch of its event log. The caller has begun a transaction.
+pub(crate) fn begin_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
+    if !is_copy(connection)? {
         return Ok(());
     }
-    let transaction = connection.unchecked_transaction()?;
-    event_batches::restart(&transaction, epoch)?;
-    webhooks::disable_restored(&transaction)?;
-    set_epoch(&transaction, epoch)?;
-    transaction.commit()
+    event_batches::restart(connection, epoch)?;
+    webhooks::disable_restored(connection)?;
+    set_epoch(connection, epoch)
 }
 
 /// Returns the version of the compact form of events; none if the row is missing.

@@ -12,27 +12,31 @@ use crate::file_identity::FileLoss;
 use crate::log_file::LogFile;
 use crate::open_files::OpenFiles;
 use crate::scrubber::Scrubber;
-use crate::{NameCollisions, OpenError, RepairedValues, connection, files, schema};
+use crate::{NameCollisions, OpenError, connection, files, schema};
 
 /// The writer's connection, and the threads for checkpoints and scrubs.
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    pub(crate) repaired: RepairedValues,
     checkpoints: Option<JoinHandle<()>>,
     scrubber: Option<Scrubber>,
     log: Arc<LogFile>,
 }
 
 impl OpenDatabase {
-    pub(crate) fn new(
+    /// Opens a database whose content needs no change.
+    pub(crate) fn new(files: &OpenFiles, log: &Arc<LogState>) -> Result<(Self, LogCopy), OpenError> {
+        let writer = connection::writer(files.path(), None, NameCollisions::Refuse)?;
+        Self::start(writer.connection, files, log)
+    }
+
+    /// Copies the log into the database, and starts the threads. No transaction is open.
+    pub(crate) fn start(
+        mut connection: Connection,
         files: &OpenFiles,
-        epoch_if_new: Option<u64>,
-        collisions: NameCollisions,
         log: &Arc<LogState>,
     ) -> Result<(Self, LogCopy), OpenError> {
         let path = files.path();
         let failed = |source| OpenError::File { path: path.into(), source };
-        let (mut connection, repaired) = connection::writer(path, epoch_if_new, collisions)?;
         // A killed process may have left a batch in the log that was never synced. This process is about to read the
         // batch, so the batch must be durable first. It is copied into the database. If a reader still needs an older
         // state, the batch stays in the log, and the log was synced before.
@@ -45,7 +49,7 @@ impl OpenDatabase {
         }
         let log_file = Arc::new(LogFile::of(path).map_err(failed)?);
         let checkpoints = Some(checkpoint::start(&mut connection, path, log)?);
-        let mut open = Self { connection, repaired, checkpoints, scrubber: None, log: log_file };
+        let mut open = Self { connection, checkpoints, scrubber: None, log: log_file };
         open.scrubber = Some(Scrubber::start(&open.log, log, files)?);
         Ok((open, copied))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use petstore_domain::FOLDING;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 
 use crate::repaired_values::RepairError;
 use crate::{NameCollisions, OpenError, RepairedValues, meta, repair};
@@ -123,16 +123,21 @@ pub(crate) fn made_by_steps(version: u32) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Returns true if a file of this schema version needs no migration.
+pub(crate) fn is_current(connection: &Connection, path: &Path, found: u32) -> Result<bool, OpenError> {
+    Ok(found == VERSION && folding(connection, path, found)? == FOLDING)
+}
+
 /// Migrates the schema and the values of a file. An empty file becomes a journal with this epoch. Returns the repaired
-/// values.
+/// values. The caller has begun a transaction.
 pub(crate) fn migrate(
-    connection: &mut Connection,
+    connection: &Connection,
     path: &Path,
     epoch: u64,
     collisions: NameCollisions,
 ) -> Result<RepairedValues, OpenError> {
     let found = version(connection, path)?;
-    if found == VERSION && folding(connection, path, found)? == FOLDING {
+    if is_current(connection, path, found)? {
         return Ok(RepairedValues::default());
     }
     run(connection, path, epoch, MIGRATIONS, |connection| {
@@ -140,10 +145,10 @@ pub(crate) fn migrate(
     })
 }
 
-/// Runs all steps, `finish` and the change of the version number in one transaction, so that an interruption leaves the file
-/// unchanged.
+/// Runs all steps, `finish` and the change of the version number in the transaction of the caller, so that an
+/// interruption leaves the file unchanged.
 fn run<T>(
-    connection: &mut Connection,
+    connection: &Connection,
     path: &Path,
     epoch: u64,
     steps: &[&str],
@@ -152,19 +157,15 @@ fn run<T>(
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let found = found(connection, path, known)?;
     let failed = OpenError::engine(path);
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
     for (version, step) in (1..=known).zip(steps).skip(found as usize) {
-        apply(&transaction, version, step, epoch).map_err(&failed)?;
+        apply(connection, version, step, epoch).map_err(&failed)?;
     }
-    let finished = finish(&transaction).map_err(|error| match error {
+    finish(connection).map_err(|error| match error {
         RepairError::Engine(error) => failed(error),
         RepairError::NameCollisions { categories, accounts } => {
             OpenError::NameCollisions { path: path.into(), categories, accounts }
         }
-    })?;
-    transaction.commit().map_err(failed)?;
-    Ok(finished)
+    })
 }
 
 fn apply(connection: &Connection, version: u32, step: &str, epoch: u64) -> rusqlite::Result<()> {
@@ -191,13 +192,25 @@ mod tests {
 
     const FIRST: &str = "CREATE TABLE meta (a, b, c, d, e, f, g, h) ; CREATE TABLE one (a)";
 
+    /// Runs the steps in a transaction of their own.
+    fn commit<T>(
+        connection: &mut Connection,
+        steps: &[&str],
+        finish: impl FnOnce(&Connection) -> Result<T, RepairError>,
+    ) -> Result<T, OpenError> {
+        let transaction = connection.transaction().unwrap();
+        let done = run(&transaction, Path::new("some.db"), 7, steps, finish)?;
+        transaction.commit().unwrap();
+        Ok(done)
+    }
+
     #[test]
     fn each_step_runs_once_and_in_order() {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
         for steps in [&[FIRST][..], &[FIRST, "CREATE TABLE two (a)", "DROP TABLE one"][..]] {
-            run(&mut connection, path, 7, steps, |_| Ok(())).unwrap();
-            run(&mut connection, path, 7, steps, |_| Ok(())).unwrap();
+            commit(&mut connection, steps, |_| Ok(())).unwrap();
+            commit(&mut connection, steps, |_| Ok(())).unwrap();
         }
         assert_eq!(names(&connection), "meta two");
         assert_eq!(found(&connection, path, 3).unwrap(), 3);
@@ -207,18 +220,18 @@ mod tests {
     fn a_failed_step_leaves_the_file_unchanged() {
         let mut connection = Connection::open_in_memory().unwrap();
         let path = Path::new("some.db");
-        run(&mut connection, path, 7, &[FIRST], |_| Ok(())).unwrap();
+        commit(&mut connection, &[FIRST], |_| Ok(())).unwrap();
         let two = "CREATE TABLE two (a)";
         let broken = [FIRST, two, "DROP TABLE one; INSERT INTO nowhere VALUES (1)"];
-        assert!(run(&mut connection, path, 7, &broken, |_| Ok(())).is_err());
+        assert!(commit(&mut connection, &broken, |_| Ok(())).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
         let refuse = |_: &Connection| {
             Err::<(), _>(RepairError::NameCollisions { categories: vec![], accounts: vec![] })
         };
-        assert!(run(&mut connection, path, 7, &[FIRST, two], refuse).is_err());
+        assert!(commit(&mut connection, &[FIRST, two], refuse).is_err());
         assert_eq!((names(&connection).as_str(), found(&connection, path, 3).unwrap()), ("meta one", 1));
 
-        run(&mut connection, path, 7, &[FIRST, two], |_| Ok(())).unwrap();
+        commit(&mut connection, &[FIRST, two], |_| Ok(())).unwrap();
         assert_eq!((names(&connection).as_str(), found(&connection, path, 2).unwrap()), ("meta one two", 2));
     }
 }

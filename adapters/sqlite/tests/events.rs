@@ -211,6 +211,7 @@ fn a_backup_has_no_events_and_begins_a_new_epoch_when_it_is_opened() {
         for epoch_if_new in [epoch, 7] {
             let mut journal = SqliteJournal::open(&restored, epoch_if_new).unwrap();
             assert_eq!(load(&mut journal).unwrap().0.events, bounds(epoch, 0, 0));
+            journal.accept().unwrap();
         }
         let mut journal = SqliteJournal::open(&restored, 8).unwrap();
         append_events(&mut journal, 501, 1, 2).unwrap();

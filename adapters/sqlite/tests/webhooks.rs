@@ -44,6 +44,7 @@ fn a_restored_copy_calls_no_receiver_of_the_original() {
     (enabled.disabled, enabled.version) = (Some(DisabledReason::Restored), enabled.version.next());
     let mut restored = SqliteJournal::open(&copy, EPOCH + 1).unwrap();
     assert_eq!(found(&mut restored), (vec![expected.clone()], 0));
+    restored.accept().unwrap();
     // The next start changes nothing more, and neither does a restart of the original.
     drop(restored);
     assert_eq!(found(&mut SqliteJournal::open(&copy, EPOCH + 2).unwrap()), (vec![expected], 0));

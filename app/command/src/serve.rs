@@ -21,7 +21,7 @@ use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::start::{accept, blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
 use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::console;
@@ -131,10 +131,11 @@ async fn run(
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
-    // show the first key, and must not remove the mark that permits a sandbox to use the data. No request is answered
+    // migrate the data, must not show the first key, and must not remove the mark that permits a sandbox to use the data. No request is answered
     // until these steps are done, because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
+    accept(args, &backend, log).await?;
     if !args.sandbox {
         let (db, backend) = (args.db.clone(), Arc::clone(&backend));
         blocking(move || sandbox::disclaim(&db, &backend)).await?;

@@ -85,6 +85,7 @@ impl Backend {
     /// error. Blocks, so it must not be called on a thread of a runtime.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
+        opened.accept(db)?;
         for line in migration_report::lines(&opened.mended) {
             notify(&line);
         }
@@ -94,7 +95,7 @@ impl Backend {
         Ok(opened)
     }
 
-    /// Opens the store with options. The caller reports corrected values. Blocks like [`Backend::open`].
+    /// Opens the store with options. The caller accepts it, and reports corrected values. Blocks like [`Backend::open`].
     pub(crate) fn open_with(
         db: &Db,
         if_in_use: &str,
@@ -107,6 +108,14 @@ impl Backend {
             Db::File(file) => file::open_file(file, seed, if_in_use, idle, options.file),
             Db::Postgres(target) => postgres::open(target, seed, options.is_sandbox),
         }
+    }
+
+    /// Makes the migration of a data file durable. Until then a refused start leaves the file as it was. A database is
+    /// migrated when it is opened. Blocks.
+    pub(crate) fn accept(&self, db: &Db) -> Result<(), Failure> {
+        let Kind::Local(store) = &self.kind else { return Ok(()) };
+        let unusable = |error: StoreError| format!("{db} cannot be used: {}", error.report());
+        store.accept().map_err(|error| Failure::because(unusable(error)))
     }
 
     /// Returns an empty store in memory.

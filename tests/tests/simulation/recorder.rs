@@ -186,6 +186,10 @@ impl Journal for WatchedJournal {
         self.inner.load(into)
     }
 
+    fn accept(&mut self) -> Result<(), StoreError> {
+        self.inner.accept()
+    }
+
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let appended = self.inner.append(batch);
         let Recorder { oracle, process } = &self.recorder;

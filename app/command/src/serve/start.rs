@@ -86,13 +86,20 @@ pub(super) async fn open_store(
         );
     }
     opened.set_event_retention(args.event_retention, args.event_bytes);
-    for line in migration_report::lines(&opened.mended) {
-        log.warn(&line);
-    }
     if args.drop_damaged_wal {
         tell_what_was_dropped(&args.db, &opened, log);
     }
     Ok(Some(opened))
+}
+
+/// Makes the migration of the data durable, and reports the values that it has corrected.
+pub(super) async fn accept(args: &ServeArgs, backend: &Arc<Backend>, log: &Log) -> Result<(), Failure> {
+    let (db, opened) = (args.db.clone(), Arc::clone(backend));
+    blocking(move || opened.accept(&db)).await?;
+    for line in migration_report::lines(&backend.mended) {
+        log.warn(&line);
+    }
+    Ok(())
 }
 
 /// Lets the nodes of a database count in Redis, if a server is set.

@@ -102,6 +102,10 @@ impl<J: Journal> Journal for TimedJournal<J> {
         self.journal.load(into)
     }
 
+    fn accept(&mut self) -> Result<(), StoreError> {
+        self.journal.accept()
+    }
+
     fn recover(&mut self) -> Result<BatchNumber, StoreError> {
         self.journal.recover()
     }

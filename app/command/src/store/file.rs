@@ -16,7 +16,7 @@ use crate::environment::Pressure;
 use crate::failure::Failure;
 use crate::settings::DEFAULT_DB;
 
-/// Opens a file, and creates it if it is missing.
+/// Opens a file, and creates it if it is missing. The changes of a migration wait for [`MemoryStore::accept`].
 pub(super) fn open_file(
     file: &Path,
     epoch_if_new: u64,
@@ -61,7 +61,7 @@ pub(super) fn open_file(
     let commits = Arc::<CommitCounters>::default();
     let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
     let mut pressure = Pressure::on(idle);
-    let opened = MemoryStore::open_with_cpu_probe(Box::new(journal), move || pressure.is_high());
+    let opened = MemoryStore::open_tentatively(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {
         let hint = hint(error.kind() == StoreErrorKind::Corrupt);
         Failure::because(format!("{} cannot be used: {}{hint}", file.display(), error.report()))

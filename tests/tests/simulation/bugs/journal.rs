@@ -34,6 +34,10 @@ impl Journal for Wrong {
         Ok(header)
     }
 
+    fn accept(&mut self) -> Result<(), StoreError> {
+        self.inner.accept()
+    }
+
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let without_bans: Vec<Changes>;
         let mut written = *batch;

@@ -171,3 +171,35 @@ fn a_log_of_another_file_is_suggested_as_the_cause_of_damage() {
     let again = text(&site.run(&["keys", "list"]).stderr);
     assert!(again.contains("is damaged: ") && again.ends_with("; restore a backup\n"), "{again}");
 }
+
+/// Returns a data file of an older version.
+fn old_file(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/sqlite/tests/fixtures");
+    std::fs::read(format!("{folder}/{name}")).unwrap()
+}
+
+#[test]
+fn a_refused_start_leaves_an_older_file_as_it_was() {
+    let site = Site::new("not-migrated");
+    let file = site.folder.join("petstore.db");
+    // The rows of this file contradict each other.
+    let damaged = old_file("schema-5.db");
+    for args in [&["--listen", "127.0.0.1:0"][..], &["keys", "list"]] {
+        std::fs::write(&file, &damaged).unwrap();
+        let refused = site.run(args);
+        let why = text(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && why.contains("the store is damaged: pet 2 "), "{why}");
+        assert!(std::fs::read(&file).unwrap() == damaged, "{args:?}");
+    }
+    // This file is sound, but the address is taken.
+    let sound = old_file("old-values.db");
+    std::fs::write(&file, &sound).unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let refused = site.run(&["--listen", &listen, "--rename-collisions"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stderr));
+    assert!(std::fs::read(&file).unwrap() == sound, "{}", text(&refused.stderr));
+    let told = site.log_of_start(&["--listen", "127.0.0.1:0", "--rename-collisions"], &[]);
+    assert!(told.contains("was renamed to"), "{told}");
+    assert!(std::fs::read(&file).unwrap() != sound, "it is migrated once it is served");
+}
