@@ -220,7 +220,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         }
         Command::Sandbox { command } => command.run(),
         Command::Import(args) => args.import(),
-        Command::Export(args) => args.export(),
+        Command::Export(args) => args.export(config.as_deref()),
         Command::Backup(args) => args.backup(config.as_deref()),
         Command::Healthcheck(args) => args.run(),
         Command::Completions { shell } => completions::completions(shell, command()),

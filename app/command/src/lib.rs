@@ -23,6 +23,7 @@ mod new_epoch;
 mod nodes;
 mod offline_admin;
 mod openapi;
+mod own_files;
 mod plural;
 mod reload;
 mod runtime;

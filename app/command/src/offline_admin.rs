@@ -29,7 +29,15 @@ pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Resu
     let webhooks = webhooks(&service, &backend, &clock, db, settings.as_ref());
     let bulk = Arc::new(BulkTransfers::new(Arc::clone(&backend)));
     let overlap = duration(DEFAULT_OVERLAP).expect("a time");
-    let handler = AdminHandler { administration: service, clock, webhooks, bulk, overlap, reloader: None };
+    let handler = AdminHandler {
+        administration: service,
+        clock,
+        webhooks,
+        bulk,
+        overlap,
+        own_files: Vec::new(),
+        reloader: None,
+    };
     let answer = single_threaded()?.block_on(handler.answer(request));
     backend.close();
     Ok(answer)

@@ -30,6 +30,7 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::openapi;
+use crate::own_files;
 use crate::reload::{Live, Reloader};
 use crate::runtime::single_threaded;
 use crate::sandbox::{self, TestControls};
@@ -168,6 +169,7 @@ async fn run(
             webhooks: Arc::clone(&webhooks.service),
             bulk: Arc::clone(&bulk),
             overlap: args.overlap,
+            own_files: own_files::of_server(args, loaded.config()),
         }));
     }
     spawn_tasks(&backend, &service, &clock, &supervisor, log);

@@ -13,9 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use petstore_http::IdleTime;
 use petstore_ports::Row;
-use petstore_sqlite::{
-    BackupError, COMPANIONS, Copied, OpenError, PartialFile, backup, companion, is_database, read_snapshot,
-};
+use petstore_sqlite::{BackupError, Copied, OpenError, PartialFile, backup, is_database, read_snapshot};
 use serde_json::{Value, json};
 
 use self::output::Output;
@@ -26,13 +24,14 @@ use crate::environment::Stopwatch;
 use crate::failure::Failure;
 use crate::keys::StoreTarget;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
+use crate::own_files;
 use crate::plural::counted;
 use crate::settings::{Db, of_a_server_here};
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_readable, open_readable};
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
-use crate::{migration_report, ndjson, sandbox};
+use crate::{migration_report, ndjson};
 use crate::{webhook_key, webhooks};
 
 /// The time limit for the server's answer about its file. It is short, because the operator may make the backup just
@@ -113,7 +112,7 @@ impl TransferArgs {
     }
 
     /// Exports the whole shop.
-    pub(crate) fn export(&self) -> Result<(), Failure> {
+    pub(crate) fn export(&self, config: Option<&Path>) -> Result<(), Failure> {
         if self.target.json && self.is_standard() {
             return Err(Failure::usage(
                 "--json needs an export to a file, because standard output carries the lines: name a file",
@@ -121,6 +120,7 @@ impl TransferArgs {
         }
         if !self.is_standard() {
             Db::check_target(&self.file).map_err(Failure::usage)?;
+            self.spare_files("the export", config)?;
             self.spare_data()?;
         }
         let output = if self.is_standard() { Ok(Output::standard()) } else { Output::create(&self.file) };
@@ -195,6 +195,7 @@ impl TransferArgs {
                 ));
             }
         };
+        self.spare_files("the backup", config)?;
         let watch = Stopwatch::start();
         if let Some(copied) = self.backup_of_memory(file)? {
             return self.copied(copied, &watch, config);
@@ -275,29 +276,41 @@ impl TransferArgs {
         Ok(())
     }
 
-    /// Refuses an export that would overwrite data, either at the target's path or at the path of its temporary file.
+    /// Refuses a target at which a file of the store or of its server would be written over. The files of a server that
+    /// does not answer are not known; those of the settings are.
+    fn spare_files(&self, what: &str, config: Option<&Path>) -> Result<(), Failure> {
+        let mut files = own_files::of_store(&self.target.db);
+        files.push(("the admin socket", self.target.socket()));
+        if let Some(args) = of_a_server_here(config) {
+            files.extend(own_files::of_server(&args, config.map(Path::to_owned)));
+        }
+        let mut files = own_files::now(&files);
+        if self.target.asks_a_server()
+            && let Ok(Some(AdminAnswer::OwnFiles { files: of_server })) =
+                ask_within(CHECK_TIME, &self.target.server(), &AdminRequest::OwnFiles)
+        {
+            files.extend(of_server);
+        }
+        match own_files::written_over(&files, &self.file) {
+            Some((name, role)) => {
+                Err(Failure::because(format!("{} is {role}: name another file for {what}", name.display())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses an export that would overwrite a database, either at the target's path or at the path of its temporary
+    /// file.
     fn spare_data(&self) -> Result<(), Failure> {
         let target = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
         let (part, begins) = (PartialFile::path_of(&target), PartialFile::path_of(&self.file));
         for (file, name) in [(&target, &self.file), (&part, &begins)] {
-            if let Some(what) = self.is_data(file) {
-                let why = format!("{} is {what}: name another file for the export", name.display());
+            if fs::canonicalize(file).is_ok_and(|target| target.is_file() && is_database(&target)) {
+                let why = format!("{} is a data file: name another file for the export", name.display());
                 return Err(Failure::because(why));
             }
         }
         Ok(())
-    }
-
-    /// Describes which part of a store the file is.
-    fn is_data(&self, file: &Path) -> Option<&'static str> {
-        let target = fs::canonicalize(file).ok().filter(|target| target.is_file())?;
-        if let Db::File(data) = &self.target.db {
-            let belongs = |end: &str| fs::canonicalize(companion(data, end)).is_ok_and(|path| path == target);
-            if COMPANIONS.into_iter().chain([sandbox::MARK]).any(belongs) {
-                return Some("a part of the data file");
-            }
-        }
-        is_database(&target).then_some("a data file")
     }
 
     fn progress(&self, done: &'static str) -> Progress {

@@ -85,7 +85,7 @@ const WITH_A_SERVER: [Case; 7] = [
         1,
         "2020-01-01T00:00:00Z is in the past: an expiry must be in the future",
     ),
-    (&["export", "petstore.db"], 1, "petstore.db is a data file: name another file for the export"),
+    (&["export", "petstore.db"], 1, "petstore.db is the data file: name another file for the export"),
     (
         &["export", "petstore.db.lock"],
         1,

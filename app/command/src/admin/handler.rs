@@ -14,6 +14,7 @@ use super::transfers::BulkTransfers;
 use super::{
     AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, PAGE, Replaced, account_name, key_label,
 };
+use crate::own_files::{self, NamedFile};
 use crate::reload::Reloader;
 
 /// Executes the requests of the admin socket.
@@ -24,6 +25,8 @@ pub(crate) struct AdminHandler {
     pub(crate) bulk: Arc<BulkTransfers>,
     /// The default overlap of a rotation.
     pub(crate) overlap: Duration,
+    /// The files that the server uses.
+    pub(crate) own_files: Vec<NamedFile>,
     /// None for a command that runs without a server.
     pub(crate) reloader: Option<Arc<Reloader>>,
 }
@@ -105,6 +108,7 @@ impl AdminHandler {
                 let checked = tokio::task::spawn_blocking(move || bulk.check_file());
                 checked.await.map_err(|error| error.to_string())?.map(|()| AdminAnswer::FileIsWell)
             }
+            AdminRequest::OwnFiles => Ok(AdminAnswer::OwnFiles { files: own_files::now(&self.own_files) }),
             // Lines or bytes follow these requests, so a running server handles them in `converse`. Such a request
             // arrives here only from a command that runs without a server.
             AdminRequest::Import { .. } | AdminRequest::Export | AdminRequest::Backup => {

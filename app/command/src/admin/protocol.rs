@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{WebhookView, WebhooksRequest};
 use crate::failure::Failure;
+use crate::own_files::OwnFile;
 
 /// A request of a client.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub(crate) enum AdminRequest {
     Reload,
     /// Asks whether the data file has a permanent fault.
     CheckFile,
+    /// Asks for the files that the server uses.
+    OwnFiles,
     /// Asks for an import of the lines that follow, up to the end line.
     Import {
         /// Renames categories whose name is equal to that of an older one.
@@ -113,6 +116,10 @@ pub(crate) enum AdminAnswer {
     },
     /// The data file is sound, or there is none.
     FileIsWell,
+    /// The files that the server uses.
+    OwnFiles {
+        files: Vec<OwnFile>,
+    },
     /// The transfer may start.
     Ready,
     Imported {

@@ -137,6 +137,11 @@ impl Loaded {
         &self.matches
     }
 
+    /// The settings file that was named.
+    pub(crate) fn config(&self) -> Option<PathBuf> {
+        config(&self.matches)
+    }
+
     /// The server's settings; none if the command has none.
     pub(crate) fn serve_args(&self) -> Option<ServeArgs> {
         match self.matches.subcommand_name() {

@@ -1,5 +1,6 @@
 //! Exports and imports of the shop as lines.
 
+use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
@@ -189,8 +190,8 @@ fn an_export_is_never_written_over_the_data() {
     assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
     for served in [true, false] {
         for (target, what) in [
-            ("petstore.db", "a data file"),
-            ("link.db", "a data file"),
+            ("petstore.db", "the data file"),
+            ("link.db", "the data file"),
             ("copy.db", "a data file"),
             ("petstore.db.lock", "a part of the data file"),
         ] {
@@ -212,6 +213,55 @@ fn an_export_is_never_written_over_the_data() {
         assert_eq!(site.run(&[command, "copy", "--db", "copy.part"]).status.code(), Some(1), "{command}");
         assert_eq!(site.run(&["export", "-", "--db", "copy.part"]).stdout, lines, "{command}");
     }
+}
+
+/// A server with its files in one folder, and the targets at which an export or a backup would write over one of them.
+#[test]
+fn no_file_of_a_store_or_its_server_is_written_over() {
+    let mut site = Site::new("own-files");
+    fs::write(site.folder.join("settings.toml"), "initial-key-file = \"first.key\"\n").unwrap();
+    site.serve(&["--config", "settings.toml"], &[]);
+    fs::write(site.folder.join("petstore.db.webhook-key"), "0".repeat(64)).unwrap();
+    fs::hard_link(site.folder.join("petstore.db.webhook-key"), site.folder.join("linked")).unwrap();
+    fs::create_dir(site.folder.join("elsewhere")).unwrap();
+    let names = ["petstore.db.webhook-key", "settings.toml", "first.key"];
+    let before = names.map(|name| fs::read(site.folder.join(name)).unwrap());
+    let (part, socket) = ("a part of the data file", "the admin socket");
+    let master = "the master key of webhooks";
+    let targets = [
+        ("petstore.db.webhook-key", master),
+        ("linked", master),
+        ("petstore.db-wal", part),
+        ("petstore.db-shm", part),
+        ("petstore.db-journal", part),
+        ("petstore.db.lock", part),
+        ("petstore.db.sandbox", part),
+        ("petstore.db.sock", socket),
+        ("settings.toml", "the settings file"),
+        ("first.key", "the file of the setting initial-key-file"),
+    ];
+    let refused = |site: &Site, command: &str, target: &str, what: &str, options: &[&str]| {
+        let done = site.run(&[&[command, target], options].concat());
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{command} {target} {options:?}: {said}");
+        assert!(said.contains(&format!("is {what}: name another file for the {command}")), "{said}");
+    };
+    for (target, what) in targets {
+        for command in ["export", "backup"] {
+            refused(&site, command, target, what, &[]);
+            // The client does not know the data file; the server behind the socket does.
+            let options = ["--db", "elsewhere/other.db", "--admin-socket", "petstore.db.sock"];
+            refused(&site, command, target, what, &options);
+        }
+    }
+    site.stop();
+    for (target, what) in targets.into_iter().filter(|(target, _)| target.starts_with("petstore.db")) {
+        for command in ["export", "backup"] {
+            refused(&site, command, target, what, &[]);
+        }
+    }
+    assert!(!site.folder.join("petstore.db-wal").exists());
+    assert_eq!(names.map(|name| fs::read(site.folder.join(name)).unwrap()), before);
 }
 
 /// Starts an import whose input does not end.
