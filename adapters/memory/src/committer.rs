@@ -88,10 +88,10 @@ impl Committer {
         self.last
     }
 
-    /// Accepts the content of the journal, and checks that its newest events can be read.
+    /// Accepts the content of the journal, and checks that its events can be read.
     pub(crate) fn accept(&mut self) -> Result<(), StoreError> {
         self.journal.accept()?;
-        older_events::check_newest(&mut *self.journal.event_reader(), &self.tables.events.bounds())
+        older_events::check_all(&mut *self.journal.event_reader(), &self.tables.events.bounds())
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
-use petstore_domain::EventFilter;
+use petstore_domain::{EventFilter, Position};
 use petstore_event_codec::{BodyError, read};
 use petstore_ports::{
-    EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply, StoreError,
+    EventBatch, EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply, StoreError,
     StoreErrorKind,
 };
 
@@ -120,28 +120,34 @@ fn ended() -> StoreError {
     StoreError::unavailable("the thread that reads older events has ended: restart the server")
 }
 
-/// Checks at the start that this version can read the newest events.
-pub(crate) fn check_newest(
-    reader: &mut dyn EventBatchReader,
-    bounds: &EventBounds,
-) -> Result<(), StoreError> {
+/// Checks at the start that each event that is kept can be read.
+pub(crate) fn check_all(reader: &mut dyn EventBatchReader, bounds: &EventBounds) -> Result<(), StoreError> {
     if bounds.last == bounds.pruned {
         return Ok(());
     }
-    let range = EventRange { after: bounds.last.before(), last: bounds.last, order: PageOrder::Ascending };
+    let range = EventRange { after: bounds.pruned, last: bounds.last, order: PageOrder::Ascending };
     let mut checked = Ok(());
     reader.read(&range, &mut |batch| {
-        checked = read(batch.body, batch.first..=batch.last, &EventFilter::ALL, &mut |_, _, _| {
-            ControlFlow::Continue(())
-        });
-        ControlFlow::Break(())
+        checked = check(&batch);
+        if checked.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    checked.map_err(|error| match error {
-        BodyError::UnknownFormat(_) => StoreError::unavailable(format!(
-            "{error}: open the data with the version that wrote it, or a newer one"
-        )),
-        BodyError::Damaged(_) => StoreError::corrupt(error.to_string()),
+    checked
+}
+
+fn check(batch: &EventBatch<'_>) -> Result<(), StoreError> {
+    let positions = batch.first..=batch.last;
+    read(batch.body, positions, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(())).map_err(|error| {
+        match error {
+            BodyError::UnknownFormat(_) => StoreError::unavailable(format!(
+                "{error}: open the data with the version that wrote it, or a newer one"
+            )),
+            BodyError::Damaged(_) => damaged(batch.first, &error),
+        }
     })
+}
+
+fn damaged(first: Position, error: &BodyError) -> StoreError {
+    StoreError::corrupt(format!("events from {first} on: {error}"))
 }
 
 /// Main function of the thread.
@@ -167,7 +173,9 @@ fn read_page(
         let mut damage = None;
         let found = reader.read(&range, &mut |batch| {
             page.add(batch.first..=batch.last, batch.body).unwrap_or_else(|error| {
-                damage = Some(StoreError::corrupt(format!("events from {} on: {error}", batch.first)));
+                // The page ends before the damage. Only a page that begins at the damage fails.
+                let is_cut = page.end_before(batch.first..=batch.last);
+                damage = (!is_cut).then(|| damaged(batch.first, &error));
                 ControlFlow::Break(())
             })
         })?;
@@ -188,9 +196,8 @@ fn read_page(
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{Happening, InventoryItem, ItemBefore, PetId, PetStatus, Position, Timestamp};
+    use petstore_domain::{Happening, InventoryItem, ItemBefore, PetId, PetStatus, Timestamp};
     use petstore_event_codec::Body;
-    use petstore_ports::EventBatch;
 
     use super::*;
     use crate::event_retention::EventRetention;
@@ -251,5 +258,76 @@ mod tests {
                 assert!(error.to_string().contains("events from 1 on"), "{error}");
             }
         }
+    }
+
+    /// A journal of three batches of two positions each. The body of the second batch is damaged.
+    struct DamagedInTheMiddle;
+
+    impl EventBatchReader for DamagedInTheMiddle {
+        fn read(
+            &mut self,
+            range: &EventRange,
+            into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+        ) -> Result<EventBounds, StoreError> {
+            let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
+            let happening = Happening::InventoryUpdated { item, previous: ItemBefore::default() };
+            let mut sound = Body::new();
+            sound.push(Timestamp::EPOCH, &[happening.clone(), happening]);
+            // The first event of the damaged body can be read.
+            let damaged = &sound.as_bytes()[..sound.as_bytes().len() - 1];
+            let mut firsts = vec![1, 3, 5];
+            if range.order == PageOrder::Descending {
+                firsts.reverse();
+            }
+            for first in firsts {
+                let body = if first == 3 { damaged } else { sound.as_bytes() };
+                let is_asked = first < range.last.get() + 1 && first + 1 > range.after.get();
+                let batch =
+                    EventBatch { first: at(first), last: at(first + 1), latest: Timestamp::EPOCH, body };
+                if is_asked && into(batch).is_break() {
+                    break;
+                }
+            }
+            Ok(SIX)
+        }
+    }
+
+    const SIX: EventBounds = EventBounds { last: at(6), ..BOUNDS };
+
+    #[test]
+    fn events_outside_a_damaged_batch_are_read() {
+        let log = EventLog::new(7, EventRetention::IN_JOURNAL);
+        log.resume(SIX);
+        let page = |order, after: Option<u64>| {
+            let query = EventQuery {
+                epoch: None,
+                order,
+                after: after.map(at),
+                filter: EventFilter::ALL,
+                events_max: 100,
+                positions_max: 100,
+            };
+            let span = Span::of(&query, &SIX).unwrap();
+            match read_page(&log, &mut DamagedInTheMiddle, &query, SIX, span) {
+                Ok(EventRead::Page(page)) => {
+                    let found = page.events.iter().map(|event| event.id.position.get()).collect::<Vec<_>>();
+                    Ok((found, page.reached.get()))
+                }
+                Ok(EventRead::Expired(_)) => panic!("nothing has expired"),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let said = "events from 3 on";
+        assert_eq!(page(PageOrder::Ascending, None), Ok((vec![1, 2], 2)));
+        assert!(page(PageOrder::Ascending, Some(2)).unwrap_err().contains(said));
+        assert!(page(PageOrder::Ascending, Some(3)).unwrap_err().contains(said));
+        assert_eq!(page(PageOrder::Ascending, Some(4)), Ok((vec![5, 6], 6)));
+        assert_eq!(page(PageOrder::Descending, None), Ok((vec![6, 5], 5)));
+        assert!(page(PageOrder::Descending, Some(5)).unwrap_err().contains(said));
+        assert_eq!(page(PageOrder::Descending, Some(3)), Ok((vec![2, 1], 1)));
+
+        let refused = check_all(&mut DamagedInTheMiddle, &SIX).unwrap_err();
+        assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
+        assert!(refused.to_string().contains(said), "{refused}");
     }
 }

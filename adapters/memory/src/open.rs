@@ -66,7 +66,7 @@ impl MemoryStore {
         Ok(opened)
     }
 
-    /// Makes durable what the journal had to change for this program, such as a migration, and checks that the newest
+    /// Makes durable what the journal had to change for this program, such as a migration, and checks that its
     /// events can be read. Does nothing without a journal. Blocks.
     ///
     /// # Errors

@@ -99,6 +99,24 @@ impl<'q> PageBuilder<'q> {
         Ok(())
     }
 
+    /// Ends the page before a batch that cannot be read. Returns false if nothing of the page would be left.
+    pub(crate) fn end_before(&mut self, batch: RangeInclusive<Position>) -> bool {
+        let (first, last) = batch.into_inner();
+        let is_left = match self.query.order {
+            PageOrder::Ascending => first.before() > self.span.after,
+            PageOrder::Descending => last < self.span.last,
+        };
+        match self.query.order {
+            PageOrder::Ascending => {
+                self.span.last = self.span.last.min(first.before());
+                // A part of the batch may have been read.
+                self.events.retain(|event| event.id.position < first);
+            }
+            PageOrder::Descending => self.span.after = self.span.after.max(last),
+        }
+        is_left
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.events.len() >= self.query.events_max
     }
