@@ -12,6 +12,7 @@ mod conditional;
 mod cursor;
 mod entity_tag;
 pub(crate) mod error;
+pub(crate) mod exposition;
 pub(crate) mod faults;
 pub(crate) mod fields;
 mod hex;
@@ -24,7 +25,7 @@ pub(crate) mod route;
 
 pub(crate) use accept::{
     ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json,
-    check_content_type, prefers_gzip, prefers_text,
+    asks_for_openmetrics, check_content_type, prefers_gzip, prefers_text,
 };
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, new_webhook,

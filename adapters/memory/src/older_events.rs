@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use petstore_domain::{EventFilter, Position};
 use petstore_event_codec::{BodyError, read};
 use petstore_ports::{
-    EventBatch, EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply, StoreError,
-    StoreErrorKind,
+    EventBatch, EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply,
+    StoreError, StoreErrorKind,
 };
 
 use crate::event_log::{EventLog, PageBuilder, Span};
@@ -136,14 +136,14 @@ pub(crate) fn check_all(reader: &mut dyn EventBatchReader, bounds: &EventBounds)
 
 fn check(batch: &EventBatch<'_>) -> Result<(), StoreError> {
     let positions = batch.first..=batch.last;
-    read(batch.body, positions, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(())).map_err(|error| {
-        match error {
+    read(batch.body, positions, &EventFilter::ALL, &mut |_, _, _| ControlFlow::Continue(())).map_err(
+        |error| match error {
             BodyError::UnknownFormat(_) => StoreError::unavailable(format!(
                 "{error}: open the data with the version that wrote it, or a newer one"
             )),
             BodyError::Damaged(_) => damaged(batch.first, &error),
-        }
-    })
+        },
+    )
 }
 
 fn damaged(first: Position, error: &BodyError) -> StoreError {

@@ -2,7 +2,7 @@
 //! need no key and have no quota.
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, VARY};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
@@ -18,6 +18,7 @@ use crate::thread::thread_state::ThreadState;
 use crate::wire;
 use crate::wire::builtin_routes::{BuiltinRoute, CONSOLE_PATH, DOCS_PATH};
 use crate::wire::error::{ApiError, Code, Detail};
+use crate::wire::exposition::prometheus_text;
 use crate::wire::request_head::RequestHead;
 
 const ALLOWED: &str = "GET, HEAD, OPTIONS";
@@ -124,7 +125,7 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
         // A health probe only asks if the process answers, so the store is not read.
         Page::Health => Answer::json(StatusCode::OK, &b"{\"status\":\"ok\"}"[..]),
         Page::Ready => ready(thread).await,
-        Page::Metrics => metrics(thread),
+        Page::Metrics => metrics(thread, &parts.headers),
         Page::Contract(document, content, gzip) => {
             let answer = Answer { content, ..Answer::json(StatusCode::OK, document.clone()) };
             if settings.gzip { gzip.compress(answer, &parts.headers) } else { answer }
@@ -140,13 +141,24 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
     }
 }
 
-fn metrics(thread: &ThreadState) -> Answer {
+fn metrics(thread: &ThreadState, headers: &HeaderMap) -> Answer {
     const OPENMETRICS: HeaderValue =
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let app = &thread.app;
     let text = app.settings.exposition.as_ref().map(|exposition| exposition.text(&app.stats()));
-    let answer = Answer { body: text.unwrap_or_default().into(), ..Answer::empty(StatusCode::OK) };
-    Answer { content: Content::Custom, ..answer.with_header(CONTENT_TYPE, OPENMETRICS) }
+    let text = text.unwrap_or_default();
+    let (text, content_type) = if wire::asks_for_openmetrics(headers) {
+        (text, OPENMETRICS)
+    } else {
+        (prometheus_text(&text), TEXT)
+    };
+    let answer = Answer { body: text.into(), ..Answer::empty(StatusCode::OK) };
+    let answer = answer.with_header(CONTENT_TYPE, content_type);
+    Answer {
+        content: Content::Custom,
+        ..answer.with_header(VARY, const { HeaderValue::from_static("Accept") })
+    }
 }
 
 async fn ready(thread: &ThreadState) -> Answer {

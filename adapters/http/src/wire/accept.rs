@@ -31,6 +31,24 @@ pub(crate) fn prefers_text(headers: &HeaderMap) -> bool {
     preference(headers, b"text/plain", b"text/*") > preference(headers, b"application/json", b"application/*")
 }
 
+/// Returns whether the client asks for OpenMetrics by name, and does not prefer `text/plain`.
+pub(crate) fn asks_for_openmetrics(headers: &HeaderMap) -> bool {
+    // No range of several types counts, because a client that does not know OpenMetrics sends these.
+    let weight = named(headers, b"application/openmetrics-text");
+    weight > 0 && weight >= named(headers, b"text/plain")
+}
+
+/// Returns the weight with which a client names a media type in thousandths; 0 if it does not name the type.
+fn named(headers: &HeaderMap, media_type: &[u8]) -> u16 {
+    let is_named = |range: &[u8]| {
+        let name = elements(range, b';').next().map(trim).unwrap_or_default();
+        name.eq_ignore_ascii_case(media_type)
+    };
+    let mut values = headers.get_all(ACCEPT).iter();
+    let is_there = values.any(|value| elements(value.as_bytes(), b',').map(trim).any(is_named));
+    if is_there { preference(headers, media_type, b"") } else { 0 }
+}
+
 fn accepts(headers: &HeaderMap, media_type: &[u8], media_group: &[u8]) -> bool {
     preference(headers, media_type, media_group) > 0
 }

@@ -31,7 +31,11 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
 
 /// Reads and parses the server's exposition.
 pub fn scrape(client: &mut Client) -> BTreeMap<String, f64> {
-    let answer = client.ask("GET", "/metrics", "", "").unwrap();
+    let answer = client.ask("GET", "/metrics", ACCEPT_OPENMETRICS, "").unwrap();
     assert_eq!(answer.status, 200);
     parse(&answer.body)
 }
+
+/// The header of a scraper that asks for OpenMetrics, as Prometheus sends it.
+pub const ACCEPT_OPENMETRICS: &str = "accept: application/openmetrics-text;version=1.0.0;q=0.5,\
+    application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.2,*/*;q=0.1\r\n";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::exposition::scrape;
+use crate::common::exposition::{ACCEPT_OPENMETRICS, scrape};
 use crate::common::{Client, Site, free_port};
 
 #[test]
@@ -86,6 +86,47 @@ fn metrics_are_only_on_the_ops_listener_if_there_is_one() {
     // The health check says that the metrics may be at another listener.
     let lost = site.run(&["healthcheck", "--listen", &format!("127.0.0.1:{}", site.port)]);
     assert!(String::from_utf8_lossy(&lost.stderr).contains("name it with --ops-listen"), "{lost:?}");
+}
+
+#[test]
+fn the_metrics_are_openmetrics_only_for_a_scraper_that_names_it() {
+    let site = Site::served("metrics-formats", &["--db", "memory"]);
+    let mut client = Client::connect(site.port, "x").unwrap();
+    let mut ask = |accept: &str| client.ask("GET", "/metrics", accept, "").unwrap().body;
+    let open = "accept: application/openmetrics-text; version=1.0.0\r\n";
+    for accept in [open, ACCEPT_OPENMETRICS] {
+        let body = ask(accept);
+        assert!(body.ends_with("# EOF\n") && body.contains("# TYPE process_cpu_seconds counter\n"), "{body}");
+    }
+    for accept in [
+        "",
+        "accept: */*\r\n",
+        "accept: text/html, */*;q=0.1\r\n",
+        "accept: application/*\r\n",
+        "accept: text/plain\r\n",
+        "accept: application/openmetrics-text;q=0, */*\r\n",
+        "accept: application/openmetrics-text;q=0.3, text/plain;q=0.7\r\n",
+    ] {
+        let body = ask(accept);
+        assert!(!body.contains("# EOF") && !body.contains("# UNIT"), "{accept}: {body}");
+        assert!(
+            body.contains("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total "),
+            "{body}"
+        );
+        // Each sample follows the description of its family, and no family is described twice.
+        let mut families = std::collections::BTreeSet::new();
+        let mut family = "";
+        for line in body.lines() {
+            match line.strip_prefix("# TYPE ") {
+                Some(described) => {
+                    family = described.split(' ').next().unwrap();
+                    assert!(families.insert(family), "{family} is described twice");
+                }
+                None if line.starts_with("# HELP ") => {}
+                None => assert!(line.starts_with(family), "{line} is not of {family}"),
+            }
+        }
+    }
 }
 
 /// Serves with these settings, sends a request, stops, and returns the log.
