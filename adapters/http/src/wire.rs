@@ -33,7 +33,7 @@ pub(crate) use bodies::{
 };
 pub(crate) use conditional::{IfNoneMatch, if_match, if_none_match, unless_known};
 pub(crate) use entity_tag::{EntityTag, TagPrefix};
-pub(crate) use faults::listed;
+pub(crate) use faults::{in_seconds, listed};
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};

@@ -39,6 +39,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const PATIENT: Policy =
     Policy { store_timeout: PATIENCE, quota_timeout: PATIENCE, ..Policy::DEFAULT };
 
+/// The number of times in a minute that an account may create, replay or enable webhooks: more than tests do that are about
+/// other things.
+pub(crate) const WEBHOOK_STARTS_MAX: u32 = 300;
+
 /// A clock that moves only when the test sets it.
 pub(crate) struct ManualClock(AtomicI64);
 
@@ -138,7 +142,8 @@ fn serve(
     settings.administration = Some(Arc::clone(&service) as _);
     // Events are delivered by no dispatcher, so that the state of a webhook changes only by requests.
     let (targets, max) = (TargetPolicy::default(), AccountWebhooks::DEFAULT_MAX);
-    let webhooks = WebhookService::new(Arc::clone(&service), webhook_ports, targets, max);
+    let webhooks = WebhookService::new(Arc::clone(&service), webhook_ports, targets, max)
+        .with_starts_max(WEBHOOK_STARTS_MAX);
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
     http.serve_webhooks(Arc::new(webhooks));
     let threads = NonZeroUsize::new(2).unwrap();

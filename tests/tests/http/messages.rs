@@ -18,6 +18,9 @@ use crate::harness::Answer;
 /// with so many fields.
 const ONLY_HTTP2: [&str; 1] = ["The request head has more than {FIELDS_MAX} fields."];
 
+/// The number of details that the message of an error repeats.
+const SUMMARY_MAX: usize = 5;
+
 /// The messages that were answered, and those that differ from the table.
 #[derive(Default)]
 struct Seen {
@@ -26,9 +29,16 @@ struct Seen {
 }
 
 impl Seen {
-    /// Checks the messages of an answer: first the error's message, then one for each of its details.
+    /// Checks the messages of an answer: first the error's message, then one for each of its details. An ellipsis in the
+    /// first one stands for the texts of the details, which it must repeat.
     fn expect(&mut self, answer: &Answer, request: &str, expected: &[&str]) {
         let answered = messages(answer);
+        let details: Vec<_> = expected[1..].iter().map(|detail| detail.trim_end_matches('.')).collect();
+        let more = details.len().saturating_sub(SUMMARY_MAX);
+        let end = if more == 0 { ".".to_owned() } else { format!("; and {more} more.") };
+        let summary = details[..details.len() - more].join("; ") + &end;
+        let summary = expected[0].replace('…', &summary);
+        let expected: Vec<&str> = std::iter::once(&*summary).chain(expected[1..].iter().copied()).collect();
         if answered != expected {
             self.differences.push(format!("{request}: expected {expected:#?}, got {answered:#?}"));
         }

@@ -174,9 +174,9 @@ async fn ready(thread: &ThreadState) -> Answer {
     if details.is_empty() {
         return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
     }
-    let error =
-        ApiError::with_details(Code::Unavailable, "The server is not ready to serve requests.", details);
-    Answer::from(error).with_retry_after(1)
+    let message = "The server is not ready to serve requests; retry in 1 second.";
+    let error = ApiError::with_details(Code::Unavailable, message, details);
+    Answer::retry_in(&error, 1)
 }
 
 /// Formats a reason like the other messages to clients: with a capital letter and a full stop.

@@ -13,6 +13,7 @@ use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
 use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code};
+use crate::wire::in_seconds;
 
 /// Counts a request without a key against its address, and returns the refusal. Sets the quota note, unless the count
 /// of the address could not be read.
@@ -83,17 +84,18 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
         }
         Refusal::TooManyInFlight { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
-            let message =
-                "The account has too many requests in flight; retry after one of them has finished.";
-            Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
+            let message = "The account has too many requests in flight; retry in 1 second, when one of them has finished.";
+            Answer::retry_in(&ApiError::new(Code::TooManyConcurrentRequests, message), 1)
         }
         Refusal::Banned { until, limits, .. } => {
             *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
-            let message =
-                format!("The API key is banned until {until}; it kept sending requests after 429 responses.");
             let wait = until.since(now).as_millis().div_ceil(1_000);
-            Answer::from(ApiError::new(Code::KeyBanned, message))
-                .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
+            let secs = u64::try_from(wait).unwrap_or(u64::MAX).max(1);
+            let message = format!(
+                "The API key is banned until {until}, because it kept sending requests after 429 responses; retry in {}.",
+                in_seconds(secs)
+            );
+            Answer::retry_in(&ApiError::new(Code::KeyBanned, message), secs)
         }
         Refusal::Exceeded { usage, .. } => {
             *note = Some(QuotaNote::of_account(&usage));
@@ -103,25 +105,25 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
                 WindowKind::Minute => (Code::RateLimitExceeded, "minute"),
                 WindowKind::Day => (Code::QuotaExceeded, "day"),
             };
-            let message = match window.limit {
-                1 => format!(
-                    "The quota of 1 request per {span} is used up; retry after the delay in Retry-After."
-                ),
-                limit => format!(
-                    "The quota of {limit} requests per {span} is used up; retry after the delay in Retry-After."
-                ),
-            };
-            Answer::from(ApiError::new(code, message)).with_retry_after(secs_until(window.reset_secs, now))
+            let secs = secs_until(window.reset_secs, now);
+            let (limit, requests) = (window.limit, if window.limit == 1 { "request" } else { "requests" });
+            let message = format!(
+                "The quota of {limit} {requests} per {span} is used up; retry in {}.",
+                in_seconds(secs)
+            );
+            Answer::retry_in(&ApiError::new(code, message), secs)
         }
         Refusal::Store(error) => Answer::from(error),
     }
 }
 
 fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
-    let message =
-        "This address sent too many requests without a valid API key; retry after the delay in Retry-After.";
-    Answer::from(ApiError::new(Code::RateLimitExceeded, message))
-        .with_retry_after(secs_until(address.usage.reset_secs, now))
+    let secs = secs_until(address.usage.reset_secs, now);
+    let message = format!(
+        "This address sent too many requests without a valid API key; retry in {}.",
+        in_seconds(secs)
+    );
+    Answer::retry_in(&ApiError::new(Code::RateLimitExceeded, message), secs)
 }
 
 /// Returns the whole seconds from `now` to `then_secs`, rounded up, at least one.

@@ -7,6 +7,7 @@ mod inventory;
 mod orders;
 mod pets;
 mod rejections;
+mod subject;
 mod webhooks;
 
 use std::borrow::Cow;
@@ -85,7 +86,7 @@ pub(crate) async fn handle(call: &OperationCall<'_>, operation: OperationId, res
         (operation, Of::Webhooks(_)) => Box::pin(webhooks::handle(call, operation)).await,
         (Op::GetRateLimit, _) => rate_limit(call),
         // Unreachable, since `Resource::operation` returns only the operations of that resource.
-        _ => Err(not_found().into()),
+        _ => Err(call.not_found().into()),
     }
 }
 
@@ -179,7 +180,7 @@ impl<'a> OperationCall<'a> {
         known: &IfNoneMatch<'_>,
         push: fn(&mut Vec<u8>, &T),
     ) -> Handled {
-        let Versioned { value, version } = found.ok_or_else(not_found)?;
+        let Versioned { value, version } = found.ok_or_else(|| self.not_found())?;
         let tag = self.tag(version);
         if known.matches(&tag) {
             return Ok(Answer::empty(StatusCode::NOT_MODIFIED).with_tag(tag));
@@ -201,13 +202,13 @@ impl<'a> OperationCall<'a> {
 
     /// Returns the response to a change: the changed resource, or the reason for the refusal.
     fn changed<T>(&self, changed: Result<Versioned<T>, impl Refuse>, push: fn(&mut Vec<u8>, &T)) -> Handled {
-        let Versioned { value, version } = changed.map_err(|failure| failure.answer(self.epoch()))?;
+        let Versioned { value, version } = changed.map_err(|failure| failure.answer(self))?;
         Ok(self.resource(StatusCode::OK, &value, self.tag(version), push))
     }
 
     /// Returns the response to a deletion: 204, or the reason for the refusal.
     fn gone(&self, gone: Result<(), impl Refuse>) -> Handled {
-        gone.map_err(|failure| failure.answer(self.epoch()))?;
+        gone.map_err(|failure| failure.answer(self))?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
@@ -221,14 +222,14 @@ impl<'a> OperationCall<'a> {
     ) -> Answer {
         let Answered { result, replayed } = match repeated {
             Ok(answered) => answered,
-            Err(failure) => return failure.answer(self.epoch()),
+            Err(failure) => return failure.answer(self),
         };
         let mut answer = match result {
             Ok(made) => {
                 let answer = self.resource(status, &made.value, self.tag(made.version), push);
                 Answer { location: location(&made.value), ..answer }
             }
-            Err(rejection) => rejection.answer(self.epoch()),
+            Err(rejection) => rejection.answer(self),
         };
         if replayed {
             answer = answer.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
@@ -283,8 +284,4 @@ fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T
             Err(ApiError::with_details(Code::InvalidParameter, message, vec![detail]))
         }
     }
-}
-
-fn not_found() -> ApiError {
-    ApiError::new(Code::NotFound, "The resource does not exist.")
 }

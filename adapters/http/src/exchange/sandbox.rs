@@ -38,6 +38,7 @@ use crate::thread::sandbox::fault_plan::{InjectedFault, Moment, Outcome};
 use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
+use crate::wire::in_seconds;
 use crate::wire::request_head::RequestHead;
 use crate::wire::route::Resource;
 
@@ -187,14 +188,17 @@ fn answered(
 
 /// Returns the planned response, with the headers that the contract requires for its code.
 fn planned_error(code: Code, retry_after: Option<u64>) -> Answer {
-    let answer = Answer::from(ApiError::new(code, "This failure is planned: see /sandbox/faults."));
-    let answer = if code.status() == hyper::StatusCode::UNAUTHORIZED {
+    let answer = match retry_after {
+        Some(secs) => {
+            let wait = in_seconds(secs);
+            let message = format!("This failure is planned: see /sandbox/faults; retry in {wait}.");
+            Answer::retry_in(&ApiError::new(code, message), secs)
+        }
+        None => ApiError::new(code, "This failure is planned: see /sandbox/faults.").into(),
+    };
+    if code.status() == hyper::StatusCode::UNAUTHORIZED {
         answer.with_header(WWW_AUTHENTICATE, gate::challenge(code))
     } else {
         answer
-    };
-    match retry_after {
-        Some(secs) => answer.with_retry_after(secs),
-        None => answer,
     }
 }

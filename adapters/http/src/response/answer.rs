@@ -8,8 +8,6 @@ use crate::response::body::Body;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::{self, EntityTag, Unsupported};
 
-const OVERLOADED: &str = "The service is overloaded; retry later.";
-
 /// The content of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -126,18 +124,24 @@ impl Answer {
         self
     }
 
-    pub(crate) fn with_retry_after(self, secs: u64) -> Self {
-        self.with_header(RETRY_AFTER, HeaderValue::from(secs.max(1)))
+    /// An error after which the client may retry in `secs` seconds, at least one. The header and the body name them: many
+    /// programs, and models that call through converters, see the body only.
+    pub(crate) fn retry_in(error: &ApiError, secs: u64) -> Self {
+        let secs = secs.max(1);
+        let body = wire::render_error(error, Some(secs));
+        Self::json(error.code.status(), body).with_header(RETRY_AFTER, HeaderValue::from(secs))
     }
 
     /// The response of an overloaded server.
     pub(crate) fn overloaded() -> Self {
-        Self::retryable(Code::Overloaded, OVERLOADED)
+        Self::retryable(Code::Overloaded, "The service is overloaded")
     }
 
-    /// An error after which the client may retry.
-    pub(crate) fn retryable(code: Code, message: &'static str) -> Self {
-        Self::from(ApiError::new(code, message)).with_retry_after(jitter())
+    /// An error after which the client may retry a little later. `reason` is a sentence without its full stop.
+    pub(crate) fn retryable(code: Code, reason: &str) -> Self {
+        let secs = jitter();
+        let message = format!("{reason}; retry in {}.", wire::in_seconds(secs));
+        Self::retry_in(&ApiError::new(code, message), secs)
     }
 
     /// The response to an internal failure, which a retry does not fix.
@@ -148,7 +152,7 @@ impl Answer {
 
     /// The response to a method that the path does not support.
     pub(crate) fn not_allowed(allow: &'static str) -> Self {
-        let message = "This path does not support the method; the Allow header lists the supported methods.";
+        let message = "This path does not support the method; the Allow header and the OpenAPI document list those that it has.";
         Self::from(ApiError::new(Code::MethodNotAllowed, message))
             .with_header(ALLOW, HeaderValue::from_static(allow))
     }
@@ -161,7 +165,7 @@ impl Answer {
 
 impl From<ApiError> for Answer {
     fn from(error: ApiError) -> Self {
-        Self::json(error.code.status(), wire::render_error(&error))
+        Self::json(error.code.status(), wire::render_error(&error, None))
     }
 }
 
@@ -182,16 +186,16 @@ impl From<StoreError> for Answer {
     /// Chooses the response by the kind of the error. The kind determines if the client may retry a little later or
     /// should not retry.
     fn from(error: StoreError) -> Self {
-        let (code, message) = match error.kind() {
-            StoreErrorKind::Busy => (Code::Overloaded, OVERLOADED),
-            StoreErrorKind::Unavailable => (Code::Unavailable, "The storage is unavailable; retry later."),
-            StoreErrorKind::Indeterminate => (
+        let answer = match error.kind() {
+            StoreErrorKind::Busy => Self::overloaded(),
+            StoreErrorKind::Unavailable => Self::retryable(Code::Unavailable, "The storage is unavailable"),
+            StoreErrorKind::Indeterminate => Self::retryable(
                 Code::Unavailable,
-                "The outcome of the request is unknown; read the resource before you retry.",
+                "The outcome of the request is unknown; read the resource first",
             ),
             StoreErrorKind::Corrupt => return Self::failed(error.report()),
         };
-        Self::retryable(code, message).with_fault(error.report())
+        answer.with_fault(error.report())
     }
 }
 

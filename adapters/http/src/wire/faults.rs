@@ -13,6 +13,15 @@ pub(crate) const DETAILS_MAX: usize = 100;
 /// The maximum number of characters of a client's own text in a response.
 pub(crate) const FIELD_MAX: usize = 200;
 
+/// The maximum number of faults whose texts are part of the message of the error itself.
+const SUMMARY_MAX: usize = 5;
+
+/// The maximum number of characters of a value that a message repeats.
+const VALUE_MAX: usize = 40;
+
+/// The beginnings of secrets, which no message repeats.
+const SECRET_STARTS: [&str; 2] = ["pet_", "whsec_"];
+
 /// A fault of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldFault {
@@ -24,6 +33,22 @@ pub(crate) struct FieldFault {
 impl FieldFault {
     pub(crate) fn new(code: &'static str, rule: impl Into<Cow<'static, str>>) -> Self {
         Self { code, rule: rule.into() }
+    }
+
+    /// Returns whether the value is none of a fixed set of texts.
+    pub(crate) fn is_of_a_set(&self) -> bool {
+        self.code == "unknown_value"
+    }
+
+    /// Adds the value to the message, unless it is empty, long or perhaps a secret, or the fault is none of the value alone.
+    pub(crate) fn of_value(mut self, value: &str) -> Self {
+        let is_of_value = matches!(self.code, "out_of_range" | "invalid_format" | "unknown_value");
+        let is_short = !value.is_empty() && value.chars().nth(VALUE_MAX).is_none();
+        let is_secret = SECRET_STARTS.iter().any(|start| value.contains(start));
+        if is_of_value && is_short && !is_secret {
+            self.rule = format!("{}; it is {}", self.rule, printable(value, VALUE_MAX)).into();
+        }
+        self
     }
 }
 
@@ -107,22 +132,29 @@ impl FieldFaults {
     /// Returns the error of an invalid body.
     pub(crate) fn of_body(self) -> ApiError {
         let errors = if self.count == 1 { "error" } else { "errors" };
-        self.into_error(Code::ValidationFailed, |count| format!("The body has {count} {errors}"))
+        let summary = format!("The body has {} {errors}", self.count);
+        self.into_error(Code::ValidationFailed, summary)
     }
 
     /// Returns the error of invalid query parameters.
     pub(crate) fn of_query(self) -> ApiError {
-        self.into_error(Code::InvalidParameter, |count| match count {
-            1 => "A parameter is not valid".to_owned(),
-            _ => format!("{count} parameters are not valid"),
-        })
+        let parameters = if self.count == 1 { "parameter is" } else { "parameters are" };
+        let summary = format!("{} {parameters} not valid", self.count);
+        self.into_error(Code::InvalidParameter, summary)
     }
 
-    fn into_error(self, code: Code, summary: impl FnOnce(usize) -> String) -> ApiError {
-        let mut message = summary(self.count);
+    /// Returns the error. Its message has the first faults, because many programs show the message alone.
+    fn into_error(self, code: Code, mut message: String) -> ApiError {
         if self.count > self.details.len() {
-            // Writing to a string cannot fail.
-            let _ = write!(message, "; the first {DETAILS_MAX} are listed");
+            // Writing to a string cannot fail, here and below.
+            let _ = write!(message, ", of which the first {DETAILS_MAX} are listed");
+        }
+        for (place, detail) in self.details.iter().take(SUMMARY_MAX).enumerate() {
+            let mark = if place == 0 { ": " } else { "; " };
+            let _ = write!(message, "{mark}{}", detail.message.trim_end_matches('.'));
+        }
+        if let Some(more @ 1..) = self.count.checked_sub(SUMMARY_MAX) {
+            let _ = write!(message, "; and {more} more");
         }
         message.push('.');
         ApiError::with_details(code, message, self.details)
@@ -136,6 +168,11 @@ pub(crate) fn printable(text: &str, max: usize) -> Cow<'_, str> {
     }
     let shown = text.chars().take(max);
     Cow::Owned(shown.map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect())
+}
+
+/// Returns a number of seconds in words: `1 second`, `17 seconds`.
+pub(crate) fn in_seconds(secs: u64) -> String {
+    if secs == 1 { "1 second".to_owned() } else { format!("{secs} seconds") }
 }
 
 /// Joins words with commas: `a, b, c`.
@@ -161,7 +198,31 @@ mod tests {
         }
         let error = faults.of_body();
         assert_eq!(error.details.len(), DETAILS_MAX);
-        assert_eq!(error.message, "The body has 150 errors; the first 100 are listed.");
+        assert_eq!(
+            error.message,
+            "The body has 150 errors, of which the first 100 are listed: 0 is unknown; 1 is unknown; 2 is unknown; \
+             3 is unknown; 4 is unknown; and 145 more."
+        );
+    }
+
+    #[test]
+    fn a_message_has_the_value_unless_it_is_long_or_perhaps_a_secret() {
+        let message = |code, value: &str| {
+            let mut faults = FieldFaults::default();
+            faults.add("limit", &FieldFault::new(code, "must be between 1 and 100").of_value(value));
+            faults.of_query().message.into_owned()
+        };
+        let plain = "1 parameter is not valid: limit must be between 1 and 100.";
+        assert_eq!(
+            message("out_of_range", "500"),
+            "1 parameter is not valid: limit must be between 1 and 100; it is 500."
+        );
+        assert!(message("unknown_value", &"x".repeat(40)).contains("; it is xxxx"));
+        assert!(message("invalid_format", "a\nb").ends_with("; it is a\u{FFFD}b."));
+        for value in ["", "pet_4fW1abcDe", "a whsec_b", &"x".repeat(41)] {
+            assert_eq!(message("out_of_range", value), plain, "{value}");
+        }
+        assert_eq!(message("too_long", "500"), plain);
     }
 
     #[test]

@@ -151,7 +151,12 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         let judged = match node {
             Node::Null => Err(FieldFault::new("not_nullable", "cannot be null")),
-            node => judge(node),
+            node => judge(node).map_err(|fault| match node {
+                Node::Integer(number) => fault.of_value(&number.to_string()),
+                // A text of a fixed set is short and no secret.
+                Node::Text(text) if fault.is_of_a_set() => fault.of_value(text),
+                _ => fault,
+            }),
         };
         judged.map_err(|fault| self.refuse(name, &fault)).ok()
     }

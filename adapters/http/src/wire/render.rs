@@ -116,7 +116,7 @@ fn push_window(out: &mut Vec<u8>, window: &WindowUsage) {
 }
 
 /// Renders an error within the bounds that the published schema sets for its texts.
-pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
+pub(crate) fn render_error(error: &ApiError, retry_after_secs: Option<u64>) -> Vec<u8> {
     let mut out = Vec::with_capacity(RESOURCE_ROOM);
     out.extend_from_slice(b"{\"code\":\"");
     out.extend_from_slice(error.code.as_str().as_bytes());
@@ -124,6 +124,10 @@ pub(crate) fn render_error(error: &ApiError) -> Vec<u8> {
     push_string(&mut out, printable(&error.message, MESSAGE_MAX).as_bytes());
     out.extend_from_slice(b",\"status\":");
     push_number(&mut out, error.code.status().as_u16());
+    if let Some(secs) = retry_after_secs {
+        out.extend_from_slice(b",\"retryAfterSeconds\":");
+        push_number(&mut out, secs);
+    }
     let mut opening: &[u8] = b",\"details\":[";
     for detail in error.details.iter().take(DETAILS_MAX) {
         out.extend_from_slice(opening);

@@ -11,7 +11,7 @@ async function reason(response) {
   const text = await response.text();
   try {
     const { message, details = [] } = JSON.parse(text);
-    return [[message, ...details.map((detail) => detail.message)].join(' '), details];
+    return [message, details];
   } catch {
     return [text || `The sandbox answered ${response.status}.`, []];
   }

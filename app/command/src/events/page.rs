@@ -93,28 +93,20 @@ pub(super) enum Refusal {
     Final { why: String },
 }
 
-/// The maximum number of characters of an error that are shown. The longest error of the server has 100 details.
-const TEXT_MAX: usize = 10_000;
+/// The maximum number of characters of an error that are shown, as many as the contract allows.
+const TEXT_MAX: usize = 1_000;
 
 /// The members of an error that a person reads.
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
     message: String,
-    #[serde(default)]
-    details: Vec<ErrorDetail>,
-}
-
-/// A fault of one parameter.
-#[derive(Debug, Deserialize)]
-struct ErrorDetail {
-    message: String,
 }
 
 impl ErrorBody {
-    /// Returns the messages as one line. A process that imitates the server cannot add lines to the output, and a long
+    /// Returns the message as one line. A process that imitates the server cannot add lines to the output, and a long
     /// text does not fill the terminal.
     fn text(self) -> String {
-        let text = self.details.iter().fold(self.message, |text, detail| text + " " + &detail.message);
+        let text = self.message;
         match text.char_indices().nth(TEXT_MAX) {
             Some((end, _)) => visible_line(&text[..end]).into_owned() + "…",
             None => visible_line(&text).into_owned(),
@@ -222,12 +214,12 @@ mod tests {
                 "{refusal:?}"
             );
         }
-        let forged = r#"{"message":"No.\n12:00 all is well\u001b[2J","details":[{"message":"\r\u202ex"}]}"#;
+        let forged = r#"{"message":"No.\n12:00 all is well\u001b[2J \r\u202ex"}"#;
         let forged = read(&answer(503, &[], forged)).unwrap_err();
         assert_eq!(forged, later("No.\\u{a}12:00 all is well\\u{1b}[2J \\u{d}\\u{202e}x", None), "one line");
         let long = format!(r#"{{"message":"{}"}}"#, "é".repeat(70_000));
         let cut = read(&answer(503, &[], long.leak())).unwrap_err();
-        assert_eq!(cut, later(&("é".repeat(10_000) + "…"), None));
+        assert_eq!(cut, later(&("é".repeat(1_000) + "…"), None));
         let ban = read(&answer(403, &[("retry-after", "120")], body)).unwrap_err();
         let Refusal::Final { why } = ban else { panic!("{ban:?}") };
         assert!(why.ends_with("Try again in 120 s."), "{why}");

@@ -55,13 +55,11 @@ export class Sandbox {
   }
 }
 
-/** The error of a response. Its message names all details that the server sent. */
+/** The error of a response, with the message of the server. */
 function refused(call: string, status: number, text: string): SandboxError {
   try {
     const body = JSON.parse(text);
-    const details: { field?: string; message?: string }[] = body.details ?? [];
-    const faults = details.map(({ field, message }) => `${field}: ${message}`);
-    return new SandboxError(call, status, [`${status} ${body.code}: ${body.message}`, ...faults].join(' '), body);
+    return new SandboxError(call, status, `${status} ${body.code}: ${body.message}`, body);
   } catch {
     return new SandboxError(call, status, `${status} ${text}`.trim());
   }

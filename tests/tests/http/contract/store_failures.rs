@@ -3,12 +3,15 @@
 use petstore_ports::{StoreError, StoreErrorKind};
 
 use super::checker::Checker;
-use super::document;
+use super::document::{self, Operation};
 use super::failure_switch::FailureSwitches;
 use super::stock;
 use super::valid_request::ValidRequest;
 use crate::faulty::{FailureMode, shop_with_write_barrier};
 use crate::harness::{Answer, Client, Shop, ShopOptions};
+
+/// More answers than a server has threads, each of which alternates by itself.
+const PAUSES: usize = 100;
 
 /// Every way to fail, and the answer to the client.
 fn failures() -> [(FailureMode, u16, &'static str); 5] {
@@ -41,12 +44,12 @@ pub(super) fn provoke(checker: &mut Checker) {
         for operation in document::operations() {
             let request = ValidRequest::of(operation);
             switches.keys.set(Some(mode.clone()));
-            checker.expect(operation, &request.send(&client), status, code);
+            expect(checker, operation, &request, &client, (status, code));
             switches.keys.set(None);
             // This operation reads no records, because the gate already has the state of the quota.
             if operation.id != "getRateLimit" {
                 switches.records.set(Some(mode.clone()));
-                checker.expect(operation, &request.send(&client), status, code);
+                expect(checker, operation, &request, &client, (status, code));
                 switches.records.set(None);
             }
         }
@@ -63,6 +66,25 @@ pub(super) fn provoke(checker: &mut Checker) {
     }
     checker.start_scenario("a held transaction");
     still_running(checker);
+}
+
+/// Expects the answer until the server asks for the pause that the document's example has: pauses of one second and of two
+/// alternate.
+fn expect(
+    checker: &mut Checker,
+    operation: &Operation,
+    request: &ValidRequest,
+    client: &Client,
+    (status, code): (u16, &str),
+) {
+    for _ in 0..PAUSES {
+        let answer = request.clone().send(client);
+        checker.expect(operation, &answer, status, code);
+        if answer.header("retry-after") != Some("2") {
+            return;
+        }
+    }
+    panic!("{PAUSES} pauses of two seconds in a row");
 }
 
 /// Adds quota headers to an answer without them, because a server that cannot read the quotas sends none. With the

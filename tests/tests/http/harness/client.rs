@@ -204,6 +204,8 @@ impl Answer {
         let error = self.json();
         assert_eq!(error["status"], self.status, "{error}");
         assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
+        let secs = error["retryAfterSeconds"].as_u64().map(|secs| secs.to_string());
+        assert_eq!(secs.as_deref(), self.header("retry-after"), "{error}");
         assert_eq!(self.header("content-type"), Some("application/json"));
         error["code"].as_str().unwrap_or_else(|| panic!("no code in {error}")).to_owned()
     }

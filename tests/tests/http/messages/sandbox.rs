@@ -11,7 +11,7 @@ const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
 const SINK: &str = "PUT /sandbox/sinks/hook";
 const KEYS: &str = "POST /sandbox/keys";
-const ONE_ERROR: &str = "The body has 1 error.";
+const ONE_ERROR: &str = "The body has 1 error: …";
 
 /// The maximum number of sinks.
 const SINKS_MAX: usize = 100;
@@ -24,8 +24,8 @@ const CASES: &[Case] = &[
         "POST /sandbox/reset?now=1&journal=burn",
         "",
         &[
-            "2 parameters are not valid.",
-            "journal must be keep or clear.",
+            "2 parameters are not valid: …",
+            "journal must be keep or clear; it is burn.",
             "now is not a parameter of this operation.",
         ],
     ),
@@ -33,13 +33,13 @@ const CASES: &[Case] = &[
         "GET /sandbox/requests?method=G%20T&route=/cats&status=6xx&key=x&after=99999999999999999999&limit=0",
         "",
         &[
-            "6 parameters are not valid.",
-            "method must be a method such as GET.",
-            "route must be a path as written in the contract, such as /pets/{petId}.",
-            "status must be a status such as 404, or a class such as 4xx.",
-            "key must be an API key, or its prefix: pet_ and eight characters.",
-            "after must be the sequence number of a request.",
-            "limit must be between 1 and 1000.",
+            "6 parameters are not valid: …",
+            "method must be a method such as GET; it is G T.",
+            "route must be a path as written in the contract, such as /pets/{petId}; it is /cats.",
+            "status must be a status such as 404, or a class such as 4xx; it is 6xx.",
+            "key must be an API key, or its prefix: pet_ and eight characters; it is x.",
+            "after must be the sequence number of a request; it is 99999999999999999999.",
+            "limit must be between 1 and 1000; it is 0.",
         ],
     ),
     (
@@ -50,18 +50,25 @@ const CASES: &[Case] = &[
     (
         "GET /sandbox/requests?hint=manners",
         "",
-        &["A parameter is not valid.", "hint must be the name of a rule of the client report."],
+        &[
+            "1 parameter is not valid: …",
+            "hint must be the name of a rule of the client report; it is manners.",
+        ],
     ),
     (
         "GET /sandbox/report?key=&attempts=0",
         "",
         &[
-            "2 parameters are not valid.",
+            "2 parameters are not valid: …",
             "key must be the beginning of an API key.",
-            "attempts must be between 1 and 1000.",
+            "attempts must be between 1 and 1000; it is 0.",
         ],
     ),
-    ("GET /sandbox/requests/one?as=wget", "", &["A parameter is not valid.", "as must be json or curl."]),
+    (
+        "GET /sandbox/requests/one?as=wget",
+        "",
+        &["1 parameter is not valid: …", "as must be json or curl; it is wget."],
+    ),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (
         CLOCK,
@@ -79,7 +86,11 @@ const CASES: &[Case] = &[
             "faults[0] must have at least one of status, code, latency, jitter, drop, body, grow and exhaust.",
         ],
     ),
-    (FAULTS, r#"{"seed": -1, "faults": []}"#, &[ONE_ERROR, "seed must be between 0 and 9007199254740991."]),
+    (
+        FAULTS,
+        r#"{"seed": -1, "faults": []}"#,
+        &[ONE_ERROR, "seed must be between 0 and 9007199254740991; it is -1."],
+    ),
     (
         FAULTS,
         r#"{"faults": [{"status": 503, "first": 1, "percent": 1}]}"#,
@@ -108,7 +119,7 @@ const CASES: &[Case] = &[
     (
         FAULTS,
         r#"{"faults": [{"code": "teapot"}]}"#,
-        &[ONE_ERROR, "faults[0].code must be the code of an API error."],
+        &[ONE_ERROR, "faults[0].code must be the code of an API error; it is teapot."],
     ),
     (
         FAULTS,
@@ -118,7 +129,7 @@ const CASES: &[Case] = &[
     (
         FAULTS,
         r#"{"faults": [{"status": 503, "method": "TRACE"}]}"#,
-        &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE."],
+        &[ONE_ERROR, "faults[0].method must be one of GET, HEAD, POST, PUT, PATCH, DELETE; it is TRACE."],
     ),
     (KEYS, r#"{"plan": "gold"}"#, &[ONE_ERROR, "plan must be one of free, pro, business, enterprise."]),
     (
@@ -136,11 +147,11 @@ const CASES: &[Case] = &[
         r#"{"plan": "free", "minute": 2}"#,
         &[ONE_ERROR, "minute is allowed only with the plan enterprise."],
     ),
-    (KEYS, r#"{"minute": 0}"#, &[ONE_ERROR, "minute must be between 1 and 2147483647."]),
+    (KEYS, r#"{"minute": 0}"#, &[ONE_ERROR, "minute must be between 1 and 2147483647; it is 0."]),
     (
         KEYS,
         r#"{"scopes": "admin"}"#,
-        &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write."],
+        &[ONE_ERROR, "scopes must be a list of read, write and webhooks, such as read,write; it is admin."],
     ),
     ("DELETE /sandbox/keys/99/ban", "", &["There is no key with this id; GET /sandbox/keys lists all."]),
     ("GET /sandbox/events?wait=1", "", &["This list does not wait; GET /events does."]),
@@ -170,17 +181,17 @@ const CASES: &[Case] = &[
     (
         FAULTS,
         r#"{"faults": [{"drop": true, "when": "later"}]}"#,
-        &[ONE_ERROR, "faults[0].when must be before or after."],
+        &[ONE_ERROR, "faults[0].when must be before or after; it is later."],
     ),
     (
         FAULTS,
         r#"{"faults": [{"body": "lost"}]}"#,
-        &[ONE_ERROR, "faults[0].body must be truncate, malformed or slow."],
+        &[ONE_ERROR, "faults[0].body must be truncate, malformed or slow; it is lost."],
     ),
     (
         FAULTS,
         r#"{"faults": [{"exhaust": "hour"}]}"#,
-        &[ONE_ERROR, "faults[0].exhaust must be minute or day."],
+        &[ONE_ERROR, "faults[0].exhaust must be minute or day; it is hour."],
     ),
     (
         "POST /sandbox/sinks/%20",
@@ -191,17 +202,20 @@ const CASES: &[Case] = &[
     (
         "GET /sandbox/sinks/hook?after=99999999999999999999",
         "",
-        &["A parameter is not valid.", "after must be the sequence number of a request."],
+        &[
+            "1 parameter is not valid: …",
+            "after must be the sequence number of a request; it is 99999999999999999999.",
+        ],
     ),
     (
         "GET /sandbox/sinks/hook?count=1001",
         "",
-        &["A parameter is not valid.", "count must be between 1 and 1000."],
+        &["1 parameter is not valid: …", "count must be between 1 and 1000; it is 1001."],
     ),
     (
         "POST /sandbox/webhooks/settle?within=61",
         "",
-        &["A parameter is not valid.", "within must be from 0 to 60 seconds."],
+        &["1 parameter is not valid: …", "within must be from 0 to 60 seconds; it is 61."],
     ),
     (
         SINK,
@@ -246,6 +260,11 @@ fn guard(seen: &mut Seen, tester: &Client) {
     let answer = tester.send("POST", "/sandbox/reset", &origin, None);
     let message = "This Origin is not allowed to use the sandbox; add it to the cors setting.";
     seen.expect(&answer, "another origin", &[message]);
+    let of_other_site = [("sec-fetch-site", "cross-site")];
+    let answer = tester.send("GET", "/sandbox/faults", &of_other_site, None);
+    let message = "A page of another site may use the sandbox only by a request with its Origin, which the cors setting must \
+                   list.";
+    seen.expect(&answer, "another site without its origin", &[message]);
     let request = b"GET /sandbox/faults HTTP/1.1\r\nhost: rebound.example\r\nconnection: close\r\n\r\n";
     let answer = tester.exchange(request, false);
     let message = "The sandbox is not served under this Host; use localhost or a loopback address, or add the host to the \
@@ -269,10 +288,17 @@ fn many_sinks(seen: &mut Seen, tester: &Client) {
 }
 
 fn planned_failure(seen: &mut Seen, shop: &Shop, tester: &Client) {
-    let plan = r#"{"faults": [{"route": "/pets", "status": 503}]}"#;
-    assert_eq!(request(tester, FAULTS, plan).status, 200);
-    let answer = shop.client(PLENTY).get("/v1/pets");
-    seen.expect(&answer, "a planned failure", &["This failure is planned: see /sandbox/faults."]);
+    for (rule, message) in [
+        (r#""status": 404"#, "This failure is planned: see /sandbox/faults."),
+        (
+            r#""status": 503, "retryAfter": 9"#,
+            "This failure is planned: see /sandbox/faults; retry in 9 seconds.",
+        ),
+    ] {
+        let plan = format!(r#"{{"faults": [{{"route": "/pets", {rule}}}]}}"#);
+        assert_eq!(request(tester, FAULTS, &plan).status, 200);
+        seen.expect(&shop.client(PLENTY).get("/v1/pets"), "a planned failure", &[message]);
+    }
 }
 
 /// Sends a request line with a JSON body.

@@ -81,17 +81,9 @@ fn keys(seen: &mut Seen) {
 fn quotas(seen: &mut Seen) {
     let shop = Shop::open();
     for (plan, admitted, message) in [
-        (
-            plan(1, 9),
-            1,
-            "The quota of 1 request per minute is used up; retry after the delay in Retry-After.",
-        ),
-        (
-            Plan::Free,
-            60,
-            "The quota of 60 requests per minute is used up; retry after the delay in Retry-After.",
-        ),
-        (plan(9, 1), 1, "The quota of 1 request per day is used up; retry after the delay in Retry-After."),
+        (plan(1, 9), 1, "The quota of 1 request per minute is used up; retry in 60 seconds."),
+        (Plan::Free, 60, "The quota of 60 requests per minute is used up; retry in 60 seconds."),
+        (plan(9, 1), 1, "The quota of 1 request per day is used up; retry in 43200 seconds."),
     ] {
         let client = shop.client(plan);
         for _ in 0..admitted {
@@ -105,8 +97,7 @@ fn bans(seen: &mut Seen) {
     let shop = Shop::open();
     let client = shop.client(plan(1, 9));
     let banned = (0..20).map(|_| list(&client)).find(|answer| answer.status == 403).expect("a ban");
-    let message =
-        "The API key is banned until 2030-01-01T12:02:00.000Z; it kept sending requests after 429 responses.";
+    let message = "The API key is banned until 2030-01-01T12:02:00.000Z, because it kept sending requests after 429 responses; retry in 120 seconds.";
     seen.expect(&banned, "a ban", &[message]);
 }
 
@@ -114,8 +105,7 @@ fn addresses(seen: &mut Seen) {
     let shop = policy(Policy { address_limit: Limit::new(1).unwrap(), ..Policy::DEFAULT });
     let unknown = Client { key: Some("pet_123".to_owned()), ..shop.anonymous() };
     assert_eq!(list(&unknown).status, 401);
-    let message =
-        "This address sent too many requests without a valid API key; retry after the delay in Retry-After.";
+    let message = "This address sent too many requests without a valid API key; retry in 60 seconds.";
     for client in [unknown, shop.anonymous()] {
         seen.expect(&list(&client), "an address over its limit", &[message]);
     }
@@ -125,13 +115,14 @@ fn concurrency(seen: &mut Seen) {
     let shop = policy(Policy { in_flight_max: 1, ..Policy::DEFAULT });
     let client = shop.client(PLENTY);
     let held = hold(&client, b"{}");
-    let message = "The account has too many requests in flight; retry after one of them has finished.";
+    let message =
+        "The account has too many requests in flight; retry in 1 second, when one of them has finished.";
     seen.expect(&list(&client), "a second request in flight", &[message]);
     drop(held);
     let mut options = ShopOptions::default();
     options.http.bounds.streams_per_account = 0;
     let shop = Shop::open_as(options);
-    let message = "The account has too many open streams; retry after one of them has ended.";
+    let message = "The account has too many open streams; retry in 1 second, when one of them has ended.";
     seen.expect(&shop.client(PLENTY).get("/v1/events/stream"), "a stream too many", &[message]);
 }
 
@@ -154,8 +145,9 @@ fn idempotency_keys(seen: &mut Seen) {
     let post =
         |key, name| client.send("POST", "/v1/categories", &[("idempotency-key", key)], Some(&create(name)));
     assert_eq!(post("1", "Cats").status, 201);
-    let message = "The account has too many stored responses for Idempotency-Key; retry after some of them have expired.";
-    seen.expect(&post("2", "Mice"), "a record too many", &[message]);
+    let reason =
+        "The account has too many stored responses for Idempotency-Key, and some of them must expire first";
+    expect_retryable(seen, &post("2", "Mice"), "a record too many", reason);
 }
 
 fn settings(seen: &mut Seen) {
@@ -165,7 +157,7 @@ fn settings(seen: &mut Seen) {
     let message = "If-Match is required; send the ETag of the version that the request changes.";
     seen.expect(&stall.client.delete("/v1/categories/1"), "no If-Match", &[message]);
     stall.shop.clock.set("2031-01-01T00:00:00Z");
-    let message = "This operation is no longer available; use GET /pets?id= instead.";
+    let message = "This operation is no longer available; use listPets with id (GET /pets?id=) instead.";
     seen.expect(&stall.client.get("/v1/pets/1"), "the sunset", &[message]);
     let mut options = ShopOptions::default();
     options.http.hosts = Some(vec![HostName::parse("shop.example").unwrap()]);
@@ -175,18 +167,28 @@ fn settings(seen: &mut Seen) {
 
 fn stores(seen: &mut Seen) {
     for (kind, message) in [
-        (StoreErrorKind::Busy, "The service is overloaded; retry later."),
-        (StoreErrorKind::Unavailable, "The storage is unavailable; retry later."),
-        (
-            StoreErrorKind::Indeterminate,
-            "The outcome of the request is unknown; read the resource before you retry.",
-        ),
+        (StoreErrorKind::Busy, "The service is overloaded"),
+        (StoreErrorKind::Unavailable, "The storage is unavailable"),
+        (StoreErrorKind::Indeterminate, "The outcome of the request is unknown; read the resource first"),
         (StoreErrorKind::Corrupt, "An internal error occurred; it has been logged."),
     ] {
         let mode = FailureMode::Fails(StoreError::new(kind, "a planned failure"));
         let shop = shop_without_pets(ShopOptions::default(), mode);
-        seen.expect(&list(&shop.client(PLENTY)), "a failed store", &[message]);
+        let answer = list(&shop.client(PLENTY));
+        if kind == StoreErrorKind::Corrupt {
+            seen.expect(&answer, "a damaged store", &[message]);
+        } else {
+            expect_retryable(seen, &answer, "a failed store", message);
+        }
     }
+}
+
+/// Checks the message of an error after which the client may retry in one second or two, as the header says.
+fn expect_retryable(seen: &mut Seen, answer: &Answer, request: &str, reason: &str) {
+    let secs = answer.number("retry-after");
+    assert!((1..=2).contains(&secs), "{secs}");
+    let seconds = if secs == 1 { "1 second" } else { "2 seconds" };
+    seen.expect(answer, request, &[&format!("{reason}; retry in {seconds}.")]);
 }
 
 fn deadlines(seen: &mut Seen) {
@@ -208,7 +210,7 @@ fn deadlines(seen: &mut Seen) {
 }
 
 fn readiness(seen: &mut Seen) {
-    let summary = "The server is not ready to serve requests.";
+    let summary = "The server is not ready to serve requests; retry in 1 second.";
     let error = StoreError::unavailable("the journal's last write has not completed for 2 s");
     let failing = FailingPort(FailureMode::Fails(error));
     let shop = Shop::open_over(ShopOptions::default(), |ports| Ports { health: Arc::new(failing), ..ports });

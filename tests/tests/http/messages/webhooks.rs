@@ -5,11 +5,11 @@ use petstore_ports::api::NewKey;
 use serde_json::{Value, json};
 
 use super::Seen;
-use crate::harness::{Client, Connection, Shop};
+use crate::harness::{Client, Connection, Shop, WEBHOOK_STARTS_MAX};
 use crate::stall::{PLENTY, request};
 
-const ONE_ERROR: &str = "The body has 1 error.";
-const ONE_PARAMETER: &str = "A parameter is not valid.";
+const ONE_ERROR: &str = "The body has 1 error: …";
+const ONE_PARAMETER: &str = "1 parameter is not valid: …";
 
 /// An event of another log.
 const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
@@ -38,8 +38,9 @@ pub(super) fn provoke(seen: &mut Seen) {
     for _ in 0..REDELIVERIES {
         assert_eq!(redeliver().status, 202);
     }
-    let message = "A webhook takes 100 requests to redeliver a minute; retry later.";
+    let message = "A webhook takes 100 requests to redeliver a minute; retry in 60 seconds.";
     seen.expect(&redeliver(), "a redelivery too many", &[message]);
+    starts(seen, &client, &path);
 }
 
 fn bodies(seen: &mut Seen, client: &Client) {
@@ -69,7 +70,7 @@ fn bodies(seen: &mut Seen, client: &Client) {
             "types[0] must name a type of event, a kind of resource such as `order.*`, or `*`.",
         ),
         (hook("types", json!(["*", "*"])), "types[1] must not name a type twice."),
-        (hook("ordering", json!("loose")), "ordering must be relaxed or strict."),
+        (hook("ordering", json!("loose")), "ordering must be relaxed or strict; it is loose."),
         (hook("from", json!("yesterday")), "from must be now, oldest or the id of an event."),
     ] {
         let answer = client.post("/v1/webhooks", &body);
@@ -85,22 +86,21 @@ fn paths_and_queries(seen: &mut Seen, client: &Client, path: &str) {
     seen.expect(&client.get("/v1/webhooks/whk_1"), "no id of a webhook", &[message, message]);
     let message = "eventId must be an id of an event: evt_ and 22 letters or digits.";
     seen.expect(&client.get(&format!("{path}/deliveries/1")), "no id of an event", &[message, message]);
-    let message = "sort must be createdAt or -createdAt.";
+    let message = "sort must be createdAt or -createdAt; it is id.";
     seen.expect(&client.get("/v1/webhooks?sort=id"), "another order", &[ONE_PARAMETER, message]);
-    let message = "status must be one of pending, delivered, failed.";
+    let message = "status must be one of pending, delivered, failed; it is sent.";
     let answer = client.get(&format!("{path}/deliveries?status=sent"));
     seen.expect(&answer, "another status", &[ONE_PARAMETER, message]);
 }
 
 fn changes(seen: &mut Seen, client: &Client, path: &str) {
     let change = |body: Value| client.send("PATCH", path, &[], Some(&body));
-    let message =
-        "from goes only with enabled: true; POST /webhooks/{webhookId}/replay moves an enabled webhook.";
+    let message = "from goes only with enabled: true; replayWebhook (POST /webhooks/{webhookId}/replay) moves an enabled webhook.";
     seen.expect(&change(json!({"from": "now"})), "a place alone", &[ONE_ERROR, message]);
-    let message = "overlap must be between 0 and 604800.";
+    let message = "overlap must be between 0 and 604800; it is -1.";
     let answer = client.post(&format!("{path}/rotate"), &json!({"overlap": -1}));
     seen.expect(&answer, "an overlap out of range", &[ONE_ERROR, message]);
-    let message = "type must be a type of event such as order.placed.";
+    let message = "type must be a type of event such as order.placed; it is order.*.";
     let answer = client.post(&format!("{path}/test"), &json!({"type": "order.*"}));
     seen.expect(&answer, "a sample of no type", &[ONE_ERROR, message]);
     assert_eq!(client.send("POST", &format!("{path}/rotate"), &[], None).status, 200);
@@ -129,6 +129,19 @@ fn states(seen: &mut Seen, client: &Client, path: &str) {
     );
 }
 
+fn starts(seen: &mut Seen, client: &Client, path: &str) {
+    let replay = || client.post(&format!("{path}/replay"), &json!({"after": "now"}));
+    let refused = (0..=WEBHOOK_STARTS_MAX).map(|_| replay()).find(|answer| answer.status != 202);
+    let refused = refused.expect("a start too many");
+    assert_eq!(refused.code(), "rate_limit_exceeded");
+    let secs = refused.number("retry-after");
+    assert!((2..=60).contains(&secs), "{secs}");
+    let message = format!(
+        "An account may create, replay or enable webhooks {WEBHOOK_STARTS_MAX} times a minute; retry in {secs} seconds."
+    );
+    seen.expect(&refused, "a start too many", &[&message]);
+}
+
 fn crowds(seen: &mut Seen, shop: &Shop, client: &Client, path: &str) {
     while client.post("/v1/webhooks", &json!({"url": "https://hooks.example/"})).status == 201 {}
     let answer = client.post("/v1/webhooks", &json!({"url": "https://hooks.example/"}));
@@ -143,7 +156,6 @@ fn crowds(seen: &mut Seen, shop: &Shop, client: &Client, path: &str) {
         })
         .collect();
     shop.block_on(shop.receivers.wait_for(TESTS));
-    let message =
-        "The account has too many tests of webhooks in progress; retry after one of them has ended.";
+    let message = "The account has too many tests of webhooks in progress; retry in 1 second, when one of them has ended.";
     seen.expect(&client.send("POST", &test, &[], None), "a test too many", &[message]);
 }

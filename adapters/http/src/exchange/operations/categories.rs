@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use petstore_domain::{CategoryId, IdError};
 
-use super::{Handled, OperationCall, not_found, path_id};
+use super::{Handled, OperationCall, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
@@ -34,7 +34,7 @@ pub(super) async fn get(call: &OperationCall<'_>, id: Result<CategoryId, IdError
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let found = call.api().category(id).await?;
     call.shown(found, &known, wire::push_category)
 }
@@ -44,7 +44,7 @@ pub(super) async fn replace(call: &OperationCall<'_>, id: Result<CategoryId, IdE
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_replacement(call.body, id)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().update_category(id, patch, precondition).await;
     call.changed(changed, wire::push_category)
 }
@@ -54,7 +54,7 @@ pub(super) async fn update(call: &OperationCall<'_>, id: Result<CategoryId, IdEr
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::category_patch(call.body)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().update_category(id, patch, precondition).await;
     call.changed(changed, wire::push_category)
 }
@@ -63,6 +63,6 @@ pub(super) async fn delete(call: &OperationCall<'_>, id: Result<CategoryId, IdEr
     let id = path_id("categoryId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     call.gone(call.api().delete_category(id, precondition).await)
 }

@@ -72,8 +72,9 @@ fn take_place(call: &OperationCall<'_>) -> Result<StreamPlace, Answer> {
     let taken = places.take(call.admission.account, bounds.streams_per_account, bounds.streams);
     taken.map_err(|lack| match lack {
         NoStreamPlace::OfAccount => {
-            let message = "The account has too many open streams; retry after one of them has ended.";
-            Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
+            let message =
+                "The account has too many open streams; retry in 1 second, when one of them has ended.";
+            Answer::retry_in(&ApiError::new(Code::TooManyConcurrentRequests, message), 1)
         }
         NoStreamPlace::OfServer => {
             call.thread.app.count_overload();

@@ -9,7 +9,7 @@ use petstore_ports::api::{EventInterest, EventListing, EventLookup};
 use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Handled, OperationCall, not_found, text_value};
+use super::{Handled, OperationCall, text_value};
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::wire::error::{ApiError, Code, Detail};
@@ -121,7 +121,7 @@ pub(super) async fn get(call: &OperationCall<'_>, id: Result<EventId, EventIdErr
     let known = call.known()?;
     match call.api().event(call.admission.account, id).await? {
         EventLookup::Expired(bounds) => Err(expired(&bounds).into()),
-        EventLookup::Unknown => Err(not_found().into()),
+        EventLookup::Unknown => Err(call.not_found().into()),
         EventLookup::Found(event) => {
             // An event never changes, so its position serves as its version.
             let version = Version::new(id.position.get()).unwrap_or(Version::FIRST);
@@ -170,8 +170,9 @@ fn answer(
 /// Returns the error for a position that is not in the log, or no longer.
 pub(super) fn expired(bounds: &EventBounds) -> ApiError {
     let message = format!(
-        "The log does not have this id. The oldest place in it is {}. To begin again, read \
-         /events?sort=-id&limit=1, keep its Last-Event-ID, list the resources, and go on after that id.",
+        "The log does not have this id. The oldest place in it is {}. To begin again, use listEvents \
+         with sort=-id and limit=1 (GET /events?sort=-id&limit=1), keep its Last-Event-ID, or the id of its event, list the \
+         resources, and go on after that id.",
         bounds.id(bounds.pruned)
     );
     ApiError::new(Code::EventExpired, message)

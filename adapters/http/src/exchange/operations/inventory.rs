@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::{Handled, OperationCall, not_found, path_id};
+use super::{Handled, OperationCall, path_id};
 use crate::wire;
 
 /// Estimated bytes of an item on a page, for the initial capacity.
@@ -21,7 +21,7 @@ pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) ->
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let found = call.api().item(id).await?;
     call.shown(found, &known, wire::push_item)
 }
@@ -31,7 +31,7 @@ pub(super) async fn set(call: &OperationCall<'_>, id: Result<PetId, IdError>) ->
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let level = wire::inventory_update(call.body)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().set_stock(id, level, precondition).await;
     call.changed(changed, wire::push_item)
 }
@@ -42,7 +42,7 @@ pub(super) async fn adjust(call: &OperationCall<'_>, id: Result<PetId, IdError>)
     call.no_precondition()?;
     let key = call.idempotency_key()?;
     let delta = wire::stock_adjustment(call.body)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let adjusted = call.api().adjust_stock(id, delta, call.retry(key.as_ref())).await;
     Ok(call.repeated(adjusted, StatusCode::OK, wire::push_item, |_| None))
 }

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, OrderId};
 
-use super::{Handled, OperationCall, not_found, path_id};
+use super::{Handled, OperationCall, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::wire;
 
@@ -34,7 +34,7 @@ pub(super) async fn get(call: &OperationCall<'_>, id: Result<OrderId, IdError>) 
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let found = call.api().order(id).await?;
     call.shown(found, &known, wire::push_order)
 }
@@ -44,7 +44,7 @@ pub(super) async fn update(call: &OperationCall<'_>, id: Result<OrderId, IdError
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::order_patch(call.body)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().update_order(id, patch, precondition).await;
     call.changed(changed, wire::push_order)
 }
@@ -53,6 +53,6 @@ pub(super) async fn cancel(call: &OperationCall<'_>, id: Result<OrderId, IdError
     let id = path_id("orderId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     call.gone(call.api().cancel_order(id, precondition).await)
 }

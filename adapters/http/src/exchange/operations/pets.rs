@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use petstore_domain::{IdError, PetId};
 
-use super::{Handled, OperationCall, not_found, path_id};
+use super::{Handled, OperationCall, path_id};
 use crate::response::answer::{Collection, Location};
 use crate::response::deprecation::SUNSET_MILLIS;
 use crate::wire;
@@ -14,13 +14,13 @@ const PET_BYTES: usize = 80;
 
 pub(super) async fn get(call: &OperationCall<'_>, id: Result<PetId, IdError>) -> Handled {
     if call.settings().enforce_sunset && call.admission.now.as_millis() >= SUNSET_MILLIS {
-        let message = "This operation is no longer available; use GET /pets?id= instead.";
+        let message = "This operation is no longer available; use listPets with id (GET /pets?id=) instead.";
         return Err(ApiError::new(Code::OperationSunset, message).into());
     }
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let known = call.known()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let found = call.api().pet(id).await?;
     call.shown(found, &known, wire::push_pet)
 }
@@ -49,7 +49,7 @@ pub(super) async fn replace(call: &OperationCall<'_>, id: Result<PetId, IdError>
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_replacement(call.body, id)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().update_pet(id, patch, precondition).await;
     call.changed(changed, wire::push_pet)
 }
@@ -59,7 +59,7 @@ pub(super) async fn update(call: &OperationCall<'_>, id: Result<PetId, IdError>)
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
     let patch = wire::pet_patch(call.body)?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     let changed = call.api().update_pet(id, patch, precondition).await;
     call.changed(changed, wire::push_pet)
 }
@@ -68,6 +68,6 @@ pub(super) async fn delete(call: &OperationCall<'_>, id: Result<PetId, IdError>)
     let id = path_id("petId", id)?;
     wire::no_parameters(call.query())?;
     let precondition = call.precondition()?;
-    let id = id.ok_or_else(not_found)?;
+    let id = id.ok_or_else(|| call.not_found())?;
     call.gone(call.api().delete_pet(id, precondition).await)
 }

@@ -9,21 +9,21 @@ use petstore_domain::{
 };
 use petstore_ports::api::Failure;
 
-use super::not_found;
+use super::OperationCall;
 use crate::response::answer::Answer;
 use crate::wire::EntityTag;
 use crate::wire::error::{ApiError, Code, Detail};
 
 /// A rejection or failure that has a response.
 pub(super) trait Refuse {
-    /// Returns the response. The epoch is part of its entity tag.
-    fn answer(self, epoch: u64) -> Answer;
+    /// Returns the response to the call.
+    fn answer(self, call: &OperationCall<'_>) -> Answer;
 }
 
 impl<R: Refuse> Refuse for Failure<R> {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::Rejected(rejection) => rejection.answer(epoch),
+            Self::Rejected(rejection) => rejection.answer(call),
             Self::IdempotencyInProgress => {
                 let message =
                     "The first request with this Idempotency-Key is still in progress; retry later.";
@@ -34,9 +34,8 @@ impl<R: Refuse> Refuse for Failure<R> {
                 ApiError::new(Code::IdempotencyKeyReused, message).into()
             }
             Self::TooManyIdempotencyRecords => {
-                let message = "The account has too many stored responses for Idempotency-Key; retry after some of them have \
-                               expired.";
-                Answer::retryable(Code::Overloaded, message)
+                let reason = "The account has too many stored responses for Idempotency-Key, and some of them must expire first";
+                Answer::retryable(Code::Overloaded, reason)
                     .with_fault("the account has too many live idempotency keys")
             }
             Self::Store(error) => error.into(),
@@ -45,7 +44,7 @@ impl<R: Refuse> Refuse for Failure<R> {
 }
 
 impl Refuse for PreconditionError {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         let (code, message, current) = match self {
             Self::Failed { current } => (
                 Code::PreconditionFailed,
@@ -62,12 +61,12 @@ impl Refuse for PreconditionError {
                 current,
             ),
         };
-        Answer::from(ApiError::new(code, message)).with_tag(EntityTag::strong(epoch, current))
+        Answer::from(ApiError::new(code, message)).with_tag(EntityTag::strong(call.epoch(), current))
     }
 }
 
 impl Refuse for CreatePetRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, _call: &OperationCall<'_>) -> Answer {
         match self {
             Self::UnknownCategory(id) => unknown("Category", id.get()),
         }
@@ -75,10 +74,10 @@ impl Refuse for CreatePetRejection {
 }
 
 impl Refuse for UpdatePetRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
             Self::UnknownCategory(id) => unknown("Category", id.get()),
             Self::InvalidTransition(refused) => conflict(
                 Code::InvalidStatusTransition,
@@ -92,20 +91,20 @@ impl Refuse for UpdatePetRejection {
 }
 
 impl Refuse for DeletePetRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
             Self::HasOpenOrders { open_orders } => conflict(
                 Code::PetHasOpenOrders,
-                format!("The pet has open orders ({open_orders}); complete or cancel them first."),
+                format!("{} has open orders ({open_orders}); complete or cancel them first.", call.subject()),
             ),
         }
     }
 }
 
 impl Refuse for CreateCategoryRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, _call: &OperationCall<'_>) -> Answer {
         match self {
             Self::NameTaken(other) => name_taken(other.get()),
         }
@@ -113,30 +112,30 @@ impl Refuse for CreateCategoryRejection {
 }
 
 impl Refuse for UpdateCategoryRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
             Self::NameTaken(other) => name_taken(other.get()),
         }
     }
 }
 
 impl Refuse for DeleteCategoryRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
             Self::InUse { pets } => conflict(
                 Code::CategoryInUse,
-                format!("The category has pets ({pets}); move or delete them first."),
+                format!("{} has pets ({pets}); move or delete them first.", call.subject()),
             ),
         }
     }
 }
 
 impl Refuse for PlaceOrderRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, _call: &OperationCall<'_>) -> Answer {
         match self {
             Self::UnknownPet(id) => unknown("Pet", id.get()),
             Self::PetNotAvailable { status } => conflict(
@@ -149,38 +148,38 @@ impl Refuse for PlaceOrderRejection {
 }
 
 impl Refuse for UpdateOrderRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
-            Self::AlreadyComplete => complete(),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
+            Self::AlreadyComplete => complete(call),
         }
     }
 }
 
 impl Refuse for CancelOrderRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
-            Self::AlreadyComplete => complete(),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
+            Self::AlreadyComplete => complete(call),
         }
     }
 }
 
 impl Refuse for SetStockRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
         }
     }
 }
 
 impl Refuse for AdjustStockRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
+            Self::NotFound => call.not_found().into(),
             Self::InsufficientStock { left } => insufficient(left),
             Self::AboveMaximum { stock } => {
                 let max = StockLevel::MAX;
@@ -217,9 +216,7 @@ fn insufficient(left: u64) -> Answer {
     conflict(Code::InsufficientStock, format!("The stock does not suffice; units left: {left}."))
 }
 
-fn complete() -> Answer {
-    conflict(
-        Code::OrderAlreadyComplete,
-        "The order is complete; it can no longer be changed or cancelled.".to_owned(),
-    )
+fn complete(call: &OperationCall<'_>) -> Answer {
+    let message = format!("{} is complete; it can no longer be changed or cancelled.", call.subject());
+    conflict(Code::OrderAlreadyComplete, message)
 }

@@ -13,7 +13,7 @@ use petstore_ports::PageOrder;
 use petstore_ports::api::{Repeated, RevealedWebhook, WebhookListing, Webhooks};
 
 use super::rejections::Refuse;
-use super::{Handled, IDEMPOTENT_REPLAYED, OperationCall, not_found, text_value};
+use super::{Handled, IDEMPOTENT_REPLAYED, OperationCall, text_value};
 use crate::response::answer::Answer;
 use crate::wire;
 use crate::wire::error::{ApiError, Code, Detail};
@@ -25,7 +25,7 @@ const ITEM_BYTES: usize = 400;
 /// Runs an operation on webhooks.
 pub(super) async fn handle(call: &OperationCall<'_>, operation: OperationId) -> Handled {
     // Without webhooks the path names no resource, so this operation is not reached.
-    let api = call.thread.app.webhooks.get().ok_or_else(not_found)?;
+    let api = call.thread.app.webhooks.get().ok_or_else(|| call.not_found())?;
     let request = WebhookRequest { call, api: &**api };
     match operation {
         OperationId::ListWebhooks => request.list().await,
@@ -39,7 +39,7 @@ pub(super) async fn handle(call: &OperationCall<'_>, operation: OperationId) -> 
         OperationId::ListDeliveries => request.list_deliveries().await,
         OperationId::GetDelivery => request.delivery().await,
         OperationId::Redeliver => request.redeliver().await,
-        _ => Err(not_found().into()),
+        _ => Err(call.not_found().into()),
     }
 }
 
@@ -92,7 +92,7 @@ impl WebhookRequest<'_> {
         let id = self.webhook_id()?;
         wire::no_parameters(self.call.query())?;
         let found = self.api.webhook(self.call.admission.account, id).await?;
-        Ok(self.webhook(StatusCode::OK, &found.ok_or_else(not_found)?, None))
+        Ok(self.webhook(StatusCode::OK, &found.ok_or_else(|| self.call.not_found())?, None))
     }
 
     async fn update(&self) -> Handled {
@@ -103,7 +103,7 @@ impl WebhookRequest<'_> {
         let (patch, from) = wire::webhook_patch(call.body, &|target| self.judge(target))?;
         let account = call.admission.account;
         let changed = self.api.update_webhook(account, id, patch, from, precondition).await;
-        let listing = changed.map_err(|failure| failure.answer(call.epoch()))?;
+        let listing = changed.map_err(|failure| failure.answer(call))?;
         Ok(self.webhook(StatusCode::OK, &listing, None))
     }
 
@@ -135,7 +135,7 @@ impl WebhookRequest<'_> {
         call.no_precondition()?;
         let kind = wire::webhook_test(call.body)?;
         let attempt = self.api.test_webhook(call.admission.account, id, kind).await;
-        let attempt = attempt.map_err(|failure| failure.answer(call.epoch()))?;
+        let attempt = attempt.map_err(|failure| failure.answer(call))?;
         let body = call.thread.arena.cut(|out| wire::push_attempt(out, &attempt));
         Ok(Answer::json(StatusCode::OK, body))
     }
@@ -165,14 +165,13 @@ impl WebhookRequest<'_> {
 
     /// Returns the answer to a request that may be a replay.
     fn repeated<T, R: Refuse>(&self, repeated: Repeated<T, R>, made: impl FnOnce(&T) -> Answer) -> Answer {
-        let epoch = self.call.epoch();
         let Answered { result, replayed } = match repeated {
             Ok(answered) => answered,
-            Err(failure) => return failure.answer(epoch),
+            Err(failure) => return failure.answer(self.call),
         };
         let answer = match result {
             Ok(value) => made(&value),
-            Err(rejection) => rejection.answer(epoch),
+            Err(rejection) => rejection.answer(self.call),
         };
         if replayed {
             return answer.with_header(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
@@ -217,7 +216,7 @@ impl WebhookRequest<'_> {
         let path = decode(self.call.parts.uri.path());
         let under = path.as_deref().and_then(|path| path.strip_prefix(&*self.call.settings().base_path));
         // The path was found to be one of a webhook before.
-        let (_, ids) = under.and_then(WebhookResource::find).ok_or_else(not_found)?;
+        let (_, ids) = under.and_then(WebhookResource::find).ok_or_else(|| self.call.not_found())?;
         read(ids)
     }
 }

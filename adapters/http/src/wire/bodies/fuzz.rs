@@ -82,7 +82,7 @@ fn document(body: &[u8]) -> Option<Value> {
 fn refused(error: &ApiError) {
     assert!(matches!(error.code, Code::InvalidJson | Code::ValidationFailed));
     assert_eq!(error.code == Code::InvalidJson, error.details.is_empty());
-    let rendered: Value = serde_json::from_slice(&render_error(error)).unwrap();
+    let rendered: Value = serde_json::from_slice(&render_error(error, None)).unwrap();
     assert_eq!(rendered["status"], 400);
 }
 

@@ -55,18 +55,22 @@ fn a_new_pet_needs_a_name_and_a_category() {
 #[test]
 fn messages_read_as_sentences() {
     let error = new_pet(br#"{"name":"","status":"x","b":1}"#).unwrap_err();
-    assert_eq!(error.message, "The body has 4 errors.");
+    assert_eq!(
+        error.message,
+        "The body has 4 errors: name must not be empty; categoryId is required; status must be one of available, pending, sold; \
+         it is x; b is not a member of this resource."
+    );
     let messages: Vec<_> = error.details.iter().map(|detail| detail.message.as_ref()).collect();
     assert_eq!(
         messages,
         [
             "name must not be empty.",
             "categoryId is required.",
-            "status must be one of available, pending, sold.",
+            "status must be one of available, pending, sold; it is x.",
             "b is not a member of this resource.",
         ]
     );
-    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 error.");
+    assert_eq!(new_pet(b"1").unwrap_err().message, "The body has 1 error: The body must be a JSON object.");
 }
 
 #[test]

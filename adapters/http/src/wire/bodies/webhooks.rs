@@ -73,7 +73,7 @@ pub(crate) fn webhook_patch(
         }
         Err(FieldFault::new(
             "not_allowed",
-            "goes only with enabled: true; POST /webhooks/{webhookId}/replay moves an enabled webhook",
+            "goes only with enabled: true; replayWebhook (POST /webhooks/{webhookId}/replay) moves an enabled webhook",
         ))
     });
     fields.read_only(&READ_ONLY);

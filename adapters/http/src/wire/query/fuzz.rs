@@ -103,7 +103,7 @@ impl<F: Debug + PartialEq> List<F> {
 fn refused(error: &ApiError) {
     let expected = if error.details.is_empty() { Code::InvalidCursor } else { Code::InvalidParameter };
     assert_eq!(error.code, expected);
-    serde_json::from_slice::<Value>(&render_error(error)).unwrap();
+    serde_json::from_slice::<Value>(&render_error(error, None)).unwrap();
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl<'q> Parameters<'q> {
         judge: impl FnOnce(&str) -> Result<T, FieldFault>,
     ) -> Option<T> {
         let judged = self.single(name)?.and_then(|value| {
-            let judged = judge(&value)?;
+            let judged = judge(&value).map_err(|fault| fault.of_value(&value))?;
             // White space around a name is not part of the name, and no other parameter allows white space. So links
             // contain the value without it.
             push_parameter(&mut self.taken, name, value.trim());
@@ -116,6 +116,7 @@ impl<'q> Parameters<'q> {
         if joined.split(',').nth(VALUES_MAX).is_some() {
             return Err(FieldFault::new("too_long", format!("must have at most {VALUES_MAX} values")));
         }
+        let judge = |value: &str| judge(value).map_err(|fault| fault.of_value(value));
         let judged = joined.split(',').map(judge).collect::<Result<Vec<_>, _>>()?;
         push_parameter(&mut self.taken, name, &joined);
         Ok(judged)

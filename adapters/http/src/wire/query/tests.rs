@@ -146,10 +146,16 @@ fn a_hundred_values_are_accepted_in_any_notation() {
 #[test]
 fn messages_read_as_sentences() {
     let error = pets("limit=0&colour=").unwrap_err();
-    assert_eq!(error.message, "2 parameters are not valid.");
-    assert_eq!(error.details[0].message, "limit must be between 1 and 100.");
+    assert_eq!(
+        error.message,
+        "2 parameters are not valid: limit must be between 1 and 100; it is 0; colour is not a parameter of this operation."
+    );
+    assert_eq!(error.details[0].message, "limit must be between 1 and 100; it is 0.");
     assert_eq!(error.details[1].message, "colour is not a parameter of this operation.");
-    assert_eq!(pets("a").unwrap_err().message, "A parameter is not valid.");
+    assert_eq!(
+        pets("a").unwrap_err().message,
+        "1 parameter is not valid: a is not a parameter of this operation."
+    );
 }
 
 #[test]

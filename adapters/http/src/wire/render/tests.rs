@@ -64,14 +64,19 @@ fn the_rate_limit_shows_plan_and_windows() {
 fn an_error_has_details_only_if_it_has_faults() {
     let plain = ApiError::new(Code::NotFound, "There is no \"such\" thing.");
     assert_eq!(
-        text(render_error(&plain)),
+        text(render_error(&plain, None)),
         r#"{"code":"not_found","message":"There is no \"such\" thing.","status":404}"#
+    );
+    let busy = ApiError::new(Code::Overloaded, "Later.");
+    assert_eq!(
+        text(render_error(&busy, Some(17))),
+        r#"{"code":"overloaded","message":"Later.","status":503,"retryAfterSeconds":17}"#
     );
     let detail = |field: &str| Detail { field: field.to_owned(), code: "required", message: "x\ny".into() };
     let detailed =
         ApiError::with_details(Code::ValidationFailed, "Two.", vec![detail("a"), detail("b\u{1}")]);
     assert_eq!(
-        text(render_error(&detailed)),
+        text(render_error(&detailed, None)),
         "{\"code\":\"validation_failed\",\"message\":\"Two.\",\"status\":400,\"details\":[\
          {\"field\":\"a\",\"code\":\"required\",\"message\":\"x\u{FFFD}y\"},\
          {\"field\":\"b\u{FFFD}\",\"code\":\"required\",\"message\":\"x\u{FFFD}y\"}]}"
@@ -81,7 +86,7 @@ fn an_error_has_details_only_if_it_has_faults() {
         "é".repeat(5_000),
         vec![detail(&"ñ".repeat(500)); 500],
     );
-    let value: Value = serde_json::from_str(&text(render_error(&many))).unwrap();
+    let value: Value = serde_json::from_str(&text(render_error(&many, None))).unwrap();
     assert_eq!(value["message"].as_str().map(|message| message.chars().count()), Some(1_000));
     assert_eq!(value["details"].as_array().map(Vec::len), Some(100));
     assert_eq!(value["details"][99]["field"].as_str().map(|field| field.chars().count()), Some(200));
@@ -249,7 +254,7 @@ proptest! {
     #[test]
     fn an_error_is_json_whatever_it_says(message in "\\PC{0,40}|.{0,40}", field in any::<String>()) {
         let detail = Detail { field, code: "unknown_member", message: message.clone().into() };
-        let body = text(render_error(&ApiError::with_details(Code::ValidationFailed, message, vec![detail])));
+        let body = text(render_error(&ApiError::with_details(Code::ValidationFailed, message, vec![detail]), None));
         prop_assert!(serde_json::from_str::<Value>(&body).is_ok(), "{}", body);
     }
 }

@@ -54,11 +54,10 @@ class Sandbox:
 
 
 def _refused(call: str, status: int, text: bytes) -> SandboxError:
-    """The error of a response. Its message names all details that the server sent."""
+    """The error of a response, with the message of the server."""
     try:
         body: Mapping[str, Any] = json.loads(text)
-        faults = [f"{detail.get('field')}: {detail.get('message')}" for detail in body.get("details", [])]
-        message = " ".join([f"{status} {body['code']}: {body['message']}", *faults])
+        message = f"{status} {body['code']}: {body['message']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return SandboxError(call, status, f"{status} {text.decode(errors='replace')}".strip())
     return SandboxError(call, status, message, body)

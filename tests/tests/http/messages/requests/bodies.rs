@@ -34,7 +34,7 @@ pub(super) const BODIES: &[Case] = &[
         JSON,
         "{\"id\": 1, \"name\": 1, \"colour\": 1}",
         &[
-            "The body has 4 errors.",
+            "The body has 4 errors: …",
             "name must be a string.",
             "categoryId is required.",
             "id is read-only.",
@@ -46,7 +46,7 @@ pub(super) const BODIES: &[Case] = &[
         JSON,
         "{\"name\": null, \"categoryId\": 1.5}",
         &[
-            "The body has 2 errors.",
+            "The body has 2 errors: …",
             "name cannot be null.",
             "categoryId must be an integer without fraction or exponent.",
         ],
@@ -56,7 +56,7 @@ pub(super) const BODIES: &[Case] = &[
         JSON,
         "{\"name\": \"\\u0001\", \"categoryId\": \"1\"}",
         &[
-            "The body has 2 errors.",
+            "The body has 2 errors: …",
             "name must not contain control characters.",
             "categoryId must be an integer.",
         ],
@@ -66,9 +66,9 @@ pub(super) const BODIES: &[Case] = &[
         JSON,
         "{\"name\": \"\\u200b\", \"categoryId\": 0}",
         &[
-            "The body has 2 errors.",
+            "The body has 2 errors: …",
             "name must contain a visible character.",
-            "categoryId must be between 1 and 9007199254740991.",
+            "categoryId must be between 1 and 9007199254740991; it is 0.",
         ],
     ),
     (
@@ -82,7 +82,7 @@ pub(super) const BODIES: &[Case] = &[
         JSON,
         "{\"shipDate\": \"today\", \"complete\": 1}",
         &[
-            "The body has 2 errors.",
+            "The body has 2 errors: …",
             "shipDate must be an RFC 3339 date and time with an offset, such as 2030-12-05T14:30:00Z.",
             "complete must be true or false.",
         ],
@@ -103,7 +103,7 @@ pub(super) const BODIES: &[Case] = &[
         "POST /v1/inventory/1/adjustments",
         JSON,
         "{\"delta\": 0}",
-        &[ONE_ERROR, "delta must be between -1000000 and 1000000 and not 0."],
+        &[ONE_ERROR, "delta must be between -1000000 and 1000000 and not 0; it is 0."],
     ),
 ];
 
@@ -118,7 +118,7 @@ pub(super) const STATES: &[Case] = &[
         "{\"status\": \"sold\"}",
         &["The status cannot change from pending to sold (free units: 0, open orders: 1)."],
     ),
-    ("DELETE /v1/pets/2", &[], "", &["The pet has open orders (1); complete or cancel them first."]),
+    ("DELETE /v1/pets/2", &[], "", &["Pet 2 has open orders (1); complete or cancel them first."]),
     (
         "POST /v1/categories",
         JSON,
@@ -127,7 +127,7 @@ pub(super) const STATES: &[Case] = &[
             "Category 1 already has this name; names are compared after Unicode normalization (NFC) and case folding.",
         ],
     ),
-    ("DELETE /v1/categories/1", &[], "", &["The category has pets (2); move or delete them first."]),
+    ("DELETE /v1/categories/1", &[], "", &["Category 1 has pets (2); move or delete them first."]),
     (
         "POST /v1/store/orders",
         JSON,
@@ -153,6 +153,6 @@ pub(super) const STATES: &[Case] = &[
         "DELETE /v1/store/orders/2",
         &[],
         "",
-        &["The order is complete; it can no longer be changed or cancelled."],
+        &["Order 2 is complete; it can no longer be changed or cancelled."],
     ),
 ];

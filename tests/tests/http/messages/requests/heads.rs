@@ -6,7 +6,7 @@ use super::Case;
 pub(super) const HEADS: &[Case] = &[
     ("GET /v1/nothing", &[], "", &["This path does not exist; the OpenAPI document lists all paths."]),
     ("GET /nothing", &[], "", &["This path does not exist; the API operations are under /v1/."]),
-    ("GET /v1/categories/99", &[], "", &["The resource does not exist."]),
+    ("GET /v1/categories/99", &[], "", &["Category 99 does not exist."]),
     ("DELETE /v1/pets", &[], "", &[NOT_ALLOWED]),
     ("POST /health", &[], "", &[NOT_ALLOWED]),
     (
@@ -86,5 +86,4 @@ pub(super) const HEADS: &[Case] = &[
     ),
 ];
 
-const NOT_ALLOWED: &str =
-    "This path does not support the method; the Allow header lists the supported methods.";
+const NOT_ALLOWED: &str = "This path does not support the method; the Allow header and the OpenAPI document list those that it has.";

@@ -7,15 +7,16 @@ use petstore_domain::{
 use petstore_ports::api::TestWebhookRejection;
 
 use super::{Refuse, conflict};
-use crate::exchange::operations::not_found;
+use crate::exchange::operations::OperationCall;
 use crate::response::answer::Answer;
 use crate::wire::error::{ApiError, Code};
+use crate::wire::in_seconds;
 
 /// The time after which a webhook takes further requests for single events, in seconds.
 const REDELIVERIES_SECS: u64 = 60;
 
 impl Refuse for CreateWebhookRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, _call: &OperationCall<'_>) -> Answer {
         match self {
             Self::TooMany { max } => {
                 let message =
@@ -29,10 +30,10 @@ impl Refuse for CreateWebhookRejection {
 }
 
 impl Refuse for UpdateWebhookRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
             Self::Expired => expired(
                 "Events that the webhook has not received are no longer kept; enable it with from: oldest or now.",
             ),
@@ -42,18 +43,18 @@ impl Refuse for UpdateWebhookRejection {
 }
 
 impl Refuse for DeleteWebhookRejection {
-    fn answer(self, epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
-            Self::Precondition(error) => error.answer(epoch),
+            Self::NotFound => call.not_found().into(),
+            Self::Precondition(error) => error.answer(call),
         }
     }
 }
 
 impl Refuse for RotateWebhookSecretRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
+            Self::NotFound => call.not_found().into(),
             Self::InProgress { until } => {
                 let message = format!(
                     "The previous secret is valid until {until}; rotate again after that, or with overlap: 0, which ends it."
@@ -65,17 +66,17 @@ impl Refuse for RotateWebhookSecretRejection {
 }
 
 impl Refuse for StartDeliveriesRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
+            Self::NotFound => call.not_found().into(),
             Self::Disabled(reason) => disabled(reason),
             Self::Expired => expired("The log does not have this event or this place any more."),
             Self::TooMany => {
                 let message = format!(
-                    "A webhook takes {REDELIVERIES_MAX} requests to redeliver a minute; retry later."
+                    "A webhook takes {REDELIVERIES_MAX} requests to redeliver a minute; retry in {}.",
+                    in_seconds(REDELIVERIES_SECS)
                 );
-                Answer::from(ApiError::new(Code::RateLimitExceeded, message))
-                    .with_retry_after(REDELIVERIES_SECS)
+                Answer::retry_in(&ApiError::new(Code::RateLimitExceeded, message), REDELIVERIES_SECS)
             }
             Self::TooOften(used_up) => too_often(used_up),
         }
@@ -83,25 +84,26 @@ impl Refuse for StartDeliveriesRejection {
 }
 
 impl Refuse for TestWebhookRejection {
-    fn answer(self, _epoch: u64) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
-            Self::NotFound => not_found().into(),
+            Self::NotFound => call.not_found().into(),
             Self::TooMany => {
-                let message = "The account has too many tests of webhooks in progress; retry after one of them has ended.";
-                Answer::from(ApiError::new(Code::TooManyConcurrentRequests, message)).with_retry_after(1)
+                let message = "The account has too many tests of webhooks in progress; retry in 1 second, when one of them has ended.";
+                Answer::retry_in(&ApiError::new(Code::TooManyConcurrentRequests, message), 1)
             }
         }
     }
 }
 
 fn too_often(used_up: StartsUsedUp) -> Answer {
-    let message = format!(
-        "An account may create, replay or enable webhooks {} times a minute; retry after the delay in Retry-After.",
-        used_up.max
-    );
     let wait = used_up.wait.as_millis().div_ceil(1_000);
-    Answer::from(ApiError::new(Code::RateLimitExceeded, message))
-        .with_retry_after(u64::try_from(wait).unwrap_or(u64::MAX))
+    let secs = u64::try_from(wait).unwrap_or(u64::MAX).max(1);
+    let message = format!(
+        "An account may create, replay or enable webhooks {} times a minute; retry in {}.",
+        used_up.max,
+        in_seconds(secs)
+    );
+    Answer::retry_in(&ApiError::new(Code::RateLimitExceeded, message), secs)
 }
 
 fn disabled(reason: DisabledReason) -> Answer {

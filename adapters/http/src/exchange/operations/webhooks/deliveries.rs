@@ -3,8 +3,8 @@
 use hyper::StatusCode;
 use petstore_ports::DeliveryQuery;
 
+use super::super::Handled;
 use super::super::rejections::Refuse;
-use super::super::{Handled, not_found};
 use super::WebhookRequest;
 use crate::response::answer::Answer;
 use crate::wire;
@@ -24,7 +24,7 @@ impl WebhookRequest<'_> {
             limit: query.limit + 1,
         };
         let found = self.api.list_deliveries(call.admission.account, page).await?;
-        let mut deliveries = found.ok_or_else(not_found)?;
+        let mut deliveries = found.ok_or_else(|| call.not_found())?;
         let has_more = deliveries.len() > query.limit;
         deliveries.truncate(query.limit);
         let last = deliveries.last().map(|delivery| delivery.event).filter(|_| has_more);
@@ -36,7 +36,7 @@ impl WebhookRequest<'_> {
         let (id, event) = self.delivery_ids()?;
         wire::no_parameters(self.call.query())?;
         let found = self.api.delivery(self.call.admission.account, id, event).await?;
-        let detail = found.ok_or_else(not_found)?;
+        let detail = found.ok_or_else(|| self.call.not_found())?;
         let body = self.call.thread.arena.cut(|out| wire::push_delivery_detail(out, &detail));
         Ok(Answer::json(StatusCode::OK, body))
     }
@@ -47,7 +47,7 @@ impl WebhookRequest<'_> {
         wire::no_parameters(call.query())?;
         call.no_precondition()?;
         let requested = self.api.redeliver(call.admission.account, id, event).await;
-        let delivery = requested.map_err(|failure| failure.answer(call.epoch()))?;
+        let delivery = requested.map_err(|failure| failure.answer(call))?;
         let body = call.thread.arena.cut(|out| wire::push_delivery(out, &delivery));
         Ok(Answer::json(StatusCode::ACCEPTED, body))
     }
