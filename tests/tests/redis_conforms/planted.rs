@@ -69,7 +69,7 @@ found! {
     a_day_that_counts_refused_requests: "      if decided > 0 then\n        if this_day"
         => "      if decided <= 0 then\n        in_day = in_day + count\n        day_used = in_day\n      end\n      if decided > 0 then\n        if this_day"
         by quotas::both_windows_count_or_neither;
-    a_window_that_falls: "if this_minute > minute then" => "if this_minute ~= minute then"
+    a_window_that_falls: "if this_minute > minute or" => "if this_minute ~= minute or"
         by quotas::a_clock_that_steps_back_grants_nothing;
     free_requests_that_count: "if not has_cost then" => "if not is_checked then" by quotas::free_requests_are_not_counted;
     a_look_that_counts: "if not has_cost then" => "if is_checked and not has_cost then"
