@@ -176,6 +176,13 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
     }
 }
 
+/// Returns whether the server does not tell the role what a function would: it lacks the function or does not support it, or
+/// the role may not execute it. Another attempt would not help.
+pub(crate) fn is_withheld(error: &tokio_postgres::Error) -> bool {
+    let is_of = |code: &str| ["0A", "42", "55"].contains(&&code[..2]);
+    error.as_db_error().is_some_and(|refusal| is_of(refusal.code().code()))
+}
+
 /// The failure of a read, or of any call that changed nothing.
 pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreError {
     let kind = match fate(&error) {

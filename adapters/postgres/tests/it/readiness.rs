@@ -83,6 +83,17 @@ fn a_store_is_not_healthy_while_all_pages_fail_and_recovers_without_requests() {
 }
 
 #[test]
+fn a_server_that_does_not_tell_its_timeline_to_the_role_is_no_obstacle() {
+    let Some(server) = Postgres::start() else { return };
+    server.sql("revoke execute on function pg_control_system(), pg_walfile_name(pg_lsn) from public");
+    let shop = Shop::on(&server);
+    let store = limited(&shop);
+    assert_eq!(store.shop_number(), None);
+    assert_eq!(runtime().block_on(check(&store)), Ok(()));
+    assert_eq!(shop.sql("select server_history is null from shop"), "t");
+}
+
+#[test]
 fn statements_use_the_connections_that_are_open_if_no_further_one_can_be_opened() {
     let Some(server) = Postgres::start() else { return };
     let shop = Shop::on(&server);

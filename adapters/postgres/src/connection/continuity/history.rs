@@ -14,7 +14,7 @@ use super::Continuity;
 use super::renewal::{RECORD, Reason, end, lock, lost, renew_locked};
 use super::statement::server;
 use crate::connection::session::Session;
-use crate::error::{Fate, failed, fate};
+use crate::error::{failed, is_withheld};
 
 /// The version of the tables that has the columns.
 pub(crate) const SINCE: usize = 5;
@@ -46,7 +46,7 @@ pub(crate) async fn probe(continuity: &Continuity, session: &Session) -> Result<
     match session.rows_alone(concat!("select ", server!()), &[]).await {
         Ok(_) => continuity.tells_history(),
         // Some services do not have the functions, and an operator may have taken the privileges away.
-        Err(error) if fate(&error) == Fate::Refused => {}
+        Err(error) if is_withheld(&error) => {}
         Err(error) => return Err(failed("read the timeline of the server", error)),
     }
     Ok(())

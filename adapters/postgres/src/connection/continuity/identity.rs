@@ -1,11 +1,10 @@
 //! Noticing that the tables were copied from another database.
 
 use petstore_ports::StoreError;
-use tokio_postgres::error::SqlState;
 
 use super::{Continuity, Reason, renew};
 use crate::connection::session::Session;
-use crate::error::failed;
+use crate::error::{failed, is_withheld};
 
 /// The version of the tables that has the column.
 pub(crate) const SINCE: usize = 2;
@@ -36,8 +35,8 @@ pub(crate) async fn settle(continuity: &Continuity, session: &Session) -> Result
             let row = rows.first().ok_or_else(|| StoreError::corrupt("pg_control_system has no row"))?;
             row.try_get(0).map_err(error)?
         }
-        // An operator has taken the privilege away, which all roles have by default.
-        Err(refused) if refused.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => return Ok(()),
+        // An operator has taken the privilege away, which all roles have by default, or a service lacks the function.
+        Err(refused) if is_withheld(&refused) => return Ok(()),
         Err(other) => return Err(error(other)),
     };
     let rows =
