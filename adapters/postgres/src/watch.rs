@@ -97,6 +97,10 @@ impl Watch {
             self.connector.give_up_all();
             return Err(StoreError::unavailable("the database accepts no writes: it is read-only"));
         }
+        if found.history != History::Undecided {
+            // Another node may have decided.
+            self.connector.continuity().decided();
+        }
         match loss {
             None if found.history == History::Undecided => {
                 // Behind a pooler a connection may have come to the other server without having ended.

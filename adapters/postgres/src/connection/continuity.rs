@@ -137,7 +137,7 @@ impl Continuity {
     }
 
     /// Takes note that the epoch is decided.
-    fn decided(&self) {
+    pub(crate) fn decided(&self) {
         *self.undecided.lock() = None;
     }
 
