@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_ports::StoreError;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::DatabaseClock;
@@ -45,6 +46,7 @@ impl Watch {
         let mut session = None;
         let mut epoch_number = None;
         let mut sync_noted: Option<Instant> = None;
+        let mut recording = JoinSet::new();
         loop {
             let began = Instant::now();
             match self.look(&mut session).await {
@@ -60,10 +62,12 @@ impl Watch {
                     self.events.found(found.epoch_number, found.end);
                     let is_noted = sync_noted.is_some_and(|at| at.elapsed() < SYNC_PAUSE);
                     let Standbys { are_awaited, are_recorded } = found.standbys;
-                    if are_awaited != are_recorded && !is_noted {
+                    while recording.try_join_next().is_some() {}
+                    if are_awaited != are_recorded && !is_noted && recording.is_empty() {
                         sync_noted = Some(began);
-                        // After a failure the next attempt follows.
-                        let _: Result<(), _> = self.connector.record_sync(are_awaited).await;
+                        let connector = Arc::clone(&self.connector);
+                        // The check does not wait for it. After a failure the next attempt follows.
+                        recording.spawn(async move { connector.record_sync(are_awaited).await });
                     }
                     let is_unfit = self.requires_sync && !are_awaited;
                     self.pulse.answered(began, is_unfit.then_some(NOT_SYNCHRONOUS));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use petstore_ports::StoreErrorKind;
 use petstore_test_servers::Postgres;
 
-use crate::shop::{Shop, block_on, order};
+use crate::shop::{Shop, block_on, open, order};
 
 /// Lets commits wait for a standby that does not exist, or for none.
 fn wait_for_standbys(server: &Postgres, names: &str) {
@@ -80,4 +80,17 @@ fn warnings_of_other_statements_than_the_commit_leave_it_confirmed() {
         answer.expect("it is confirmed").expect("units are left");
     }
     assert_eq!(shop.orders_and_stock(), (8, 92));
+}
+
+#[test]
+fn a_node_starts_on_another_server_while_all_standbys_are_away() {
+    let Some(server) = Postgres::start() else { return };
+    let Shop { schema, store, .. } = Shop::on(&server);
+    let before = store.epoch();
+    drop(store);
+    server.sql(&format!("update {schema}.shop set server_history = '1/00000001'"));
+    wait_for_standbys(&server, "nowhere");
+    let store = open(&server.url(), &schema);
+    assert_eq!(store.epoch(), before, "no other node was live");
+    assert_eq!(server.sql(&format!("select server_history <> '1/00000001' from {schema}.shop")), "t");
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use petstore_ports::StoreError;
 
 use super::Continuity;
-use super::renewal::{RECORD, Reason, end, lock, lost, renew_locked};
+use super::renewal::{RECORD, Reason, lock, lost, renew_locked};
 use super::statement::server;
 use crate::connection::session::Session;
 use crate::error::{failed, is_withheld};
@@ -40,6 +40,10 @@ const CONFIRM: &str = concat!(
     select count(*) from nodes, server where id <> $1 and confirmed_history is distinct from history
         and seen_at > (select max(seen_at) from nodes) - interval '30 s'"
 );
+
+/// Commits without a wait for standbys, which may be away: what is committed this way may be lost, because it is found out
+/// again.
+const COMMIT_LOCALLY: &str = "set local synchronous_commit = local; commit";
 
 /// Takes note of whether the server tells its timeline to the role.
 pub(crate) async fn probe(continuity: &Continuity, session: &Session) -> Result<(), StoreError> {
@@ -75,7 +79,8 @@ pub(crate) async fn decide(
     }
     if is_first {
         session.batch(RECORD).await.map_err(error)?;
-        return end(session).await.map(|()| true);
+        session.batch(COMMIT_LOCALLY).await.map_err(error)?;
+        return Ok(true);
     }
     if let Some(loss) = lost(continuity, session).await? {
         renew_locked(continuity, session, Reason::Lost(loss)).await?;
@@ -87,23 +92,26 @@ pub(crate) async fn decide(
     let is_late = continuity.undecided_for() >= WAIT;
     if missing > 0 && !is_late {
         // Each node says it for itself, and repeats it after another failover.
-        session.batch("set local synchronous_commit = local; commit").await.map_err(error)?;
+        session.batch(COMMIT_LOCALLY).await.map_err(error)?;
         return Ok(false);
     }
     if missing > 0 && !was_synchronous {
         renew_locked(continuity, session, Reason::Unconfirmed).await?;
     } else {
         session.batch(RECORD).await.map_err(error)?;
-        end(session).await?;
+        session.batch(COMMIT_LOCALLY).await.map_err(error)?;
         continuity.say(false, "the database is served by another server than before, and the epoch stays");
     }
     continuity.decided();
     Ok(true)
 }
 
-/// Records whether commits wait for a standby.
+/// Records whether commits wait for a standby. A standby that is away does not hold it up.
 pub(crate) async fn record_sync(session: &Session, is_synchronous: bool) -> Result<(), StoreError> {
-    let sql = "update shop set is_synchronous = $1 where one and is_synchronous <> $1";
-    let rows = session.rows_alone(sql, &[&is_synchronous]).await;
-    rows.map(drop).map_err(|error| failed("record whether commits wait for a standby", error))
+    let sql = format!(
+        "set local synchronous_commit = local;
+         update shop set is_synchronous = {is_synchronous} where one and is_synchronous <> {is_synchronous}"
+    );
+    let recorded = session.batch_alone(&sql).await;
+    recorded.map_err(|error| failed("record whether commits wait for a standby", error))
 }

@@ -71,7 +71,7 @@ pub(super) async fn lost(continuity: &Continuity, session: &Session) -> Result<O
 }
 
 /// Commits a transaction of [`lock`]. A commit that may not be on a standby is an error.
-pub(super) async fn end(session: &Session) -> Result<(), StoreError> {
+async fn end(session: &Session) -> Result<(), StoreError> {
     match session.commit().await.map_err(failure)? {
         Confirmed::Durable => Ok(()),
         Confirmed::Doubtful => {
