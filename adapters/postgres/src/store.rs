@@ -326,13 +326,16 @@ async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> R
     let session = schema::prepare(connector, program, new).await?;
     // A test may open the store as an older program, without this column.
     let mut shop_number = None;
+    if program.steps.len() >= history::SINCE {
+        // Before an epoch begins, which is decided for the server of the session.
+        timed(history::probe(connector.continuity(), &session)).await??;
+    }
     if program.steps.len() >= identity::SINCE {
         timed(identity::settle(connector.continuity(), &session)).await??;
         shop_number = timed(identity::shop(&session)).await??;
     }
     if program.steps.len() >= history::SINCE {
         let continuity = connector.continuity();
-        timed(history::probe(continuity, &session)).await??;
         // A node that has seen nothing yet waits for those that ran before a failover.
         while !timed(history::decide(continuity, &session, "")).await?? {
             sleep(DECISION_PAUSE).await;

@@ -184,6 +184,21 @@ fn tables_that_were_copied_from_another_database_get_a_new_epoch_at_the_first_st
     );
 }
 
+#[test]
+fn a_restored_database_of_running_nodes_gets_one_new_epoch() {
+    let Some(Shop { server, schema, store }) = Shop::new() else { return };
+    let before = store.epoch();
+    drop(store);
+    server.sql(&format!("update {schema}.shop set database_identity = '1/1', server_history = '1/00000001'"));
+    let store = open(&server.url(), &schema);
+    let restored = Shop { server, schema, store };
+    assert_ne!(restored.store.epoch(), before);
+    let notices = restored.store.take_notices();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(!notices[0].is_loss && notices[0].text.contains("copied from another database"));
+    assert_eq!(epoch_number(&restored), "2");
+}
+
 /// A webhook of a new account.
 fn create_webhook(shop: &Shop<'_>) -> WebhookId {
     shop.sql(
