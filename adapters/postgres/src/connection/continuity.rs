@@ -157,6 +157,9 @@ impl Continuity {
         // An answer may be late: this handle may have begun or found a later epoch meanwhile.
         if now.follows(found) {
             now.adopt(found);
+            if found.history == History::Same {
+                now.checked = Some(Instant::now());
+            }
             self.epoch.store(found.shop_epoch, Ordering::Relaxed);
         }
         None

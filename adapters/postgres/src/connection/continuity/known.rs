@@ -32,6 +32,8 @@ pub(super) struct Known {
     log: Option<KnownLog>,
     /// The last commit of this handle.
     pub(super) commit: Option<Commit>,
+    /// The time of the last check that has found all of it on the server that the shop has recorded; none before.
+    pub(super) checked: Option<Instant>,
     /// The number of changes of accounts and keys.
     key_changes: i64,
 }
@@ -132,7 +134,9 @@ impl Known {
     pub(super) fn asked(&self, now: Instant) -> (Option<i64>, Option<[u8; 16]>) {
         let position = self.log.filter(|log| log.newest.is_some()).map(|log| log.end.last.get());
         let position = position.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
-        let recent = |commit: &Commit| now.saturating_duration_since(commit.at) < COMMIT_AGE_MAX;
+        // The token of a commit that was recent at the last check is looked for however long the database was away.
+        let checked = self.checked.unwrap_or(now);
+        let recent = |commit: &Commit| checked.saturating_duration_since(commit.at) < COMMIT_AGE_MAX;
         (position, self.commit.filter(recent).map(|commit| commit.token))
     }
 
@@ -162,7 +166,10 @@ impl Known {
         if found.pruned < end.last && newest.is_some() && newest != found.batch {
             return Verdict::Lost(Loss::OtherBatch(end.last));
         }
-        if !found.has_commit && self.commit.is_none_or(|commit| commit.must_be_there(found.shown)) {
+        // Another server, whose clock may differ, drops no token before the epoch is decided.
+        let must_be_there =
+            |commit: Commit| found.history == History::Undecided || commit.must_be_there(found.shown);
+        if !found.has_commit && self.commit.is_none_or(must_be_there) {
             return Verdict::Lost(Loss::Commit);
         }
         if found.key_changes < self.key_changes {
@@ -315,6 +322,24 @@ mod tests {
         ] {
             assert_eq!(known().judge(&lacks(SHOWN + step)), verdict, "{step}");
         }
+    }
+
+    #[test]
+    fn a_commit_that_another_server_lacks_is_a_loss_whatever_its_clock_shows() {
+        for minutes in [0, 11, -11] {
+            let shown = SHOWN + minutes * 60_000_000;
+            let other = Found { has_commit: false, history: History::Undecided, shown, ..found() };
+            assert_eq!(known().judge(&other), Verdict::Lost(Loss::Commit), "{minutes}");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_was_recent_at_the_last_check_is_looked_for_later_too() {
+        let now = Instant::now();
+        let known = Known { checked: Some(now), ..known() };
+        assert_eq!(known.asked(now + 2 * COMMIT_AGE_MAX), (Some(10), Some([1; 16])));
+        let later = Known { checked: Some(now + 2 * COMMIT_AGE_MAX), ..known };
+        assert_eq!(later.asked(now + 2 * COMMIT_AGE_MAX), (Some(10), None));
     }
 
     #[test]
