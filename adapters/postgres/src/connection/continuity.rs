@@ -56,6 +56,8 @@ pub(crate) struct Continuity {
     has_history: AtomicBool,
     /// The time since which this handle waits for a decision about the epoch.
     undecided: Mutex<Option<Instant>>,
+    /// True if commits waited for a standby at the last check on the server that the shop has recorded; none before.
+    awaited: Mutex<Option<bool>>,
 }
 
 impl Continuity {
@@ -68,6 +70,7 @@ impl Continuity {
             notices: Mutex::default(),
             has_history: AtomicBool::new(false),
             undecided: Mutex::default(),
+            awaited: Mutex::default(),
         }
     }
 
@@ -141,9 +144,18 @@ impl Continuity {
         *self.undecided.lock() = None;
     }
 
+    /// Returns whether commits waited for a standby on the server before. `recorded`: the record in the shop, which a standby
+    /// may have received too late.
+    fn were_synchronous(&self, recorded: bool) -> bool {
+        recorded && *self.awaited.lock() != Some(false)
+    }
+
     /// Compares a state of the database with the one that was known when it was asked for.
     fn judge(&self, known: &Known, found: &Found) -> Option<Loss> {
         let verdict = known.judge(found);
+        if found.history == History::Same {
+            *self.awaited.lock() = Some(found.standbys.are_awaited);
+        }
         let mut now = self.known.lock();
         match verdict {
             Verdict::Lost(loss) => return Some(loss),

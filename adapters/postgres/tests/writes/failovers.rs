@@ -24,6 +24,11 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("{what}");
 }
 
+/// Waits until each node has looked at the database, which it does four times a second.
+fn let_all_look() {
+    std::thread::sleep(Duration::from_secs(1));
+}
+
 /// A cluster, its standby, and two nodes. The one that stays can reach both servers.
 struct Scene {
     primary: Postgres,
@@ -129,6 +134,7 @@ fn a_failover_to_a_synchronous_standby_keeps_the_epoch_although_a_node_is_gone()
     wait_until("the standby follows", || scene.primary.is_followed_by(STANDBY));
     scene.primary.wait_for_standbys(STANDBY);
     scene.wait_for("select is_synchronous from shop", "t");
+    let_all_look();
     let pet = block_on(scene.shop(&scene.primary, &scene.other).add_pet(100));
     scene.wait_for("select count(*) from nodes", "2");
     let before = scene.stays.epoch();
@@ -140,6 +146,26 @@ fn a_failover_to_a_synchronous_standby_keeps_the_epoch_although_a_node_is_gone()
     // A node that starts finds the server that the epoch was decided for.
     let started = open(&scene.standby.url(), &scene.schema);
     assert_eq!(started.epoch(), before);
+}
+
+#[test]
+fn a_standby_that_was_away_when_commits_ceased_to_wait_for_it_does_not_keep_the_epoch() {
+    let Some(scene) = Scene::new(false) else { return };
+    wait_until("the standby follows", || scene.primary.is_followed_by(STANDBY));
+    scene.primary.wait_for_standbys(STANDBY);
+    scene.wait_for("select is_synchronous from shop", "t");
+    scene.wait_for("select count(*) from nodes", "2");
+    let before = scene.stays.epoch();
+    scene.standby.stop(Stop::Fast);
+    scene.primary.wait_for_standbys("");
+    let of_primary = scene.shop(&scene.primary, &scene.stays);
+    wait_until("a node records it", || of_primary.sql("select is_synchronous from shop") == "f");
+    let_all_look();
+    scene.primary.stop(Stop::Immediate);
+    scene.standby.start_again();
+    scene.standby.promote();
+    wait_until("a new epoch", || scene.stays.epoch() != before);
+    assert_eq!(scene.of_standby("select epoch_number from event_log"), "2");
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub(crate) async fn decide(
         session.batch(COMMIT_LOCALLY).await.map_err(error)?;
         return Ok(false);
     }
-    if missing > 0 && !was_synchronous {
+    if missing > 0 && !continuity.were_synchronous(was_synchronous) {
         renew_locked(continuity, session, Reason::Unconfirmed).await?;
     } else {
         session.batch(RECORD).await.map_err(error)?;
