@@ -40,7 +40,7 @@ pub(crate) struct DatabaseClock {
 #[derive(Debug, Default)]
 struct State {
     judgement: Judgement,
-    /// The time at which the clock that is followed has last stepped.
+    /// The last time at which the clock of the database was found to have stepped, or the one that is followed has.
     stepped: Option<Instant>,
 }
 
@@ -98,7 +98,11 @@ impl DatabaseClock {
         match state.judgement.measured(change, ahead) {
             Measured::Followed => {}
             Measured::Stepped => state.stepped = Some(received),
-            Measured::Refused => return,
+            Measured::Refused => {
+                // Commits get their times from the database, so their ages are wrong even after its clock was mended.
+                state.stepped = Some(received);
+                return;
+            }
         }
         self.at_origin.store(new, Ordering::Relaxed);
     }
