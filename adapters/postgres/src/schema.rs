@@ -29,6 +29,13 @@ pub(crate) struct Step {
     oldest_reader: i32,
 }
 
+impl Step {
+    /// Returns whether it creates tables or indexes, which needs a privilege on the schema.
+    fn creates(&self) -> bool {
+        self.sql.contains("create ")
+    }
+}
+
 /// The steps from an empty schema. A released step never changes.
 pub(crate) const STEPS: &[Step] = &[
     Step { sql: include_str!("schema/1.sql"), oldest_reader: 1 },
@@ -97,7 +104,9 @@ pub(crate) async fn check(session: &Session, schema: &str, program: Program<'_>)
             found.check(schema, program.version(), program.forms)?;
             privileges::check(session, schema).await?;
             if found.version < program.version() {
-                privileges::check_migration(session, schema).await?;
+                let done = usize::try_from(found.version).unwrap_or(0);
+                let creates = program.steps.iter().skip(done).any(Step::creates);
+                privileges::check_migration(session, schema, creates).await?;
             }
         }
         State::Absent | State::Empty => privileges::check_creation(session, schema).await?,

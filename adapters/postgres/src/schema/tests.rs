@@ -172,6 +172,27 @@ fn an_examination_names_what_a_start_would_lack() {
     crate::examine(target.clone()).unwrap();
     server.sql(&format!("update {schema}.schema_version set version = 2, oldest_reader = 1"));
     refused(&format!("the privilege of an owner on {schema}.keys"));
+    // A step that creates no table needs no privilege on the schema, and other tables and sequences there need no owner.
+    server.sql(&format!(
+        "alter table {schema}.keys owner to {role}; revoke create on schema {schema} from {role};
+         create table {schema}.of_others (n serial); grant all on {schema}.of_others to {role};
+         grant all on all sequences in schema {schema} to {role};
+         alter table {schema}.nodes drop column clock_ahead_ms, drop column confirmed_history;
+         alter table {schema}.shop drop column server_history, drop column is_synchronous;
+         update {schema}.schema_version set version = 3"
+    ));
+    crate::examine(target.clone()).unwrap();
+    start(&target, STEPS, 1).unwrap();
+}
+
+#[test]
+fn a_migration_needs_an_owner_of_each_table_of_the_steps() {
+    for step in STEPS {
+        for rest in step.sql.split("create table ").skip(1) {
+            let name = rest.split_whitespace().next().unwrap();
+            assert!(privileges::NOT_OWNED.contains(&format!("'{name}'")), "{name}");
+        }
+    }
 }
 
 #[test]
