@@ -1,6 +1,7 @@
 //! Noticing a pooler that gives each transaction another connection to the server.
 
-use petstore_ports::StoreError;
+use std::time::Duration;
+
 use tokio::time::timeout;
 
 use super::connector::{Connector, Role};
@@ -9,6 +10,9 @@ use crate::error::{OpenError, failed};
 
 /// The number of times that a process of the server is asked for. A pooler may give a connection back by chance.
 const ROUNDS: usize = 4;
+
+/// The time limit for finding it out, which takes up to 17 round trips.
+const TIME: Duration = Duration::from_secs(10);
 
 /// The number of the server's process behind a connection, as text.
 const PROCESS: &str = "select pg_backend_pid()";
@@ -21,14 +25,15 @@ const STATEMENT_MODE: &str = "statement pooling";
 /// has ended. So a second connection gets the process of the first, or the first gets another one while the second is in a
 /// transaction.
 ///
-/// Without a free connection for the second one nothing is found out. A pooler accepts more connections than its server.
+/// Without a free connection for the second one, or without answers in time, nothing is found out. A pooler accepts more
+/// connections than its server.
 pub(crate) async fn refuse(connector: &Connector, session: &Session) -> Result<(), OpenError> {
     if !session.prepares() {
         return Ok(());
     }
     let Ok(other) = connector.connect(Role::Reader).await else { return Ok(()) };
-    let compared = timeout(connector.answer_time(), is_pooled(session, &other)).await;
-    match compared.map_err(|_| StoreError::unavailable("PostgreSQL does not answer in time"))? {
+    let Ok(compared) = timeout(TIME, is_pooled(session, &other)).await else { return Ok(()) };
+    match compared {
         Ok(false) => Ok(()),
         Ok(true) => {
             // The settings of both are now those of connections that other clients get.
