@@ -27,8 +27,8 @@ const FLIGHTS_MAX: u32 = 2;
 /// would be smaller, and each read would cost the database more.
 const NEXT_FLIGHT: usize = 24;
 
-/// The time for opening the connection of a runtime, with the first statement, while a spare one is open. It is shorter than
-/// the time that a caller waits for the look-up of a key.
+/// The time for which the first reads wait for the connection of a runtime while a spare one is open. Later ones use the spare
+/// one until it is there. It is shorter than the time that a caller waits for the look-up of a key.
 const OPENING_TIME: Duration = Duration::from_millis(250);
 
 /// The part of the time limit of a read after whose end no spare connection is used any more.
@@ -120,11 +120,15 @@ impl<L: Lookup> Batcher<L> {
         let keys = || -> L::Columns { batch.iter().map(|waiting| L::column(&waiting.key)).collect() };
         let (began, time) = (Instant::now(), self.link.read_time());
         let has_spare = !self.link.is_open() && self.spare.has_open();
-        let deadline = began + if has_spare { OPENING_TIME } else { time };
-        let rows = self.link.rows(&self.sql, &[&keys()], deadline).await;
+        let opened = if has_spare { self.link.open_within(OPENING_TIME).await } else { Ok(()) };
+        let is_late = opened.is_err();
+        let rows = match opened {
+            Ok(()) => self.link.rows(&self.sql, &[&keys()], began + time).await,
+            Err(error) => Err(error),
+        };
         match rows {
             // The callers still wait, and the server may refuse only further connections.
-            Err(error) if !self.link.is_open() && began.elapsed() < time / SPARE_PART => {
+            Err(error) if (is_late || !self.link.is_open()) && began.elapsed() < time / SPARE_PART => {
                 let spare = self.spare.rows(self.sql.clone(), vec![Box::new(keys())]).await;
                 spare.map_err(|_| error)
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Row;
 
 use crate::connection::{Connector, Parameter, Role, Session};
@@ -19,12 +19,12 @@ pub(crate) struct Link {
     role: Role,
     session: Mutex<Option<Arc<Session>>>,
     /// One permit: statements that find no session wait for the one that opens it.
-    opening: Semaphore,
+    opening: Arc<Semaphore>,
 }
 
 impl Link {
     pub(crate) fn new(connector: Arc<Connector>, role: Role) -> Self {
-        Self { connector, role, session: Mutex::default(), opening: Semaphore::new(1) }
+        Self { connector, role, session: Mutex::default(), opening: Arc::new(Semaphore::new(1)) }
     }
 
     /// The time limit of a read on this connection.
@@ -83,6 +83,31 @@ impl Link {
         if let Some(session) = self.open_session() {
             return Ok(session);
         }
+        self.open().await
+    }
+
+    /// Opens the connection in a task on the current runtime, which goes on after this time. Fails if it is not open by then, and
+    /// at once while another caller opens it.
+    pub(super) async fn open_within(self: &Arc<Self>, time: Duration) -> Result<(), StoreError> {
+        let late = || StoreError::unavailable("a connection is still being opened");
+        let turn = Arc::clone(&self.opening).try_acquire_owned().map_err(|_| late())?;
+        if self.is_open() {
+            return Ok(());
+        }
+        let link = Arc::clone(self);
+        let opening = tokio::spawn(async move {
+            let opened = link.open().await.map(drop);
+            drop(turn);
+            opened
+        });
+        match timeout(time, opening).await {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(_)) | Err(_) => Err(late()),
+        }
+    }
+
+    /// Opens the connection. The caller holds the permit.
+    async fn open(&self) -> Result<Arc<Session>, StoreError> {
         let mut session = self.connector.connect(self.role).await?;
         if self.role == Role::Reader {
             let limited = session.limit_reads().await;
