@@ -7,7 +7,7 @@ use std::time::Duration;
 use petstore_domain::RecordRef;
 use petstore_ports::StoreError;
 use tokio::sync::mpsc::Receiver;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::attempt::{Commit, Done, End, attempt};
 use super::batch::Pending;
@@ -17,7 +17,7 @@ use super::failure::{Attempts, Failure, Next};
 use super::reconnect::Reconnecting;
 use super::settle::{Outcome, settle};
 use super::tokens::Tokens;
-use super::trials::{Asked, try_write};
+use super::trials::{self, Asked, Late, Trying, try_write};
 use crate::calls::Calls;
 use crate::event_forms::EventForms;
 use crate::random::Random;
@@ -78,6 +78,10 @@ pub(super) struct Lane {
     later: Vec<Pending>,
     /// The time of the last wait for a lock in vain.
     locked: Option<Instant>,
+    /// The trial whose answer is late; none if none is.
+    late: Option<Late>,
+    /// The time for which the answer of the next late trial is awaited.
+    patience: Duration,
 }
 
 impl Lane {
@@ -102,6 +106,8 @@ impl Lane {
             after,
             later: Vec::new(),
             locked: None,
+            late: None,
+            patience: trials::PATIENCE_MIN,
         }
     }
 
@@ -225,6 +231,7 @@ impl Lane {
         match self.commit(batch, begin).await {
             Ok(done) => {
                 self.calls.writes.succeeded();
+                self.forget_late();
                 if done.is_committed {
                     self.after.batch_committed(batch.len(), since.elapsed());
                 }
@@ -242,14 +249,50 @@ impl Lane {
         }
     }
 
-    /// Writes without a request.
+    /// Writes without a request. While the answer of an earlier trial is late, it is awaited instead.
     async fn try_write(&mut self) -> Result<(), StoreError> {
-        let open = self.connection.take().await?;
-        let tried = try_write(&open.session, self.tokens.next()).await;
-        if tried.is_ok() {
-            self.connection.keep(open);
+        let mut trying: Trying = match self.late.take() {
+            Some(late) if late.trying.is_finished() => late.trying,
+            Some(late) if Instant::now() < late.until => {
+                self.late = Some(late);
+                return Err(trials::late());
+            }
+            given_up => {
+                if let Some(late) = given_up {
+                    late.trying.abort();
+                }
+                let open = self.connection.take().await?;
+                let token = self.tokens.next();
+                tokio::spawn(async move {
+                    let tried = try_write(&open.session, token).await;
+                    tried.map(|()| open)
+                })
+            }
+        };
+        let tried = timeout(self.connection.answer_time(), &mut trying).await;
+        match tried {
+            Ok(Ok(Ok(open))) => {
+                self.connection.keep(open);
+                self.forget_late();
+                Ok(())
+            }
+            Ok(Ok(Err(error))) => Err(error),
+            // The runtime shuts down.
+            Ok(Err(_)) => Err(trials::late()),
+            Err(_) => {
+                self.late = Some(Late { trying, until: Instant::now() + self.patience });
+                self.patience = trials::longer(self.patience);
+                Err(trials::late())
+            }
         }
-        tried
+    }
+
+    /// Gives up a trial whose answer is late, after a success.
+    fn forget_late(&mut self) {
+        self.patience = trials::PATIENCE_MIN;
+        if let Some(late) = self.late.take() {
+            late.trying.abort();
+        }
     }
 
     async fn commit(&mut self, batch: &mut Vec<Pending>, begin: Begin) -> Result<Done, Failure> {

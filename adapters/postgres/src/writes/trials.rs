@@ -1,13 +1,36 @@
 //! Writes without a request, by which a lane whose batches fail finds out whether the next one would succeed.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use petstore_ports::StoreError;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use super::reconnect::Open;
 use crate::connection::Session;
 use crate::error::failed;
+
+/// The shortest and the longest time for which a late answer is awaited before another trial is made. A commit that waits for a
+/// standby occupies a connection to the server even after its trial was given up.
+pub(super) const PATIENCE_MIN: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(30);
+
+/// The time for which the answer of the next late trial is awaited.
+pub(super) fn longer(patience: Duration) -> Duration {
+    patience.saturating_mul(2).min(PATIENCE_MAX)
+}
+
+/// The task of a trial. It returns the connection after a success.
+pub(super) type Trying = JoinHandle<Result<Box<Open>, StoreError>>;
+
+/// A trial that was not answered in time.
+pub(super) struct Late {
+    pub(super) trying: Trying,
+    /// The time until which no other trial is made.
+    pub(super) until: Instant,
+}
 
 /// A caller that waits for the outcome.
 pub(super) type Asked = oneshot::Sender<Result<(), StoreError>>;
@@ -44,7 +67,24 @@ pub(super) async fn try_write(session: &Session, token: [u8; 16]) -> Result<(), 
          rollback to savepoint pages; insert into commits (token, is_undone) values ('\\x{token}', true); commit",
         session.begin()
     );
-    let late = |_| StoreError::unavailable("the database did not answer in time");
-    let written = timeout(session.answer_time(), session.batch(&sql)).await.map_err(late)?;
-    written.map_err(|error| failed("write without a request", error))
+    session.batch(&sql).await.map_err(|error| failed("write without a request", error))
+}
+
+/// The failure of a trial that is not answered in time.
+pub(super) fn late() -> StoreError {
+    StoreError::unavailable("the database did not answer in time")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patience_with_late_trials_grows_up_to_a_bound() {
+        let mut patience = PATIENCE_MIN;
+        for expected in [2, 4, 8, 16, 30, 30] {
+            patience = longer(patience);
+            assert_eq!(patience, Duration::from_secs(expected));
+        }
+    }
 }
