@@ -8,6 +8,7 @@ mod delivery;
 mod id;
 mod operations;
 mod progress;
+mod receiver;
 mod record;
 mod runs;
 mod schedule;

@@ -147,6 +147,7 @@ fn progress() -> Progress {
         asked: Some(DeliveryPause { until: at(80), length: Duration::from_mins(1) }),
         rest: Some(DeliveryPause { until: at(76), length: Duration::from_secs(16) }),
         is_unreadable: true,
+        receiver: Some(u64::MAX - 2),
     }
 }
 

@@ -59,6 +59,8 @@ struct StoredProgress {
     rest: Option<StoredPause>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unreadable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    receiver: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -144,6 +146,7 @@ pub fn write_progress(progress: &Progress) -> String {
         asked: progress.asked.map(StoredPause::from),
         rest: progress.rest.map(StoredPause::from),
         unreadable: progress.is_unreadable,
+        receiver: progress.receiver.map(|receiver| format!("{receiver:016x}")),
     })
 }
 
@@ -177,6 +180,7 @@ pub fn parse_progress(text: &str) -> Result<Progress, Fault> {
         asked: stored.asked.map(DeliveryPause::try_from).transpose()?,
         rest: stored.rest.map(DeliveryPause::try_from).transpose()?,
         is_unreadable: stored.unreadable,
+        receiver: stored.receiver.map(|text| u64::from_str_radix(&text, 16)).transpose()?,
     })
 }
 

@@ -46,6 +46,9 @@ pub struct Progress {
     pub rest: Option<DeliveryPause>,
     /// `true` if the next events, or one that is pending, cannot be read, because the event log is damaged there.
     pub is_unreadable: bool,
+    /// The fingerprint of the receiver's address to which the pauses, failures and retries belong; none without any, or
+    /// if it is not known.
+    pub receiver: Option<u64>,
 }
 
 /// A time in which no attempt of a webhook begins, unless a client asks for it.
@@ -118,6 +121,7 @@ impl Progress {
                 // Another place in the log does not make the receiver a healthy one.
                 failures: self.failures,
                 asked: self.asked,
+                receiver: self.receiver,
                 ..Self::new(run.number, after.epoch, after.position)
             };
             return;

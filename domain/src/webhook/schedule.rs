@@ -67,7 +67,7 @@ pub(crate) fn jittered(delay: Duration, permille: i32) -> Duration {
 }
 
 /// FNV-1a, 64 bits.
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+pub(crate) fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }
 

@@ -259,6 +259,7 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         asked: Some(DeliveryPause { until: Timestamp::MAX, length: Duration::from_hours(1) }),
         rest: Some(DeliveryPause { until: Timestamp::MIN, length: Duration::from_secs(1) }),
         is_unreadable: true,
+        receiver: Some(u64::MAX),
     };
     let answer = ReceiverAnswer {
         status: 503,

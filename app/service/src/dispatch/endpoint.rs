@@ -8,6 +8,7 @@ use petstore_domain::{
 };
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
 
+use super::attempt::AttemptId;
 use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX};
 
 /// The state of a webhook under a lease.
@@ -37,6 +38,8 @@ pub(super) struct Endpoint {
     pub(super) is_disabling: bool,
     /// The attempts in flight, by the number of the attempt.
     flights: Vec<(u64, AbortHandle)>,
+    /// The number of the last attempt that began before the address was changed.
+    old_receiver: Option<u64>,
     /// The time before which the log is not read for this webhook, because the log is damaged where it is.
     pub(super) read_after: Timestamp,
     /// The number of positions that a page for this webhook alone reads: fewer where the log is damaged.
@@ -86,12 +89,14 @@ impl Endpoint {
             disable: None,
             is_disabling: false,
             flights: Vec::new(),
+            old_receiver: None,
             read_after: Timestamp::MIN,
             positions_max: POSITIONS_MAX,
             taken_before: None,
             is_log_damaged: false,
             damaged_event: None,
         };
+        endpoint.is_dirty = endpoint.progress.follow_receiver(&endpoint.webhook.url);
         endpoint.follow(now);
         endpoint
     }
@@ -108,8 +113,11 @@ impl Endpoint {
         }
         self.rules.ordering = webhook.ordering;
         if self.webhook.url != webhook.url {
-            // Another receiver has not asked for a pause.
-            self.progress.asked = None;
+            // Another receiver has not asked for a pause, and neither does an attempt in flight ask for it.
+            self.progress.forget_receiver();
+            self.progress.note_receiver(&webhook.url);
+            self.old_receiver = self.flights.iter().map(|(number, _)| *number).max().or(self.old_receiver);
+            self.is_dirty = true;
         }
         self.webhook = webhook;
         if self.is_ending() {
@@ -271,17 +279,22 @@ impl Endpoint {
     /// Applies the result of an attempt, and returns the time of the next one.
     pub(super) fn attempted(
         &mut self,
-        position: Position,
+        of: AttemptId,
         kind: EventKind,
         attempt: Attempt,
         now: Timestamp,
     ) -> Option<Timestamp> {
+        let position = of.position;
         if self.damaged_event == Some(position) {
             self.damaged_event = None;
             self.note_damage();
         }
-        let result = AttemptResult::from(&attempt.outcome);
+        let result = match AttemptResult::from(&attempt.outcome) {
+            AttemptResult::Failed(_) if Some(of.number) <= self.old_receiver => AttemptResult::Failed(None),
+            result => result,
+        };
         let orders = self.step(DispatchInput::Outcome { position, result }, now);
+        self.progress.note_receiver(&self.webhook.url);
         let event = self.event(position);
         let mut update = DeliveryUpdate {
             event,

@@ -228,7 +228,7 @@ impl Machine {
         }
         self.places.free(endpoint.account, 1);
         let wake = match ended {
-            AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(of.position, kind, attempt, now),
+            AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(of, kind, attempt, now),
             AttemptEnd::Missing => endpoint.missing(of.position, now),
             AttemptEnd::Dropped => {
                 endpoint.dropped(of.position, now);
