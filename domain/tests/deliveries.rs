@@ -321,6 +321,23 @@ fn a_redelivery_is_sent_once_whether_the_event_was_delivered_or_not() {
 }
 
 #[test]
+fn a_redelivery_whose_attempt_was_dropped_stays_one() {
+    let mut case = Case::new(RELAXED);
+    case.log([1], 1, at(0));
+    case.tick(at(0));
+    case.end(1, AttemptResult::Failed(Some(Duration::from_mins(10))), at(0));
+    case.step(DispatchInput::Redeliver { position: position(1), number: 1 }, at(1));
+    assert_eq!(case.tick(at(1)), [(1, 2)]);
+    let trigger = AttemptTrigger::Manual;
+    case.step(DispatchInput::Dropped { position: position(1), trigger }, at(1));
+    let orders = case.step(DispatchInput::Tick { attempts_max: 1 }, at(9));
+    assert_eq!(orders, [DispatchOrder::Send { position: position(1), attempt: 2, trigger }]);
+    // The attempts after it keep to the pause.
+    case.end(1, AttemptResult::Failed(None), at(9));
+    assert_eq!(case.tick(at(599)), []);
+}
+
+#[test]
 fn no_first_attempt_begins_while_a_thousand_wait_for_a_retry() {
     let mut case = Case::new(RELAXED);
     let mut next = 1;

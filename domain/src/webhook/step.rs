@@ -43,7 +43,12 @@ pub enum DispatchInput<'a> {
         result: AttemptResult,
     },
     /// An attempt was dropped before its request was sent.
-    Dropped(Position),
+    Dropped {
+        /// The event.
+        position: Position,
+        /// The cause of the attempt, which is that of the next one.
+        trigger: AttemptTrigger,
+    },
     /// The event of a delivery is no longer in the log.
     Missing(Position),
     /// A client asks for an event once more.
@@ -133,9 +138,11 @@ pub fn dispatch_step(
         DispatchInput::Outcome { position, result } => {
             progress.outcome(rules, position, result, now, &mut orders);
         }
-        DispatchInput::Dropped(position) => {
+        DispatchInput::Dropped { position, trigger } => {
             if let Ok(index) = progress.find(position) {
-                progress.pending[index].is_in_flight = false;
+                let delivery = &mut progress.pending[index];
+                delivery.is_in_flight = false;
+                delivery.is_manual |= trigger == AttemptTrigger::Manual;
             }
         }
         DispatchInput::Missing(position) => {

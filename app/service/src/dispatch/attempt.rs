@@ -72,6 +72,7 @@ impl DispatcherPorts {
 pub(super) struct AttemptId {
     pub(super) lease: DeliveryLease,
     pub(super) position: Position,
+    pub(super) trigger: AttemptTrigger,
     /// The number of the start of deliveries to which it belongs.
     pub(super) run: u32,
     pub(super) number: u64,

@@ -317,14 +317,14 @@ impl Endpoint {
     }
 
     /// Takes back an attempt whose request was not sent.
-    pub(super) fn dropped(&mut self, position: Position, now: Timestamp) {
-        self.step(DispatchInput::Dropped(position), now);
+    pub(super) fn dropped(&mut self, of: AttemptId, now: Timestamp) {
+        self.step(DispatchInput::Dropped { position: of.position, trigger: of.trigger }, now);
     }
 
     /// Takes back an attempt whose event cannot be read.
-    pub(super) fn unreadable_event(&mut self, position: Position, now: Timestamp) {
-        self.dropped(position, now);
-        self.damaged_event = Some(position);
+    pub(super) fn unreadable_event(&mut self, of: AttemptId, now: Timestamp) {
+        self.dropped(of, now);
+        self.damaged_event = Some(of.position);
         self.note_damage();
     }
 

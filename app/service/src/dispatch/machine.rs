@@ -231,17 +231,17 @@ impl Machine {
             AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(of, kind, attempt, now),
             AttemptEnd::Missing => endpoint.missing(of.position, now),
             AttemptEnd::Dropped => {
-                endpoint.dropped(of.position, now);
+                endpoint.dropped(of, now);
                 Some(now.plus(FAILURE_PAUSE))
             }
             AttemptEnd::Outdated => {
-                endpoint.dropped(of.position, now);
+                endpoint.dropped(of, now);
                 // The new settings wake the webhook when they arrive, unless they are here already.
                 let is_known = endpoint.webhook.run.number != of.run;
                 if is_known { endpoint.wake(now) } else { Some(now.plus(FAILURE_PAUSE)) }
             }
             AttemptEnd::Unreadable => {
-                endpoint.unreadable_event(of.position, now);
+                endpoint.unreadable_event(of, now);
                 Some(now.plus(DAMAGE_PAUSE))
             }
             AttemptEnd::Cancelled => return,

@@ -205,8 +205,8 @@ impl Dispatcher {
                 attempt: sending.attempt,
                 trigger: sending.trigger,
             };
-            let Sending { number, position, .. } = sending;
-            let id = AttemptId { lease: endpoint.lease, position, run: sent.run, number };
+            let Sending { number, position, trigger, .. } = sending;
+            let id = AttemptId { lease: endpoint.lease, position, trigger, run: sent.run, number };
             let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
             let attempt = async move { ports.attempt(&deadlines, sent).await };
             let attempt = Abortable::new(attempt, registration);
