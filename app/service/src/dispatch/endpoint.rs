@@ -285,10 +285,6 @@ impl Endpoint {
         now: Timestamp,
     ) -> Option<Timestamp> {
         let position = of.position;
-        if self.damaged_event == Some(position) {
-            self.damaged_event = None;
-            self.note_damage();
-        }
         let result = match AttemptResult::from(&attempt.outcome) {
             AttemptResult::Failed(_) if Some(of.number) <= self.old_receiver => AttemptResult::Failed(None),
             result => result,
@@ -313,6 +309,7 @@ impl Endpoint {
         }
         self.updates.push(update);
         self.is_dirty = true;
+        self.note_end(position);
         wake_of(&orders)
     }
 
@@ -351,7 +348,16 @@ impl Endpoint {
     pub(super) fn missing(&mut self, position: Position, now: Timestamp) -> Option<Timestamp> {
         let orders = self.step(DispatchInput::Missing(position), now);
         self.is_dirty = true;
+        self.note_end(position);
         wake_of(&orders)
+    }
+
+    /// Notes that an event is not damaged: it was read, or it is no longer in the log.
+    fn note_end(&mut self, position: Position) {
+        if self.damaged_event == Some(position) || self.progress.pending.is_empty() {
+            self.damaged_event = None;
+            self.note_damage();
+        }
     }
 
     /// Begins at the start of another event log. Deliveries of the old log cannot be completed.

@@ -174,6 +174,23 @@ async fn damage_at_the_head_or_of_a_pending_event_is_told_and_ends_with_a_repair
 }
 
 #[tokio::test(start_paused = true)]
+async fn damage_of_a_pending_event_ends_when_the_event_leaves_the_log() {
+    let mut world = World::new();
+    let damaged = DamagedLog::new(&world.store, 9..=9);
+    world.ports.events = damaged.clone();
+    let id = world.webhook("https://flaky", DeliveryOrder::Relaxed).await;
+    world.start();
+    world.event(1).await;
+    pass(1).await;
+    damaged.damage(1..=1);
+    pass(20).await;
+    assert!(world.listing(id).await.is_unreadable);
+    damaged.drop_up_to(1);
+    pass(30).await;
+    assert!(!world.listing(id).await.is_unreadable);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_that_happens_after_the_answer_that_adds_its_type_is_sent_once() {
     let mut world = World::new();
     let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;

@@ -121,15 +121,21 @@ impl Receivers {
 pub(super) struct DamagedLog {
     store: Arc<MemoryStore>,
     damaged: Mutex<RangeInclusive<u64>>,
+    dropped: Mutex<u64>,
 }
 
 impl DamagedLog {
     pub(super) fn new(store: &Arc<MemoryStore>, damaged: RangeInclusive<u64>) -> Arc<Self> {
-        Arc::new(Self { store: Arc::clone(store), damaged: Mutex::new(damaged) })
+        Arc::new(Self { store: Arc::clone(store), damaged: Mutex::new(damaged), dropped: Mutex::default() })
     }
 
     pub(super) fn damage(&self, damaged: RangeInclusive<u64>) {
         *self.damaged.lock().unwrap() = damaged;
+    }
+
+    /// Drops the events up to a position.
+    pub(super) fn drop_up_to(&self, position: u64) {
+        *self.dropped.lock().unwrap() = position;
     }
 }
 
@@ -142,6 +148,12 @@ impl EventReader for DamagedLog {
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
         let damaged = self.damaged.lock().unwrap().clone();
         let next = query.after.map_or(1, |after| after.get() + 1);
+        let dropped = *self.dropped.lock().unwrap();
+        if next <= dropped {
+            let LogEnd { epoch, last } = self.store.end();
+            let pruned = Position::new(dropped).unwrap();
+            return Reply::now(Ok(EventRead::Expired(EventBounds { epoch, pruned, last, oldest_at: None })));
+        }
         let last = self.store.end().last.get().min(next + query.positions_max - 1);
         if (next..=last).any(|position| damaged.contains(&position)) {
             return Reply::now(Err(StoreError::corrupt("events")));
