@@ -329,12 +329,38 @@ fn a_redelivery_whose_attempt_was_dropped_stays_one() {
     case.step(DispatchInput::Redeliver { position: position(1), number: 1 }, at(1));
     assert_eq!(case.tick(at(1)), [(1, 2)]);
     let trigger = AttemptTrigger::Manual;
-    case.step(DispatchInput::Dropped { position: position(1), trigger }, at(1));
+    let pause = Duration::from_secs(8);
+    case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(1));
     let orders = case.step(DispatchInput::Tick { attempts_max: 1 }, at(9));
     assert_eq!(orders, [DispatchOrder::Send { position: position(1), attempt: 2, trigger }]);
     // The attempts after it keep to the pause.
     case.end(1, AttemptResult::Failed(None), at(9));
     assert_eq!(case.tick(at(599)), []);
+}
+
+#[test]
+fn an_event_whose_attempt_was_dropped_delays_no_other_one() {
+    for is_manual in [false, true] {
+        let mut case = Case::new(RELAXED);
+        // One attempt at a time.
+        case.progress.failures = FAILURES_MAX;
+        case.log(1..=2, 2, at(0));
+        if is_manual {
+            case.step(DispatchInput::Redeliver { position: position(1), number: 1 }, at(0));
+        }
+        assert_eq!(case.tick(at(0)), [(1, 1)]);
+        let trigger = if is_manual { AttemptTrigger::Manual } else { AttemptTrigger::Schedule };
+        let pause = Duration::from_secs(10);
+        case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(0));
+        assert_eq!(case.tick(at(0)), [(2, 1)]);
+        let orders = case.end(2, AttemptResult::Delivered, at(1));
+        assert!(orders.contains(&DispatchOrder::WakeAt(at(10))), "{orders:?}");
+        assert_eq!((case.tick(at(9)), case.tick(at(10))), (vec![], vec![(1, 1)]));
+        // A clock that steps back does not prolong the pause.
+        case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(1_000));
+        assert_eq!(case.tick(at(510)), []);
+        assert_eq!(case.tick(at(520)), [(1, 1)]);
+    }
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum DispatchInput<'a> {
         position: Position,
         /// The cause of the attempt, which is that of the next one.
         trigger: AttemptTrigger,
+        /// The time until it may begin again.
+        pause: Duration,
     },
     /// The event of a delivery is no longer in the log.
     Missing(Position),
@@ -138,11 +140,12 @@ pub fn dispatch_step(
         DispatchInput::Outcome { position, result } => {
             progress.outcome(rules, position, result, now, &mut orders);
         }
-        DispatchInput::Dropped { position, trigger } => {
+        DispatchInput::Dropped { position, trigger, pause } => {
             if let Ok(index) = progress.find(position) {
                 let delivery = &mut progress.pending[index];
                 delivery.is_in_flight = false;
                 delivery.is_manual |= trigger == AttemptTrigger::Manual;
+                (delivery.due, delivery.wait) = (now.plus(pause), pause);
             }
         }
         DispatchInput::Missing(position) => {
@@ -232,13 +235,16 @@ impl Progress {
             return (!self.pending.is_empty()).then_some(0);
         }
         let waiting = || self.pending.iter().enumerate().filter(|(_, delivery)| !delivery.is_in_flight);
-        let manual = waiting().find(|(_, delivery)| delivery.is_manual);
-        let fresh = waiting().find(|(_, delivery)| delivery.attempts == 0);
+        // The first of those that are due: only an attempt that was dropped makes another one overtake it.
+        let manual = waiting().filter(|(_, delivery)| delivery.is_manual);
+        let manual = manual.min_by_key(|(_, delivery)| delivery.due.max(now));
+        let fresh = waiting().filter(|(_, delivery)| delivery.attempts == 0);
+        let fresh = fresh.min_by_key(|(_, delivery)| delivery.due.max(now));
         let fresh = fresh.filter(|_| self.waiting_retries() < RETRIES_MAX);
         let retry = waiting().filter(|(_, delivery)| delivery.attempts > 0);
         let retry = retry.min_by_key(|(_, delivery)| delivery.due);
-        let due = |found: &(usize, &PendingDelivery)| found.1.due.max(now);
-        let found = manual.or_else(|| [fresh, retry].into_iter().flatten().min_by_key(due));
+        let found = [manual, fresh, retry].into_iter().flatten();
+        let found = found.min_by_key(|(_, delivery)| self.next_attempt_at(delivery).max(now));
         found.map(|(index, _)| index)
     }
 

@@ -1,5 +1,7 @@
 //! A webhook whose events this dispatcher delivers.
 
+use std::time::Duration;
+
 use futures_util::future::{AbortHandle, AbortRegistration};
 use petstore_domain::{
     AccountId, Attempt, AttemptResult, AttemptTrigger, DeliveryRules, DeliveryStatus, DeliveryUpdate,
@@ -313,14 +315,15 @@ impl Endpoint {
         wake_of(&orders)
     }
 
-    /// Takes back an attempt whose request was not sent.
-    pub(super) fn dropped(&mut self, of: AttemptId, now: Timestamp) {
-        self.step(DispatchInput::Dropped { position: of.position, trigger: of.trigger }, now);
+    /// Takes back an attempt whose request was not sent. It may begin again after a pause.
+    pub(super) fn dropped(&mut self, of: AttemptId, pause: Duration, now: Timestamp) {
+        let (position, trigger) = (of.position, of.trigger);
+        self.step(DispatchInput::Dropped { position, trigger, pause }, now);
     }
 
-    /// Takes back an attempt whose event cannot be read.
+    /// Takes back an attempt whose event cannot be read. It is tried again after a pause, and the others go on.
     pub(super) fn unreadable_event(&mut self, of: AttemptId, now: Timestamp) {
-        self.dropped(of, now);
+        self.dropped(of, DAMAGE_PAUSE, now);
         self.damaged_event = Some(of.position);
         self.note_damage();
     }

@@ -1,6 +1,7 @@
 //! The dispatcher as a machine without a runtime: it is told what has happened, and says what to do next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 
 use futures_util::future::AbortRegistration;
 use petstore_domain::{
@@ -231,18 +232,18 @@ impl Machine {
             AttemptEnd::Attempted(kind, attempt) => endpoint.attempted(of, kind, attempt, now),
             AttemptEnd::Missing => endpoint.missing(of.position, now),
             AttemptEnd::Dropped => {
-                endpoint.dropped(of, now);
+                endpoint.dropped(of, FAILURE_PAUSE, now);
                 Some(now.plus(FAILURE_PAUSE))
             }
             AttemptEnd::Outdated => {
-                endpoint.dropped(of, now);
+                endpoint.dropped(of, Duration::ZERO, now);
                 // The new settings wake the webhook when they arrive, unless they are here already.
                 let is_known = endpoint.webhook.run.number != of.run;
                 if is_known { endpoint.wake(now) } else { Some(now.plus(FAILURE_PAUSE)) }
             }
             AttemptEnd::Unreadable => {
                 endpoint.unreadable_event(of, now);
-                Some(now.plus(DAMAGE_PAUSE))
+                endpoint.wake(now)
             }
             AttemptEnd::Cancelled => return,
         };
