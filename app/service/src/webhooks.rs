@@ -71,6 +71,18 @@ impl WebhookService {
         limit.take(account, self.service.deadlines.elapsed())
     }
 
+    /// Does not count a start any more if its request has started no deliveries. One whose outcome is unknown stays counted.
+    fn settle_start<T, R>(&self, account: AccountId, made: &Repeated<T, R>) {
+        let is_none = match made {
+            Ok(answered) => answered.replayed || answered.result.is_err(),
+            Err(Failure::Store(_)) => false,
+            Err(_) => true,
+        };
+        if let Some(limit) = self.starts.as_ref().filter(|_| is_none) {
+            limit.give_back(account);
+        }
+    }
+
     /// The same webhooks for a program that does not have the master key, because the servers of the shop have it. It cannot
     /// tell that a webhook waits for the key, so it shows such a webhook as active.
     #[must_use]
@@ -195,7 +207,6 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<RevealedWebhook, CreateWebhookRejection> {
-        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         let master = self.prepare_first().await?;
         let place = self.locate(from).await?;
         let after = place.ok_or(Failure::Rejected(CreateWebhookRejection::Expired))?;
@@ -212,7 +223,9 @@ impl Webhooks for WebhookService {
             webhooks_max: self.webhooks_max,
             now: self.service.clock.now(),
         };
+        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         let made = self.service.submit_once(operation, retry).await;
+        self.settle_start(account, &made);
         self.revealed(made).await
     }
 
@@ -225,10 +238,15 @@ impl Webhooks for WebhookService {
         precondition: Precondition,
     ) -> Result<WebhookListing, Failure<UpdateWebhookRejection>> {
         let may_start = self.starts.is_some() && patch.is_enabled == Some(true);
-        if may_start && self.find(account, id).await?.is_some_and(|webhook| !webhook.is_enabled()) {
+        let starts = may_start && self.find(account, id).await?.is_some_and(|webhook| !webhook.is_enabled());
+        if starts {
             self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         }
-        self.update(account, id, patch, from, precondition, DisabledReason::User).await
+        let made = self.update(account, id, patch, from, precondition, DisabledReason::User).await;
+        if let (true, Err(Failure::Rejected(_)), Some(limit)) = (starts, &made, &self.starts) {
+            limit.give_back(account);
+        }
+        made
     }
 
     async fn delete_webhook(
@@ -279,9 +297,11 @@ impl Webhooks for WebhookService {
         from: LogPlace,
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<WebhookListing, StartDeliveriesRejection> {
-        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
         let after = self.locate(from).await?;
-        let made = self.service.submit_once(ReplayWebhook { account, id, after }, retry).await?;
+        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
+        let made = self.service.submit_once(ReplayWebhook { account, id, after }, retry).await;
+        self.settle_start(account, &made);
+        let made = made?;
         let result = match made.result {
             Ok(webhook) => Ok(self.listed(webhook).await?),
             Err(rejection) => Err(rejection),

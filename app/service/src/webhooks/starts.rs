@@ -48,6 +48,14 @@ impl StartLimit {
         window.count += 1;
         Ok(())
     }
+
+    /// Takes the last start of an account back, because no deliveries were started.
+    pub(super) fn give_back(&self, account: AccountId) {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(window) = windows.get_mut(&account) {
+            window.count = window.count.saturating_sub(1);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -65,6 +73,9 @@ mod tests {
         assert_eq!(limit.take(one, at(64_999)), used_up(1));
         assert_eq!(limit.take(other, at(64_999)), Ok(()));
         assert_eq!([limit.take(one, at(65_000)), limit.take(one, at(65_000))], [Ok(()), Ok(())]);
+        assert_eq!(limit.take(one, at(65_000)), used_up(60_000));
+        limit.give_back(one);
+        assert_eq!(limit.take(one, at(65_000)), Ok(()), "the last one was taken back");
         assert_eq!(limit.take(one, at(65_000)), used_up(60_000));
         assert_eq!(limit.take(other, at(200_000)), Ok(()));
         assert_eq!(limit.windows.lock().unwrap().len(), 1, "those of past minutes are forgotten");

@@ -3,12 +3,13 @@
 mod shares;
 mod world;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::*;
 use petstore_ports::api::*;
 use petstore_ports::*;
-use petstore_service::{DispatchNotice, WebhookCounts};
+use petstore_service::{DispatchNotice, WebhookCounts, WebhookService};
 
 use self::world::{ACCOUNT, World, pass};
 
@@ -214,6 +215,25 @@ async fn a_disabled_or_deleted_webhook_gets_nothing_and_a_test_reaches_it_anyway
     pass(2).await;
     assert_eq!(world.receivers.got("ok").len(), 2);
     assert!(world.store.progress(id).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_start_nothing_use_up_no_start() {
+    let world = World::new();
+    let webhooks =
+        WebhookService::new(Arc::clone(&world.service), world.ports.clone(), TargetPolicy::default(), 100)
+            .with_starts_max(1);
+    let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;
+    let unknown = WebhookId::from_bits(99);
+    let replay = |id| webhooks.replay_webhook(ACCOUNT, id, LogPlace::Oldest, None);
+    for _ in 0..3 {
+        let refused = replay(unknown).await;
+        assert_eq!(refused.unwrap_err(), Failure::Rejected(StartDeliveriesRejection::NotFound));
+    }
+    replay(id).await.unwrap().result.unwrap();
+    let used_up = replay(id).await;
+    let is_used_up = matches!(&used_up, Err(Failure::Rejected(StartDeliveriesRejection::TooOften(_))));
+    assert!(is_used_up, "{used_up:?}");
 }
 
 #[tokio::test(start_paused = true)]
