@@ -11,7 +11,7 @@ use petstore_domain::{
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
 
 use super::attempt::AttemptId;
-use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX};
+use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX, TAKEN_MAX};
 
 /// The state of a webhook under a lease.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
@@ -46,9 +46,9 @@ pub(super) struct Endpoint {
     pub(super) read_after: Timestamp,
     /// The number of positions that a page for this webhook alone reads: fewer where the log is damaged.
     pub(super) positions_max: u64,
-    /// The types of events that were taken up to a position before the webhook got further types, from which on the log is
-    /// read again.
-    taken_before: Option<(EventKinds, Position)>,
+    /// The types of events that were taken up to a position before the webhook got further types and the log was read again:
+    /// at most [`TAKEN_MAX`] of them.
+    taken_before: Vec<(EventKinds, Position)>,
     /// `true` if the next events of the log cannot be read.
     is_log_damaged: bool,
     /// A pending event that cannot be read.
@@ -94,7 +94,7 @@ impl Endpoint {
             old_receiver: None,
             read_after: Timestamp::MIN,
             positions_max: POSITIONS_MAX,
-            taken_before: None,
+            taken_before: Vec::new(),
             is_log_damaged: false,
             damaged_event: None,
         };
@@ -135,7 +135,10 @@ impl Endpoint {
         let start = self.webhook.run.after.filter(|start| start.epoch == progress.epoch);
         let place = confirmed.last.max(start.map_or(Position::START, |start| start.position));
         if progress.epoch == confirmed.epoch && place < progress.scanned {
-            self.taken_before = Some((before, progress.scanned));
+            self.taken_before.retain(|(_, scanned)| *scanned > place);
+            if self.taken_before.len() < TAKEN_MAX {
+                self.taken_before.push((before, progress.scanned));
+            }
             progress.scanned = place;
         }
     }
@@ -143,9 +146,10 @@ impl Endpoint {
     /// The positions of the events of a page that were not taken before.
     pub(super) fn new_positions(&self, events: &[Event]) -> Vec<Position> {
         let is_new = |event: &&Event| {
-            self.taken_before.is_none_or(|(kinds, scanned)| {
-                event.id.position > scanned || !kinds.admits(event.happening.kind())
-            })
+            let is_in = |(kinds, scanned): &(EventKinds, Position)| {
+                event.id.position <= *scanned && kinds.admits(event.happening.kind())
+            };
+            !self.taken_before.iter().any(is_in)
         };
         events.iter().filter(is_new).map(|event| event.id.position).collect()
     }
@@ -185,9 +189,9 @@ impl Endpoint {
         if self.progress.run < self.webhook.run.number {
             if self.webhook.run.after.is_some() {
                 cancelled = self.cancel();
+                self.taken_before.clear();
             }
             self.progress.follow(&self.webhook.run);
-            self.taken_before = None;
             (self.disable, self.is_caught_up, self.is_dirty) = (None, false, true);
             self.begin_reading();
         }
@@ -367,6 +371,7 @@ impl Endpoint {
     pub(super) fn restart(&mut self, epoch: u64, after: Position) {
         if self.progress.pending.is_empty() {
             (self.progress.epoch, self.progress.scanned) = (epoch, after);
+            self.taken_before.clear();
             self.is_dirty = true;
         } else {
             self.fall_behind();

@@ -218,3 +218,31 @@ async fn an_event_that_happens_after_the_answer_that_adds_its_type_is_sent_once(
     positions.sort_unstable();
     assert_eq!(positions, (1..=120).collect::<Vec<_>>());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_is_enabled_with_further_types_gets_no_event_twice() {
+    let mut world = World::new();
+    let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;
+    world.start();
+    let patch = |patterns: &[&str], is_enabled: bool| {
+        let patch = WebhookPatch {
+            types: Some(EventPatterns::parse(patterns.iter().copied()).unwrap()),
+            is_enabled: Some(is_enabled),
+            ..WebhookPatch::default()
+        };
+        world.webhooks.update_webhook(ACCOUNT, id, patch, None, Precondition::None)
+    };
+    for round in 0..40 {
+        patch(&["category.*"], true).await.unwrap();
+        pass(1).await;
+        tokio::time::sleep(Duration::from_millis(7 * round)).await;
+        world.event(round).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        patch(&["category.*"], false).await.unwrap();
+        patch(&["*"], true).await.unwrap();
+        pass(1).await;
+    }
+    let mut positions = world.receivers.positions("ok");
+    positions.sort_unstable();
+    assert_eq!(positions, (1..=40).collect::<Vec<_>>());
+}
