@@ -140,6 +140,8 @@ impl Endpoint {
                 self.taken_before.push((before, progress.scanned));
             }
             progress.scanned = place;
+            // A restart reads from there, too: the new types are saved already.
+            self.is_dirty = true;
         }
     }
 
