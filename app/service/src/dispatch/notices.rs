@@ -15,6 +15,9 @@ const SAID_AGAIN: Duration = Duration::from_hours(1);
 /// The number of subjects that are known to have caused a message. Further ones cause none until some of them are older.
 const SAID_MAX: usize = 10_000;
 
+/// The time between two looks for subjects that are older, while too many are known.
+const SWEEP: Duration = Duration::from_mins(1);
+
 /// A message for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchNotice {
@@ -63,6 +66,8 @@ struct Waiting {
     notices: Vec<DispatchNotice>,
     /// The subjects of the last hour.
     said: HashMap<Said, Timestamp>,
+    /// The time of the last look for older subjects.
+    swept_at: Option<Timestamp>,
 }
 
 impl Notices {
@@ -71,32 +76,38 @@ impl Notices {
     }
 
     pub(super) fn refused(&self, webhook: WebhookId, now: Timestamp) {
-        self.say_once(Said::Refused(webhook), DispatchNotice::Refused { webhook }, now);
+        let _ = self.say_once(Said::Refused(webhook), DispatchNotice::Refused { webhook }, now);
     }
 
     pub(super) fn unreadable(&self, webhook: WebhookId, now: Timestamp) {
-        self.say_once(Said::Unreadable(webhook), DispatchNotice::Unreadable { webhook }, now);
+        let _ = self.say_once(Said::Unreadable(webhook), DispatchNotice::Unreadable { webhook }, now);
     }
 
-    pub(super) fn waiting(&self, account: AccountId, attempts: usize, now: Timestamp) {
-        self.say_once(Said::Waiting(account), DispatchNotice::Waiting { account, attempts }, now);
+    /// Returns `false` if no further subject causes a message now.
+    pub(super) fn waiting(&self, account: AccountId, attempts: usize, now: Timestamp) -> bool {
+        self.say_once(Said::Waiting(account), DispatchNotice::Waiting { account, attempts }, now)
     }
 
-    /// Adds a message unless the last one about its subject is younger than an hour.
-    fn say_once(&self, subject: Said, notice: DispatchNotice, now: Timestamp) {
+    /// Adds a message unless the last one about its subject is younger than an hour. Returns `false` if too many subjects
+    /// are known.
+    fn say_once(&self, subject: Said, notice: DispatchNotice, now: Timestamp) -> bool {
         let mut waiting = self.lock();
         // A time after `now` is from before the clock was set back.
         let is_recent = |at: &Timestamp| *at <= now && now.since(*at) < SAID_AGAIN;
         if waiting.said.get(&subject).is_some_and(is_recent) {
-            return;
+            return true;
         }
-        if waiting.said.len() >= SAID_MAX {
+        let is_due = |at: Timestamp| at > now || now.since(at) >= SWEEP;
+        if waiting.said.len() >= SAID_MAX && waiting.swept_at.is_none_or(is_due) {
             waiting.said.retain(|_, at| is_recent(at));
+            waiting.swept_at = Some(now);
         }
-        if waiting.said.len() < SAID_MAX || waiting.said.contains_key(&subject) {
+        let has_room = waiting.said.len() < SAID_MAX || waiting.said.contains_key(&subject);
+        if has_room {
             waiting.said.insert(subject, now);
             waiting.push(notice);
         }
+        has_room
     }
 
     pub(super) fn take(&self) -> Vec<DispatchNotice> {
@@ -141,6 +152,11 @@ mod tests {
             notices.refused(WebhookId::from_bits(number), at(200));
         }
         assert_eq!((notices.take().len(), notices.lock().said.len()), (NOTICES_MAX, SAID_MAX));
+        // Those of the last hour are looked for once a minute.
+        assert!(!notices.waiting(AccountId::FIRST, 28, at(200)), "too many are known");
+        assert_eq!(notices.lock().swept_at, Some(at(200)));
+        assert!(notices.waiting(AccountId::FIRST, 28, at(260)));
+        assert_eq!((notices.take().len(), notices.lock().said.len()), (1, 1));
         for _ in 0..=NOTICES_MAX {
             notices.disabled(AccountId::FIRST, one, DisabledReason::Gone);
         }

@@ -52,7 +52,10 @@ impl Places {
 
     /// Removes and returns the webhook whose turn it is; none if no account may have a further place now.
     pub(super) fn next(&mut self) -> Option<WebhookId> {
-        // An account that has to wait has a place, or all places are taken. So few accounts are passed over.
+        if self.count >= PLACES {
+            return None;
+        }
+        // An account that has to wait has a place. So few accounts are passed over.
         for _ in 0..self.turns.len() {
             let account = self.turns.pop_front()?;
             if !self.has_share(account) {

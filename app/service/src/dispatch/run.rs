@@ -265,7 +265,9 @@ impl Dispatcher {
         }
         self.release(machine, work);
         for (account, attempts) in machine.waiting_for_places() {
-            self.stats.notices().waiting(account, attempts, now);
+            if !self.stats.notices().waiting(account, attempts, now) {
+                break;
+            }
         }
         if elapsed >= rounds.next_overview {
             rounds.next_overview = elapsed + OVERVIEW;
