@@ -1,6 +1,6 @@
 //! Names to addresses, by the system's resolver.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ const UNPROVEN_THREADS: usize = THREADS - 1;
 /// The maximum number of names that wait for a thread.
 const QUEUE_MAX: usize = 1_024;
 
-/// The maximum number of names that are known to be slow, and of those that are known to be quick. If there are more, all are
-/// forgotten.
+/// The maximum number of names that are known to be slow, and of those that are known to be quick. If there are more, the one
+/// that was answered longest ago is forgotten.
 const KNOWN_NAMES_MAX: usize = 1_024;
 
 /// Resolves names. The caller bounds the time.
@@ -58,10 +58,14 @@ struct State {
     quick: VecDeque<Arc<str>>,
     new: VecDeque<Arc<str>>,
     slow: VecDeque<Arc<str>>,
-    /// The quick names: when the last answer came, a caller waited for it.
-    quick_names: HashSet<Arc<str>>,
-    /// The slow names: when the last answer came, all callers had given up.
-    slow_names: HashSet<Arc<str>>,
+    /// The quick names, each with the number of its last answer: when it came, a caller waited for it.
+    quick_names: HashMap<Arc<str>, u64>,
+    /// The slow names, each with the number of its last answer: when it came, all callers had given up.
+    slow_names: HashMap<Arc<str>, u64>,
+    /// The number of answers.
+    answers: u64,
+    /// `true` if the last name without a quick answer was a new one, so that a slow one has the next turn.
+    is_slow_turn: bool,
     /// The number of threads that resolve a slow name.
     slow_running: usize,
     /// The number of threads that resolve a slow or a new name.
@@ -108,9 +112,9 @@ impl SystemResolver {
         }
         let name: Arc<str> = name.into();
         state.asked.insert(Arc::clone(&name), vec![sender]);
-        if state.slow_names.contains(&name) {
+        if state.slow_names.contains_key(&name) {
             state.slow.push_back(name);
-        } else if state.quick_names.contains(&name) {
+        } else if state.quick_names.contains_key(&name) {
             state.quick.push_back(name);
         } else {
             state.new.push_back(name);
@@ -179,12 +183,8 @@ impl State {
                 (name, Pace::Quick)
             } else if self.unproven_running >= UNPROVEN_THREADS {
                 return None;
-            } else if let Some(name) = self.new.pop_front() {
-                (name, Pace::New)
-            } else if self.slow_running < SLOW_THREADS {
-                (self.slow.pop_front()?, Pace::Slow)
             } else {
-                return None;
+                self.next_unproven()?
             };
             let waiting = self.asked.get(&name)?;
             if waiting.iter().all(oneshot::Sender::is_closed) {
@@ -193,8 +193,17 @@ impl State {
             }
             self.slow_running += usize::from(pace == Pace::Slow);
             self.unproven_running += usize::from(pace != Pace::Quick);
+            self.is_slow_turn = pace == Pace::New || (pace == Pace::Quick && self.is_slow_turn);
             return Some((name, pace));
         }
+    }
+
+    /// Takes a new or a slow name. They take turns, so that new names without end do not shut out the slow ones.
+    fn next_unproven(&mut self) -> Option<(Arc<str>, Pace)> {
+        let may_be_slow = self.slow_running < SLOW_THREADS;
+        let is_slow = may_be_slow && (self.is_slow_turn || self.new.is_empty()) && !self.slow.is_empty();
+        let (names, pace) = if is_slow { (&mut self.slow, Pace::Slow) } else { (&mut self.new, Pace::New) };
+        names.pop_front().map(|name| (name, pace))
     }
 
     fn finish(&mut self, name: &Arc<str>, pace: Pace, answer: &io::Result<Vec<IpAddr>>) {
@@ -215,10 +224,14 @@ impl State {
             (&mut self.slow_names, &mut self.quick_names)
         };
         before.remove(name);
-        if now.len() == KNOWN_NAMES_MAX {
-            now.clear();
+        if now.len() >= KNOWN_NAMES_MAX && !now.contains_key(name) {
+            let oldest = now.iter().min_by_key(|(_, answer)| **answer).map(|(name, _)| Arc::clone(name));
+            if let Some(oldest) = oldest {
+                now.remove(&oldest);
+            }
         }
-        now.insert(Arc::clone(name));
+        self.answers += 1;
+        now.insert(Arc::clone(name), self.answers);
     }
 }
 
@@ -271,7 +284,7 @@ mod tests {
             release.send(()).unwrap();
         }
         assert!(timeout(LONG, answer).await.unwrap().is_ok());
-        assert!(!resolver.shared.state.lock().slow_names.contains(&*names[0]));
+        assert!(!resolver.shared.state.lock().slow_names.contains_key(&*names[0]));
     }
 
     #[tokio::test]
@@ -285,6 +298,47 @@ mod tests {
         assert_eq!(resolver.shared.state.lock().unproven_running, UNPROVEN_THREADS);
         assert!(timeout(SHORT, resolver.resolve("another")).await.is_err(), "a new name waits for its turn");
         drop(answers);
+    }
+
+    #[test]
+    fn new_and_slow_names_take_turns() {
+        let mut state = State::default();
+        let mut callers = Vec::new();
+        for number in 0..6 {
+            let (sender, receiver) = oneshot::channel();
+            callers.push(receiver);
+            let name: Arc<str> = format!("name-{number}").into();
+            state.asked.insert(Arc::clone(&name), vec![sender]);
+            if number < 2 { state.slow.push_back(name) } else { state.new.push_back(name) }
+        }
+        let mut paces = Vec::new();
+        while let Some((name, pace)) = state.next() {
+            paces.push(pace);
+            state.finish(&name, pace, &Ok(Vec::new()));
+        }
+        let [new, slow] = [Pace::New, Pace::Slow];
+        assert_eq!(paces, [new, slow, new, slow, new, new]);
+        drop(callers);
+    }
+
+    #[test]
+    fn of_too_many_known_names_the_oldest_is_forgotten() {
+        let mut state = State::default();
+        let mut callers = Vec::new();
+        let mut answer = |state: &mut State, number: usize| {
+            let (sender, receiver) = oneshot::channel();
+            callers.push(receiver);
+            let name: Arc<str> = format!("name-{number}").into();
+            state.asked.insert(Arc::clone(&name), vec![sender]);
+            state.finish(&name, Pace::Quick, &Ok(Vec::new()));
+        };
+        (0..KNOWN_NAMES_MAX).for_each(|number| answer(&mut state, number));
+        answer(&mut state, 0);
+        answer(&mut state, KNOWN_NAMES_MAX);
+        assert_eq!(state.quick_names.len(), KNOWN_NAMES_MAX);
+        assert!(state.quick_names.contains_key("name-0"));
+        assert!(!state.quick_names.contains_key("name-1"));
+        drop(callers);
     }
 
     #[tokio::test]
