@@ -3,12 +3,14 @@
 //! The store decides, orders and indexes in memory. A journal only stores what was committed: it appends a [`Batch`]
 //! of changes at a time, and passes all rows to the store when the store is opened.
 
+use std::ops::ControlFlow;
+
 use petstore_domain::{
     Account, AccountId, AccountWebhooks, CategoryRecord, Changes, Delivery, EventId, IdempotencyRecord,
     KeyRecord, OrderRecord, PetRecord, Progress, Timestamp, WebhookId, Window,
 };
 
-use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventsPruned, StoreError};
+use crate::{EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned, StoreError};
 
 /// The number of a batch. It increases by one with each batch on disk, and is 0 before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -246,6 +248,18 @@ pub struct Header {
 pub trait Journal: Send {
     /// Passes all rows to the sink, and returns the header. Called once, before any other method.
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError>;
+
+    /// Reads events like [`EventBatchReader::read`], also before [`Journal::accept`], so that the store checks them before it
+    /// accepts the journal.
+    ///
+    /// By default a new [`Journal::event_reader`] reads.
+    fn read_events(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        self.event_reader().read(range, into)
+    }
 
     /// Accepts what [`Journal::load`] has passed, after the store has checked it. A journal that must change its storage for
     /// this program, such as to migrate it, makes this durable here, and undoes it if it is dropped before. So data that

@@ -88,10 +88,11 @@ impl Committer {
         self.last
     }
 
-    /// Accepts the content of the journal, and checks that its events can be read.
+    /// Checks that the events of the journal can be read, and accepts its content.
     pub(crate) fn accept(&mut self) -> Result<(), StoreError> {
-        self.journal.accept()?;
-        older_events::check_all(&mut *self.journal.event_reader(), &self.tables.events.bounds())
+        let bounds = self.tables.events.bounds();
+        older_events::check_all(|range, into| self.journal.read_events(range, into), &bounds)?;
+        self.journal.accept()
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.

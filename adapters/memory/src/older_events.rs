@@ -120,14 +120,20 @@ fn ended() -> StoreError {
     StoreError::unavailable("the thread that reads older events has ended: restart the server")
 }
 
-/// Checks at the start that each event that is kept can be read.
-pub(crate) fn check_all(reader: &mut dyn EventBatchReader, bounds: &EventBounds) -> Result<(), StoreError> {
+/// The receiver of the batches of a range.
+type Sink<'s> = &'s mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>;
+
+/// Checks at the start that each event that is kept can be read. `read_events` reads the batches of a range.
+pub(crate) fn check_all(
+    read_events: impl FnOnce(&EventRange, Sink<'_>) -> Result<EventBounds, StoreError>,
+    bounds: &EventBounds,
+) -> Result<(), StoreError> {
     if bounds.last == bounds.pruned {
         return Ok(());
     }
     let range = EventRange { after: bounds.pruned, last: bounds.last, order: PageOrder::Ascending };
     let mut checked = Ok(());
-    reader.read(&range, &mut |batch| {
+    read_events(&range, &mut |batch| {
         checked = check(&batch);
         if checked.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
@@ -326,7 +332,7 @@ mod tests {
         assert!(page(PageOrder::Descending, Some(5)).unwrap_err().contains(said));
         assert_eq!(page(PageOrder::Descending, Some(3)), Ok((vec![2, 1], 1)));
 
-        let refused = check_all(&mut DamagedInTheMiddle, &SIX).unwrap_err();
+        let refused = check_all(|range, into| DamagedInTheMiddle.read(range, into), &SIX).unwrap_err();
         assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
         assert!(refused.to_string().contains(said), "{refused}");
     }

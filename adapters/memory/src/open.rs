@@ -66,8 +66,8 @@ impl MemoryStore {
         Ok(opened)
     }
 
-    /// Makes durable what the journal had to change for this program, such as a migration, and checks that its
-    /// events can be read. Does nothing without a journal. Blocks.
+    /// Checks that the events of the journal can be read, and makes durable what the journal had to change for this
+    /// program, such as a migration. Does nothing without a journal. Blocks.
     ///
     /// # Errors
     /// Those of the journal, and those of events that cannot be read.

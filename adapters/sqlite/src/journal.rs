@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
-    Row, StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
+    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
 };
 use rusqlite::{Connection, params};
 
@@ -25,7 +26,7 @@ use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
     LogPosition, MissingBatches, OpenError, OpenOptions, RepairedValues, aliases, batch_mark, connection,
-    crash_recovery, event_batches, files, load, lock_file, meta, mount, schema, tables,
+    crash_recovery, event_batches, event_reader, files, load, lock_file, meta, mount, schema, tables,
 };
 
 /// Maximum number of expired idempotency records that one call deletes. It limits the call to a few milliseconds of the
@@ -251,6 +252,18 @@ impl Journal for SqliteJournal {
         match &self.tentative {
             Some(connection) => load::read_all(connection, into),
             None => load::read_all(&self.opened()?.connection, into),
+        }
+    }
+
+    fn read_events(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        match &self.tentative {
+            // Only this connection sees changes that are not accepted yet.
+            Some(connection) => event_reader::read_page(connection, range, into),
+            None => self.event_reader().read(range, into),
         }
     }
 

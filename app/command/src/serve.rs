@@ -136,7 +136,9 @@ async fn run(
     // until these steps are done, because a client may use the key as soon as the server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
-    accept(args, &backend, log).await?;
+    if accept(args, &backend, &mut signals, log).await?.is_none() {
+        return Ok(());
+    }
     if !args.sandbox {
         let (db, backend) = (args.db.clone(), Arc::clone(&backend));
         blocking(move || sandbox::disclaim(&db, &backend)).await?;

@@ -1,6 +1,7 @@
 //! The petstore's driven ports, in wrappers that report every call to the oracle and pass it on unchanged.
 
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use petstore_domain::{
     RecordRef, Scopes, Timestamp, Usage, View,
 };
 use petstore_ports::{
-    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, DeliveryNote, EventBatchReader,
-    EventLimits, EventsPruned, Header, Journal, Quotas, Reply, Row, StoreError, Transactor, Transition,
-    UsageCount, Verdict,
+    AddressLimits, AddressVerdict, Ask, Batch, BatchNumber, BulkLoad, Cost, DeliveryNote, EventBatch,
+    EventBatchReader, EventBounds, EventLimits, EventRange, EventsPruned, Header, Journal, Quotas, Reply,
+    Row, StoreError, Transactor, Transition, UsageCount, Verdict,
 };
 use tokio::sync::Notify;
 
@@ -184,6 +185,14 @@ impl WatchedJournal {
 impl Journal for WatchedJournal {
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
         self.inner.load(into)
+    }
+
+    fn read_events(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        self.inner.read_events(range, into)
     }
 
     fn accept(&mut self) -> Result<(), StoreError> {

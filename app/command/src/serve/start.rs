@@ -92,14 +92,22 @@ pub(super) async fn open_store(
     Ok(Some(opened))
 }
 
-/// Makes the migration of the data durable, and reports the values that it has corrected.
-pub(super) async fn accept(args: &ServeArgs, backend: &Arc<Backend>, log: &Log) -> Result<(), Failure> {
+/// Checks the events of the data, which may take long, makes the migration of the data durable, and reports the values
+/// that it has corrected. Returns none if the server is stopped meanwhile.
+pub(super) async fn accept(
+    args: &ServeArgs,
+    backend: &Arc<Backend>,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Option<()>, Failure> {
     let (db, opened) = (args.db.clone(), Arc::clone(backend));
-    blocking(move || opened.accept(&db)).await?;
+    if signals.unless_stopped(log, move || opened.accept(&db)).await?.is_none() {
+        return Ok(None);
+    }
     for line in migration_report::lines(&backend.mended) {
         log.warn(&line);
     }
-    Ok(())
+    Ok(Some(()))
 }
 
 /// Lets the nodes of a database count in Redis, if a server is set.

@@ -1,13 +1,14 @@
 //! Statistics of commits: their duration and size.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_domain::Timestamp;
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
-    Row, StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
+    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
 };
 
 use crate::environment::Stopwatch;
@@ -100,6 +101,14 @@ impl<J: Journal> Journal for TimedJournal<J> {
 
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
         self.journal.load(into)
+    }
+
+    fn read_events(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        self.journal.read_events(range, into)
     }
 
     fn accept(&mut self) -> Result<(), StoreError> {

@@ -1,11 +1,12 @@
 //! Faulty journals.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use petstore_domain::{Change, Changes, Timestamp};
 use petstore_ports::{
-    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatchReader, EventLimits, EventsPruned, Header, Journal,
-    Row, StoreError, UsageCount,
+    Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
+    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
 };
 
 use super::{Bug, events};
@@ -32,6 +33,14 @@ impl Journal for Wrong {
         })?;
         self.acknowledged = header.last_batch;
         Ok(header)
+    }
+
+    fn read_events(
+        &mut self,
+        range: &EventRange,
+        into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
+    ) -> Result<EventBounds, StoreError> {
+        self.inner.read_events(range, into)
     }
 
     fn accept(&mut self) -> Result<(), StoreError> {
