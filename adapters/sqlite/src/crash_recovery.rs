@@ -56,9 +56,13 @@ pub(crate) struct GivenUp {
     pub(crate) missing: Option<MissingBatches>,
 }
 
-/// Makes the log durable and checks it, before the engine reads it. Returns the changes that were given up, as far as
-/// `damaged_log` permits that.
-pub(crate) fn recover_log(database: &Path, damaged_log: DamagedLog) -> Result<GivenUp, OpenError> {
+/// Makes the log durable and checks it, before the engine reads it. `data` is the open data file. Returns the changes that
+/// were given up, as far as `damaged_log` permits that.
+pub(crate) fn recover_log(
+    database: &Path,
+    data: &File,
+    damaged_log: DamagedLog,
+) -> Result<GivenUp, OpenError> {
     if files::has_log(database) {
         // A killed process may have left a batch that was not synced. The batch must be on disk before more is written
         // after it.
@@ -67,11 +71,11 @@ pub(crate) fn recover_log(database: &Path, damaged_log: DamagedLog) -> Result<Gi
     match (check_at_rest(database), damaged_log) {
         (Err(OpenError::LogDamaged { position, .. }), DamagedLog::Drop) => {
             drop_damaged(database)?;
-            batch_mark::remove(database);
+            batch_mark::remove(data);
             Ok(GivenUp { dropped: Some(position), missing: None })
         }
         (Err(OpenError::LogIncomplete { missing, .. }), DamagedLog::Drop) => {
-            batch_mark::remove(database);
+            batch_mark::remove(data);
             Ok(GivenUp { dropped: None, missing: Some(missing) })
         }
         (checked, _) => checked.map(|()| GivenUp::default()),
@@ -197,9 +201,10 @@ fn check_complete(database: &Path, has_log: bool) -> Result<(), OpenError> {
     if !has_log && found.0 == 0 {
         return Err(OpenError::LogMissing { path, log });
     }
-    match marked.filter(|marked| *marked > found) {
-        Some(marked) => {
-            Err(OpenError::LogIncomplete { path, log, missing: MissingBatches { marked, found } })
+    match marked.filter(|mark| mark.is_of(epoch) && mark.last > found) {
+        Some(mark) => {
+            let missing = MissingBatches { marked: mark.last, found };
+            Err(OpenError::LogIncomplete { path, log, missing })
         }
         None => Ok(()),
     }

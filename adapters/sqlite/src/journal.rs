@@ -13,6 +13,7 @@ use petstore_ports::{
 };
 use rusqlite::{Connection, params};
 
+use crate::batch_mark::Marker;
 use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
 use crate::coalesced_batch::CoalescedBatch;
 use crate::connection::Writer;
@@ -48,8 +49,8 @@ pub struct SqliteJournal {
     /// True if the engine found damage during a write.
     is_suspect: bool,
     given_up: GivenUp,
-    /// The last batch that this use of the file has marked as being on disk.
-    marked: BatchNumber,
+    /// The mark of the last batch on disk, as far as this use of the file has set it.
+    marked: Marker,
     /// The lock must be released last. Fields are dropped in the order of their declaration, so this is the last field.
     _lock: File,
 }
@@ -89,13 +90,12 @@ impl SqliteJournal {
         aliases::check_last_name(&path).map_err(failed)?;
         aliases::record_name(&data, &path);
         let open_files = OpenFiles::of(data);
-        let given_up = crash_recovery::recover_log(&path, options.damaged_log)?;
+        let given_up = crash_recovery::recover_log(&path, open_files.data().file(), options.damaged_log)?;
         let Writer { connection, repaired, is_tentative } =
             connection::writer(&path, Some(epoch_if_new), options.name_collisions)?;
-        let kept = meta::read(&connection)
-            .map_err(|source| OpenError::Unreadable { path: path.clone(), source })?
-            .last_batch;
-        open_files.set_kept(kept);
+        let header =
+            meta::read(&connection).map_err(|source| OpenError::Unreadable { path: path.clone(), source })?;
+        open_files.set_kept(header.last_batch);
         let mut journal = Self {
             path,
             log: Arc::default(),
@@ -105,12 +105,13 @@ impl SqliteJournal {
             may_have_committed: false,
             is_suspect: false,
             given_up,
-            marked: BatchNumber(0),
+            marked: Marker::new(header.epoch),
             _lock: lock,
         };
         if is_tentative {
             journal.tentative = Some(connection);
         } else {
+            journal.remove_stale_mark();
             journal.start(connection)?;
         }
         Ok((journal, repaired))
@@ -128,6 +129,8 @@ impl SqliteJournal {
     /// Makes tentative changes durable, if there are any.
     fn accept_changes(&mut self) -> Result<(), StoreError> {
         let Some(connection) = self.tentative.take() else { return Ok(()) };
+        // Before the commit: if the process is killed after it, the next start would refuse the file for this mark.
+        self.remove_stale_mark();
         let connection = connection::accept(connection, &self.path)?;
         self.start(connection)?;
         Ok(())
@@ -166,17 +169,17 @@ impl SqliteJournal {
     /// then on. Later batches are marked by [`Journal::check`], so that a batch costs no further call of the system.
     fn record_batch(&mut self, number: BatchNumber) {
         self.open_files.set_kept(number);
-        if self.marked == BatchNumber(0) {
+        if !self.marked.is_set() {
             self.mark();
         }
     }
 
     fn mark(&mut self) {
-        let kept = self.open_files.kept();
-        if kept > self.marked {
-            batch_mark::set(self.open_files.data().file(), kept);
-            self.marked = kept;
-        }
+        self.marked.set(self.open_files.data().file(), self.open_files.kept());
+    }
+
+    fn remove_stale_mark(&self) {
+        self.marked.remove_stale(self.open_files.data().file(), self.open_files.kept());
     }
 
     fn opened(&mut self) -> Result<&mut OpenDatabase, StoreError> {
@@ -324,7 +327,7 @@ impl Journal for SqliteJournal {
         self.accept_changes()?;
         self.check_files()?;
         self.opened()?.request_scrub();
-        if self.marked > BatchNumber(0) {
+        if self.marked.is_set() {
             self.mark();
         }
         Ok(())
@@ -356,6 +359,7 @@ impl Journal for SqliteJournal {
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
+        self.marked.expect_epoch(bulk.new_epoch);
         self.write("bulk load", |connection| {
             if let Some(epoch) = bulk.new_epoch {
                 tables::clear(connection)?;
@@ -385,7 +389,7 @@ impl Drop for SqliteJournal {
             }
             // Pages that cannot be copied stay in the log, where they are just as durable.
             if matches!(checkpoint::copy_and_empty(&open.connection), Ok(LogCopy::Emptied)) {
-                batch_mark::remove(&self.path);
+                batch_mark::remove(self.open_files.data().file());
             }
         }
     }

@@ -158,6 +158,63 @@ fn an_incomplete_last_transaction_is_cut() {
     assert_eq!(last(&mut SqliteJournal::open(shorter.put(&room), EPOCH).unwrap()), 2);
 }
 
+/// The attribute of a data file that marks its last batch on disk.
+const MARK: &str = "user.petstore.last_batch";
+
+/// Sets the mark, as a killed server leaves it. Returns false on a file system without attributes.
+fn leave_mark(path: &Path, mark: &str) -> bool {
+    rustix::fs::setxattr(path, MARK, mark.as_bytes(), rustix::fs::XattrFlags::empty()).is_ok()
+}
+
+fn mark(path: &Path) -> Option<String> {
+    let mut value = [0_u8; 64];
+    let length = rustix::fs::getxattr(path, MARK, &mut value).ok()?;
+    Some(String::from_utf8_lossy(&value[..length]).into_owned())
+}
+
+#[test]
+fn the_mark_of_a_killed_server_is_removed_when_a_restored_backup_is_accepted() {
+    for left in ["500".to_owned(), format!("{EPOCH:016x}:500")] {
+        let room = Room::new();
+        let path = room.database();
+        let (journal, _) = in_use(&room, 3);
+        backup(&path, &room.path("copy.db")).unwrap();
+        drop(journal);
+        fs::write(&path, fs::read(room.path("copy.db")).unwrap()).unwrap();
+        if !leave_mark(&path, &left) {
+            return;
+        }
+        let mut journal = SqliteJournal::open(&path, 7).unwrap();
+        assert_eq!(mark(&path), Some(left), "the file is not accepted yet");
+        journal.accept().unwrap();
+        assert_eq!(mark(&path), None, "a server that is killed now can be started again");
+        keep(&mut journal, 4, [Change::Category(category(9, "Dogs"))]).unwrap();
+        assert_eq!(mark(&path).as_deref(), Some("0000000000000007:4"));
+        drop(journal);
+        assert_eq!(mark(&path), None);
+    }
+}
+
+#[test]
+fn a_file_is_not_judged_by_the_mark_of_another_epoch() {
+    let room = Room::new();
+    let path = room.database();
+    drop(in_use(&room, 3));
+    if !leave_mark(&path, "0000000000000001:500") {
+        return;
+    }
+    let mut journal = SqliteJournal::open(&path, EPOCH).unwrap();
+    assert_eq!((last(&mut journal), mark(&path)), (3, None));
+    drop(journal);
+    for left in ["500".to_owned(), format!("{EPOCH:016x}:500"), format!("{EPOCH:016x}:4")] {
+        assert!(leave_mark(&path, &left));
+        let refused = SqliteJournal::open(&path, EPOCH).err();
+        assert!(matches!(refused, Some(OpenError::LogIncomplete { .. })), "{left}: {refused:?}");
+    }
+    assert!(leave_mark(&path, &format!("{EPOCH:016x}:3")));
+    assert_eq!(last(&mut SqliteJournal::open(&path, EPOCH).unwrap()), 3);
+}
+
 /// Returns the log after a power cut, which leaves any subset of the unsynced sectors.
 fn torn(before: &[u8], after: &[u8], random: &mut u64) -> Vec<u8> {
     let mut torn = before.to_vec();
