@@ -57,6 +57,8 @@ pub(crate) struct Committer {
     notes_left: Option<u32>,
     /// Buffer for the requests of a step; empty between two steps.
     requests: Vec<Request>,
+    /// True once the journal was accepted, also by a write.
+    is_accepted: bool,
 }
 
 impl Committer {
@@ -80,6 +82,7 @@ impl Committer {
             drops_left: None,
             notes_left: None,
             requests: Vec::new(),
+            is_accepted: false,
         }
     }
 
@@ -92,7 +95,9 @@ impl Committer {
     pub(crate) fn accept(&mut self) -> Result<(), StoreError> {
         let bounds = self.tables.events.bounds();
         older_events::check_all(|range, into| self.journal.read_events(range, into), &bounds)?;
-        self.journal.accept()
+        self.journal.accept()?;
+        self.is_accepted = true;
+        Ok(())
     }
 
     /// Processes one batch of waiting requests. While the journal fails, asks it to recover instead.
@@ -122,11 +127,11 @@ impl Committer {
     }
 
     /// Processes all waiting requests, and writes all changed usage to the journal. A failing journal is asked to
-    /// recover once.
+    /// recover once. A journal that was never accepted stays as it was.
     pub(crate) fn finish(&mut self) {
         while self.step() == Step::Worked {}
-        while self.state.is_healthy() && self.write_behind() == Ok(true) {}
-        if self.state.is_healthy() {
+        while self.is_accepted && self.state.is_healthy() && self.write_behind() == Ok(true) {}
+        if self.is_accepted && self.state.is_healthy() {
             // An error is kept in the state.
             let _ = self.note_deliveries();
         }
@@ -239,6 +244,7 @@ impl Committer {
     /// order of these calls.
     fn publish(&mut self, write: PendingWrite) {
         self.last = self.last.next();
+        self.is_accepted = true;
         match write {
             PendingWrite::Batch => {
                 let mut appended = Appended::default();

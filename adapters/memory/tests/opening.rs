@@ -3,27 +3,31 @@
 mod common;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
 use petstore_domain::*;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::*;
 
-/// A journal with these rows, and perhaps one batch of events. Nothing is written to it.
+/// A journal with these rows, and perhaps one batch of events. Only usage is written to it.
 struct Contents {
     rows: Vec<Row>,
     /// The body of the newest events.
     events: Option<&'static [u8]>,
+    /// Set when usage is written.
+    noted: Arc<AtomicBool>,
 }
 
 /// Opens a store on these rows.
 fn open_rows(rows: Vec<Row>) -> Result<Opened, StoreError> {
-    MemoryStore::open(Box::new(Contents { rows, events: None }))
+    MemoryStore::open(Box::new(Contents { rows, events: None, noted: Arc::default() }))
 }
 
 /// Opens a store without rows, whose newest events have this body.
 fn open_events(body: &'static [u8]) -> Result<Opened, StoreError> {
-    MemoryStore::open(Box::new(Contents { rows: Vec::new(), events: Some(body) }))
+    MemoryStore::open(Box::new(Contents { rows: Vec::new(), events: Some(body), noted: Arc::default() }))
 }
 
 /// The last id issued of each kind.
@@ -55,7 +59,8 @@ impl Journal for Contents {
     }
 
     fn note_usage(&mut self, counts: &[UsageCount]) -> Result<(), StoreError> {
-        unreachable!("{counts:?}")
+        self.noted.store(!counts.is_empty(), Ordering::Relaxed);
+        Ok(())
     }
 
     fn note_deliveries(&mut self, notes: &[DeliveryNote]) -> Result<(), StoreError> {
@@ -227,6 +232,21 @@ fn a_pet_whose_status_contradicts_its_units_is_named() {
         let refused = open_rows(rows).map(drop);
         let named = format!("pet 1 is {said} (free units: {stock}, open orders: 0)");
         assert_eq!(refused, Err(StoreError::corrupt(named)));
+    }
+}
+
+#[test]
+fn a_store_that_was_never_accepted_writes_no_usage_at_its_end() {
+    for is_accepted in [false, true] {
+        let noted = Arc::<AtomicBool>::default();
+        let contents = Contents { rows: consistent(), events: None, noted: Arc::clone(&noted) };
+        let opened = MemoryStore::open_tentatively(Box::new(contents), || false).unwrap();
+        if is_accepted {
+            opened.store.accept().unwrap();
+        }
+        assert_eq!(opened.store.forget_usage_after(Timestamp::EPOCH), Ok(1));
+        drop(opened);
+        assert_eq!(noted.load(Ordering::Relaxed), is_accepted);
     }
 }
 

@@ -18,10 +18,10 @@ use petstore_service::{DispatchStats, Service};
 use tokio::task::JoinHandle;
 
 use self::bans::{record_bans, record_last_bans};
-use self::housekeeping::{forget_future_usage, run_housekeeping, watch_store};
+use self::housekeeping::{run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{accept, blocking, count_in_redis, fill, hand_out, join_nodes, open_socket, open_store};
+use self::start::{begin_changes, blocking, count_in_redis, hand_out, join_nodes, open_socket, open_store};
 use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::console;
@@ -95,7 +95,6 @@ async fn run(
     };
     count_in_redis(args, redis.as_ref(), &mut backend, &machine, log).await?;
     let backend = Arc::new(backend);
-    forget_future_usage(&backend, &args.db, machine.now(), log);
     if args.sandbox {
         sandbox::claim(&args.db, &backend, &|key| loaded.named(key))?;
     }
@@ -108,12 +107,6 @@ async fn run(
     let TestControls { clock, sandbox } = TestControls::of(args, &backend, &shared, shop);
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let service = Arc::new(Service::new(ports, args.policy()));
-
-    if let Some(pets) = args.demo
-        && fill(&backend, pets, &mut signals, log).await?.is_none()
-    {
-        return Ok(());
-    }
     let stats = Arc::new(DispatchStats::default());
     let mut endpoints = systemd::inherited()?.into_iter();
     let public = endpoints.next().unwrap_or(args.listen.into());
@@ -132,11 +125,12 @@ async fn run(
     }
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, ops.is_some());
     // The steps that cannot be undone are done after the listeners were opened. A server that cannot listen must not
-    // migrate the data, must not show the first key, and must not remove the mark that permits a sandbox to use the data. No request is answered
-    // until these steps are done, because a client may use the key as soon as the server is ready.
+    // migrate or change the data, must not show the first key, and must not remove the mark that permits a sandbox to
+    // use the data. No request is answered until these steps are done, because a client may use the key as soon as the
+    // server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
-    if accept(args, &backend, &mut signals, log).await?.is_none() {
+    if begin_changes(args, &backend, &mut signals, log).await?.is_none() {
         return Ok(());
     }
     if !args.sandbox {

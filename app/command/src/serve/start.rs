@@ -12,6 +12,7 @@ use petstore_service::Service;
 use rustls::RootCertStore;
 use tokio::time::Instant;
 
+use super::housekeeping::forget_future_usage;
 use super::webhooks;
 use crate::admin::AdminSocket;
 use crate::environment::SystemClock;
@@ -92,9 +93,27 @@ pub(super) async fn open_store(
     Ok(Some(opened))
 }
 
+/// Accepts the data, and then makes the first changes of the start to it. Nothing is changed before, so that a refused
+/// start leaves the data as it was. Returns none if the server is stopped meanwhile.
+pub(super) async fn begin_changes(
+    args: &ServeArgs,
+    backend: &Arc<Backend>,
+    signals: &mut Signals,
+    log: &Log,
+) -> Result<Option<()>, Failure> {
+    if accept(args, backend, signals, log).await?.is_none() {
+        return Ok(None);
+    }
+    forget_future_usage(backend, &args.db, SystemClock.now(), log);
+    match args.demo {
+        Some(pets) => fill(backend, pets, signals, log).await,
+        None => Ok(Some(())),
+    }
+}
+
 /// Checks the events of the data, which may take long, makes the migration of the data durable, and reports the values
 /// that it has corrected. Returns none if the server is stopped meanwhile.
-pub(super) async fn accept(
+async fn accept(
     args: &ServeArgs,
     backend: &Arc<Backend>,
     signals: &mut Signals,
@@ -234,7 +253,7 @@ pub(super) fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSoc
 
 /// Fills an empty store with the demonstration. While another node fills the same store, waits for it. Returns none if the
 /// server is stopped meanwhile.
-pub(super) async fn fill(
+async fn fill(
     backend: &Arc<Backend>,
     pets: u32,
     signals: &mut Signals,
