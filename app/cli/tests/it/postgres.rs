@@ -251,7 +251,7 @@ fn check_config_proves_the_database_and_changes_nothing() {
     assert_eq!(server.sql(&format!("select to_regnamespace('{schema}')")), "");
     Site::served("proof", &["--db", &url]).stop();
     let shown = told(&site.run(&["check-config", "--db", &url]));
-    assert!(shown.contains(&format!("{schema}, version 3")), "{shown}");
+    assert!(shown.contains(&format!("{schema}, version 5")), "{shown}");
 }
 
 #[test]
