@@ -176,15 +176,29 @@ fn read_page(
     for _ in 0..TRIES_MAX {
         let range = EventRange { after: span.after, last: span.last, order: query.order };
         let mut page = PageBuilder::new(query, bounds, span);
-        let mut damage = None;
-        let found = reader.read(&range, &mut |batch| {
-            page.add(batch.first..=batch.last, batch.body).unwrap_or_else(|error| {
+        let (mut damage, mut sound) = (None, None);
+        let read = reader.read(&range, &mut |batch| match page.add(batch.first..=batch.last, batch.body) {
+            Ok(flow) => {
+                sound = Some((batch.first, batch.last));
+                flow
+            }
+            Err(error) => {
                 // The page ends before the damage. Only a page that begins at the damage fails.
                 let is_cut = page.end_before(batch.first..=batch.last);
                 damage = (!is_cut).then(|| damaged(batch.first, &error));
                 ControlFlow::Break(())
-            })
-        })?;
+            }
+        });
+        let found = match (read, sound) {
+            // A row cannot be read, or is missing. The page ends after the last batch that was read.
+            (Err(error), Some((first, last))) if error.kind() == StoreErrorKind::Corrupt => {
+                page.end_after(first, last);
+                // The empty range gives the extent of the log now, which shows if the page has expired meanwhile.
+                let nothing = EventRange { last: span.after, ..range };
+                reader.read(&nothing, &mut |_| ControlFlow::Break(())).map_err(|_| error)?
+            }
+            (read, _) => read?,
+        };
         if found.epoch != bounds.epoch {
             return Ok(EventRead::Expired(log.bounds()));
         }
@@ -266,8 +280,10 @@ mod tests {
         }
     }
 
-    /// A journal of three batches of two positions each. The body of the second batch is damaged.
-    struct DamagedInTheMiddle;
+    /// A journal of three batches of two positions each. The second batch is damaged: its body, or its row.
+    struct DamagedInTheMiddle {
+        is_row: bool,
+    }
 
     impl EventBatchReader for DamagedInTheMiddle {
         fn read(
@@ -288,6 +304,9 @@ mod tests {
             for first in firsts {
                 let body = if first == 3 { damaged } else { sound.as_bytes() };
                 let is_asked = first < range.last.get() + 1 && first + 1 > range.after.get();
+                if is_asked && first == 3 && self.is_row {
+                    return Err(StoreError::corrupt("events from 3 on: the row is damaged"));
+                }
                 let batch =
                     EventBatch { first: at(first), last: at(first + 1), latest: Timestamp::EPOCH, body };
                 if is_asked && into(batch).is_break() {
@@ -304,7 +323,7 @@ mod tests {
     fn events_outside_a_damaged_batch_are_read() {
         let log = EventLog::new(7, EventRetention::IN_JOURNAL);
         log.resume(SIX);
-        let page = |order, after: Option<u64>| {
+        let page = |is_row, order, after: Option<u64>| {
             let query = EventQuery {
                 epoch: None,
                 order,
@@ -314,7 +333,7 @@ mod tests {
                 positions_max: 100,
             };
             let span = Span::of(&query, &SIX).unwrap();
-            match read_page(&log, &mut DamagedInTheMiddle, &query, SIX, span) {
+            match read_page(&log, &mut DamagedInTheMiddle { is_row }, &query, SIX, span) {
                 Ok(EventRead::Page(page)) => {
                     let found = page.events.iter().map(|event| event.id.position.get()).collect::<Vec<_>>();
                     Ok((found, page.reached.get()))
@@ -324,16 +343,20 @@ mod tests {
             }
         };
         let said = "events from 3 on";
-        assert_eq!(page(PageOrder::Ascending, None), Ok((vec![1, 2], 2)));
-        assert!(page(PageOrder::Ascending, Some(2)).unwrap_err().contains(said));
-        assert!(page(PageOrder::Ascending, Some(3)).unwrap_err().contains(said));
-        assert_eq!(page(PageOrder::Ascending, Some(4)), Ok((vec![5, 6], 6)));
-        assert_eq!(page(PageOrder::Descending, None), Ok((vec![6, 5], 5)));
-        assert!(page(PageOrder::Descending, Some(5)).unwrap_err().contains(said));
-        assert_eq!(page(PageOrder::Descending, Some(3)), Ok((vec![2, 1], 1)));
+        for is_row in [false, true] {
+            let page = |order, after| page(is_row, order, after);
+            assert_eq!(page(PageOrder::Ascending, None), Ok((vec![1, 2], 2)));
+            assert!(page(PageOrder::Ascending, Some(2)).unwrap_err().contains(said));
+            assert!(page(PageOrder::Ascending, Some(3)).unwrap_err().contains(said));
+            assert_eq!(page(PageOrder::Ascending, Some(4)), Ok((vec![5, 6], 6)));
+            assert_eq!(page(PageOrder::Descending, None), Ok((vec![6, 5], 5)));
+            assert!(page(PageOrder::Descending, Some(5)).unwrap_err().contains(said));
+            assert_eq!(page(PageOrder::Descending, Some(3)), Ok((vec![2, 1], 1)));
 
-        let refused = check_all(|range, into| DamagedInTheMiddle.read(range, into), &SIX).unwrap_err();
-        assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
-        assert!(refused.to_string().contains(said), "{refused}");
+            let mut journal = DamagedInTheMiddle { is_row };
+            let refused = check_all(|range, into| journal.read(range, into), &SIX).unwrap_err();
+            assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
+            assert!(refused.to_string().contains(said), "{refused}");
+        }
     }
 }

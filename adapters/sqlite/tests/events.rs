@@ -254,6 +254,29 @@ fn missing_events_are_damage_and_never_a_gap() {
 }
 
 #[test]
+fn sound_batches_are_passed_before_a_damaged_row_is_reported() {
+    for damage in [
+        "DELETE FROM event_batches WHERE first = 5",
+        "UPDATE event_batches SET at = 9223372036854775807 WHERE first = 5",
+    ] {
+        let room = Room::new();
+        let mut journal = room.open();
+        fill_log(&mut journal, 4);
+        room.tool().execute_batch(damage).unwrap();
+        for (order, sound) in [(UP, vec![1, 3]), (DOWN, vec![7])] {
+            let mut passed = Vec::new();
+            let range = EventRange { after: position(0), last: position(8), order };
+            let read = journal.event_reader().read(&range, &mut |batch| {
+                passed.push(batch.first.get());
+                ControlFlow::Continue(())
+            });
+            assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Corrupt, "{damage}");
+            assert_eq!(passed, sound, "{damage}");
+        }
+    }
+}
+
+#[test]
 fn a_page_leaves_no_read_transaction_behind() {
     let room = Room::new();
     let mut journal = room.open();

@@ -117,6 +117,15 @@ impl<'q> PageBuilder<'q> {
         is_left
     }
 
+    /// Ends the page after a batch that was added, because the next one cannot be read.
+    pub(crate) fn end_after(&mut self, first: Position, last: Position) {
+        let next = match self.query.order {
+            PageOrder::Ascending => last.next(),
+            PageOrder::Descending => first.before(),
+        };
+        self.end_before(next..=next);
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.events.len() >= self.query.events_max
     }
