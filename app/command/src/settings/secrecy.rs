@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use clap::Arg;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::secret_marks::may_hold_secret;
 use super::{db, redis};
@@ -51,7 +51,11 @@ pub(super) fn masked(mut fault: clap::Error) -> clap::Error {
     for (kind, is_url) in [(ContextKind::InvalidValue, of_url), (ContextKind::InvalidSubcommand, true)] {
         mask(&mut fault, kind, |value| shown(value, is_url).into_owned());
     }
-    // The name of a flag, or a stray word.
+    // The name of a declared flag, such as `--listen <ADDRESS:PORT>`, is no text of the caller.
+    if fault.kind() != ErrorKind::UnknownArgument {
+        return fault;
+    }
+    // The name of an unknown flag, or a stray word.
     mask(&mut fault, ContextKind::InvalidArg, |word| {
         let is_flag = word.starts_with(['-', '<', '[']) && !word.contains(['@', ':']);
         if is_flag { word.to_owned() } else { shown(word, true).into_owned() }
@@ -93,6 +97,19 @@ mod tests {
             assert_eq!(shown(value, true), HIDDEN, "{value}");
         }
         assert_eq!(shown("postgres://pet:s3@cr3t@h/s", true), "postgres://…");
+    }
+
+    #[test]
+    fn the_name_of_a_declared_flag_is_shown_and_a_stray_word_with_a_secret_is_not() {
+        let listen = || Arg::new("listen").long("listen").value_name("ADDRESS:PORT").value_parser(["there"]);
+        let message = |words: &[&str]| {
+            let command = clap::Command::new("petstore").arg(listen());
+            masked(command.try_get_matches_from(words).unwrap_err()).to_string()
+        };
+        let refused = message(&["petstore", "--listen", "here"]);
+        assert!(refused.contains("'here'") && refused.contains("--listen <ADDRESS:PORT>"), "{refused}");
+        let stray = message(&["petstore", "redis:s3cr3t@h"]);
+        assert!(!stray.contains("s3cr3t"), "{stray}");
     }
 
     #[test]
