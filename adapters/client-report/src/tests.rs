@@ -13,6 +13,7 @@ use crate::rules::{ATTEMPTS_MAX, RULES};
 pub(crate) struct Sent {
     request: ClientRequest<'static>,
     last_arrived: Option<u64>,
+    is_open: bool,
 }
 
 /// A GET of a pet that succeeded.
@@ -37,7 +38,7 @@ pub(crate) fn get(at: i64) -> Sent {
         answer: Some(answer),
         has_left_wait: false,
     };
-    Sent { request, last_arrived: None }
+    Sent { request, last_arrived: None, is_open: false }
 }
 
 /// An order that succeeded.
@@ -173,6 +174,12 @@ impl Sent {
         self.last_arrived = Some(number);
         self
     }
+
+    /// The answer is a stream that has not ended.
+    pub(crate) fn open(mut self) -> Self {
+        self.is_open = true;
+        self
+    }
 }
 
 /// Returns the requests with their numbers, from 1 on.
@@ -184,7 +191,7 @@ pub(crate) fn numbered(sent: &[Sent]) -> Vec<ClientRequest<'static>> {
         request.uptime = Duration::from_secs(number);
         // The end is between two arrivals.
         let uptime = Duration::from_secs(sent.last_arrived.unwrap_or(number)) + Duration::from_millis(500);
-        request.ended = Some(RequestEnd { at: request.at, uptime });
+        request.ended = (!sent.is_open).then_some(RequestEnd { at: request.at, uptime });
         request
     });
     numbered.collect()

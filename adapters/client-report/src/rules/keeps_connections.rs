@@ -39,9 +39,9 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     judgement
 }
 
-/// Returns whether the connection could be used for the next request.
+/// Returns whether the connection could be used for the next request. A stream that is still open keeps its connection busy.
 fn leaves_open(request: &ClientRequest<'_>) -> bool {
-    request.answer.as_ref().is_some_and(|answer| !answer.closes)
+    request.ended.is_some() && request.answer.as_ref().is_some_and(|answer| !answer.closes)
 }
 
 #[cfg(test)]
@@ -56,6 +56,7 @@ mod tests {
     fn a_connection_is_used_again() {
         let mut mixed = connections(20, |sent| sent);
         mixed.insert(10, get(0).connection(9));
+        let after_a_stream = [vec![get(0).connection(99).open()], connections(30, |sent| sent)].concat();
         for (name, requests, expected) in [
             ("one connection", vec![get(0), get(1)], "kept"),
             ("one request", vec![get(0)], "untested"),
@@ -64,6 +65,7 @@ mod tests {
             ("one of two requests between", mixed, "kept"),
             ("closed by the server", connections(11, Sent::closed), "untested"),
             ("lost", connections(11, Sent::lost), "untested"),
+            ("after a stream that is still open", after_a_stream, "hint"),
             ("at once", connections(30, |sent| sent.ended_after(99)), "untested"),
         ] {
             assert_eq!(verdict("keeps-connections", &requests), expected, "{name}");
