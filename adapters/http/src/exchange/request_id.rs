@@ -1,7 +1,6 @@
 //! The id of a request.
 
 use hyper::header::HeaderValue;
-use petstore_domain::KeyPrefix;
 
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -10,9 +9,13 @@ use crate::wire::request_head::{Field, RequestHead};
 /// The maximum length of a request id that the client chooses.
 const REQUEST_ID_MAX: usize = 64;
 
-/// The beginnings of the secrets that this server issues, each with the number of letters and digits after it that anyone may
-/// see: those of a key's display prefix, and none of a webhook's secret.
-const SECRETS: [(&[u8], usize); 2] = [(b"pet_", KeyPrefix::LEN - 4), (b"whsec_", 0)];
+/// The number of letters and digits after `pet_` from which an id is taken for a part of a key, as in the journal of a
+/// sandbox. A key has 49, of which anyone may see 8. Ids such as `pet_adoption1` are made of words and have fewer.
+const KEY_DIGITS_MIN: usize = 20;
+
+/// The beginnings of the secrets that this server issues, each with the number of letters and digits after it from which an
+/// id is refused.
+const SECRETS: [(&[u8], usize); 2] = [(b"pet_", KEY_DIGITS_MIN), (b"whsec_", 1)];
 
 /// The id of a request.
 #[derive(Clone)]
@@ -36,8 +39,8 @@ impl RequestId {
         given.unwrap_or_else(|| Self::Made(thread.next_request_id()))
     }
 
-    /// Returns the client's id if it is valid. An id that contains a secret, or the beginning of one, is refused, because
-    /// this server and others write ids into their logs.
+    /// Returns the client's id if it is valid. An id that contains a secret, or a large part of one, is refused,
+    /// because this server and others write ids into their logs.
     fn given(id: &HeaderValue) -> Option<Self> {
         let is_id = (1..=REQUEST_ID_MAX).contains(&id.len())
             && id.as_bytes().iter().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(b));
@@ -57,10 +60,10 @@ impl RequestId {
     }
 }
 
-/// Returns whether an id contains more of a secret than anyone may see.
+/// Returns whether an id contains a secret, or a large part of one.
 fn has_secret(id: &[u8]) -> bool {
-    SECRETS.iter().any(|(start, shown)| {
-        let mut parts = id.windows(start.len() + shown + 1);
+    SECRETS.iter().any(|(start, digits)| {
+        let mut parts = id.windows(start.len() + digits);
         parts.any(|part| {
             part.strip_prefix(*start).is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
         })
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_may_have_the_public_part_of_a_key_and_no_more_of_a_secret() {
+    fn an_id_may_have_words_and_the_public_part_of_a_key_and_no_secret() {
         for id in [
             "pet_",
             "pet_food",
@@ -81,13 +84,17 @@ mod tests {
             "pet_4fW1abcD-x",
             "whsec_",
             "pet_2030-01-01",
+            "update_pet_inventory-7",
+            "list_pet_categories",
+            "pet_adoption1",
+            "pet_4fW1abcDefGhIjKlMnO",
         ] {
             assert!(!has_secret(id.as_bytes()), "{id}");
         }
         for id in [
-            "pet_4fW1abcDe",
-            "a.pet_4fW1abcDe",
-            "pet_.pet_4fW1abcDe-f",
+            "pet_4fW1abcDefGhIjKlMnOp",
+            "a.pet_4fW1abcDefGhIjKlMnOp",
+            "pet_.pet_4fW1abcDefGhIjKlMnOp-f",
             "whsec_M",
             "x-whsec_MfKQ9r8GKYqrTwjU",
         ] {
