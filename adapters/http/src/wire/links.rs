@@ -11,18 +11,24 @@ const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 pub(crate) fn page_links(origin: &str, path: &str, query: &str, cursor: Option<&str>) -> String {
     // Room for both URLs, the cursor and the text around them.
     let mut links = String::with_capacity(2 * (origin.len() + path.len() + query.len()) + 96);
-    push_address(&mut links, origin, path, query);
+    links.push('<');
+    push_encoded(&mut links, origin, |byte| is_unreserved(byte) || b"%/:[]".contains(&byte));
+    push_encoded(&mut links, path, |byte| is_unreserved(byte) || b"%/:@".contains(&byte));
+    push_query(&mut links, query);
     links.push_str(">; rel=\"first\"");
     match cursor {
-        Some(cursor) => next_link(links, origin, path, query, cursor),
+        Some(cursor) => next_link(links, query, cursor),
         None => links,
     }
 }
 
-/// Adds the link to the page that begins at a cursor.
-pub(crate) fn next_link(mut links: String, origin: &str, path: &str, query: &str, cursor: &str) -> String {
+/// Adds the link to the page that begins at a cursor to the links of [`page_links`] without one. The address is copied from
+/// the first link, up to its query.
+pub(crate) fn next_link(mut links: String, query: &str, cursor: &str) -> String {
+    let address_end = links.find(['?', '>']).unwrap_or(links.len());
     links.push_str(", ");
-    push_address(&mut links, origin, path, query);
+    links.extend_from_within(..address_end);
+    push_query(&mut links, query);
     links.push(if query.is_empty() { '?' } else { '&' });
     links.push_str("cursor=");
     links.push_str(cursor);
@@ -30,10 +36,7 @@ pub(crate) fn next_link(mut links: String, origin: &str, path: &str, query: &str
     links
 }
 
-fn push_address(links: &mut String, origin: &str, path: &str, query: &str) {
-    links.push('<');
-    push_encoded(links, origin, |byte| is_unreserved(byte) || b"%/:[]".contains(&byte));
-    push_encoded(links, path, |byte| is_unreserved(byte) || b"%/:@".contains(&byte));
+fn push_query(links: &mut String, query: &str) {
     if !query.is_empty() {
         links.push('?');
         links.push_str(query);
@@ -103,6 +106,9 @@ mod tests {
         let links = page_links("http://a,b;c=d'e", "/v1,;/pets", &query, Some("abc"));
         assert_eq!(links.matches([',', ';', '"', '\'', ' ']).collect::<String>(), "; \"\", ; \"\"");
         assert!(links.starts_with("<http://a%2Cb%3Bc%3Dd%27e/v1%2C%3B/pets?name=%2C%3B%3C%3E"), "{links}");
+        let next = "http://a%2Cb%3Bc%3Dd%27e/v1%2C%3B/pets?limit=2&cursor=abc>; rel=\"next\"";
+        let first = page_links("http://a,b;c=d'e", "/v1,;/pets", "after=1&limit=2", None);
+        assert!(next_link(first, "limit=2", "abc").ends_with(&format!(", <{next}")));
         assert!(
             page_links("http://[::1]:80", "/v1/%70ets", "", None).starts_with("<http://[::1]:80/v1/%70ets>")
         );

@@ -66,7 +66,7 @@ impl EventListQuery {
         let is_kept = |parameter: &&str| !parameter.starts_with("after=") && !parameter.starts_with("wait=");
         let query: Vec<&str> = self.query.split('&').filter(is_kept).collect();
         let cursor = self.walk(epoch).cursor(next.get());
-        links::next_link(first, origin, path, &query.join("&"), &cursor)
+        links::next_link(first, &query.join("&"), &cursor)
     }
 
     fn walk(&self, epoch: u64) -> Walk {
