@@ -148,11 +148,12 @@ pub fn push_record(out: &mut Vec<u8>, record: &RequestRecord, hints: &Hints) {
 }
 
 /// Adds the summary of a record: the members that a list shows, with `status`, `code` and `outcome` of the answer, and
-/// at most `target_max` bytes of the target.
-pub fn push_summary(out: &mut Vec<u8>, record: &RequestRecord, hints: &Hints, target_max: usize) {
+/// at most `text_max` bytes of the method and of the target.
+pub fn push_summary(out: &mut Vec<u8>, record: &RequestRecord, hints: &Hints, text_max: usize) {
     let request = &*record.request;
     let answer = record.answer.as_deref();
-    let target = &request.target[..request.target.floor_char_boundary(target_max)];
+    let method = &request.method[..request.method.floor_char_boundary(text_max)];
+    let target = &request.target[..request.target.floor_char_boundary(text_max)];
     push(
         out,
         &SummaryView {
@@ -160,7 +161,7 @@ pub fn push_summary(out: &mut Vec<u8>, record: &RequestRecord, hints: &Hints, ta
             sequence: record.sequence,
             at: request.at.to_string(),
             duration_ms: answer.map(|answer| millis(answer.duration)),
-            method: &request.method,
+            method,
             target,
             route: request.route,
             key_prefix: request.key_prefix.as_ref().map(petstore_domain::KeyPrefix::as_str),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use crate::response::body::Source;
+use crate::response::body::{CHUNK_MAX, Source};
 
 /// The writer's end of a stream. It holds one chunk at a time. It accepts the next chunk when the connection has room
 /// for it.
@@ -26,6 +26,13 @@ impl Outlet {
         *self.0.chunk.borrow_mut() = Some(chunk);
         // This future is polled again only by the body, and the body takes the chunk before it polls again.
         poll_fn(|_| if self.0.chunk.borrow().is_none() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Passes bytes of any length to the body, in chunks.
+    pub(crate) async fn send_all(&self, mut bytes: Bytes) {
+        while !bytes.is_empty() {
+            self.send(bytes.split_to(bytes.len().min(CHUNK_MAX))).await;
+        }
     }
 
     /// Returns `true` if the server is stopping.
@@ -99,5 +106,17 @@ mod tests {
         assert_eq!(next(true), Poll::Ready(Some(Bytes::from_static(b"bye"))));
         assert_eq!(next(true), Poll::Ready(None));
         assert_eq!(next(true), Poll::Ready(None));
+    }
+
+    #[test]
+    fn bytes_of_any_length_are_written_in_chunks() {
+        let mut source = WrittenSource::new(async move |outlet: Outlet| {
+            outlet.send_all(Bytes::from(vec![b'1'; CHUNK_MAX + 5])).await;
+        });
+        let mut context = Context::from_waker(Waker::noop());
+        let mut next = || source.poll_chunk(&mut context, false);
+        assert_eq!(next(), Poll::Ready(Some(Bytes::from(vec![b'1'; CHUNK_MAX]))));
+        assert_eq!(next(), Poll::Ready(Some(Bytes::from_static(b"11111"))));
+        assert_eq!(next(), Poll::Ready(None));
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::exchange::outlet::{Outlet, WrittenSource};
 use crate::response::answer::Answer;
-use crate::response::body::{Body, CHUNK_MAX, Framing, StreamBody, StreamPermit};
+use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
 use crate::thread::sandbox::readers::Readers;
 
 /// The number of bytes from which a piece is complete. It may exceed them by one element.
@@ -93,10 +93,7 @@ pub(super) async fn answer<E: Elements>(
 async fn write<E: Elements>(outlet: Outlet, first: Vec<u8>, rest: E, end: &'static [u8]) {
     let mut next = Some((first, Some(rest)));
     while let Some((piece, rest)) = next {
-        let mut piece = Bytes::from(piece);
-        while !piece.is_empty() {
-            outlet.send(piece.split_to(piece.len().min(CHUNK_MAX))).await;
-        }
+        outlet.send_all(Bytes::from(piece)).await;
         next = match rest {
             Some(rest) => spawn_blocking(move || fill(Vec::new(), rest, end)).await.ok(),
             None => None,

@@ -29,11 +29,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// noticed.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
-/// The maximum number of bytes of a target in a frame.
-const TARGET_MAX: usize = 256;
+/// The maximum number of bytes of a method and of a target in a frame. Both may be as long as a head.
+const TEXT_MAX: usize = 256;
 
-/// The number of bytes of a chunk up to which another frame is added. A frame has less than 4 KiB: the target, an id, a
-/// method and a code, each with a bound.
+/// The number of bytes of a chunk up to which another frame is added. A frame has less than 4 KiB: the target, a
+/// method, an id and a code, each with a bound.
 const CHUNK_FULL: usize = CHUNK_MAX - 4 * 1024;
 
 /// The writer of one stream.
@@ -100,19 +100,19 @@ impl RequestStream {
             self.told = self.told.max(*sequence);
             match self.recorder.journal().record(clears, *sequence) {
                 Some(record) => {
-                    push_frame(&mut frames, "request", |out| push_summary(out, &record, &hints, TARGET_MAX));
+                    push_frame(&mut frames, "request", |out| push_summary(out, &record, &hints, TEXT_MAX));
                 }
                 None => dropped += u64::from(is_new),
             }
             if frames.len() > CHUNK_FULL {
-                outlet.send(Bytes::from(std::mem::take(&mut frames))).await;
+                outlet.send_all(Bytes::from(std::mem::take(&mut frames))).await;
             }
         }
         if dropped > 0 {
             push_gap(&mut frames, dropped);
         }
         if !frames.is_empty() {
-            outlet.send(Bytes::from(frames)).await;
+            outlet.send_all(Bytes::from(frames)).await;
         }
         (is_any, u32::try_from(numbers.len()).unwrap_or(u32::MAX))
     }

@@ -342,6 +342,17 @@ fn a_stream_begins_with_the_journal_and_follows_it() {
 }
 
 #[test]
+fn a_stream_shows_the_beginning_of_a_method_as_long_as_a_head() {
+    let sandbox = Sandbox::start("journal-method", &["--db", "memory"]);
+    let mut frames = Frames::open(&sandbox);
+    let method = "A".repeat(14_500);
+    let head = format!("{method} /v1/pets HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let _connection = sandbox.raw(head.as_bytes());
+    let (event, data) = frames.next();
+    assert_eq!((&*event, data["method"].as_str()), ("request", Some(&method[..256])));
+}
+
+#[test]
 fn the_journal_is_read_only_by_pages_of_this_machine_under_its_own_names() {
     let sandbox = Sandbox::start("journal-guard", &["--db", "memory"]);
     let listed = Sandbox::start(
