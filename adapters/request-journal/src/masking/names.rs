@@ -56,14 +56,20 @@ pub(super) fn header_credential(name: &str) -> Option<Credential> {
 /// Returns the form of the value that a name has, if it is a credential. The name may be spelled in any case and with any
 /// separators, as `access_token`, `accessToken`, `X-Access-Token` and `user[access_token]` are.
 pub(super) fn credential(name: impl Iterator<Item = u8>) -> Option<Credential> {
-    let (mut plain, mut len) = ([0; NAME_MAX], 0);
+    let (mut plain, mut len, mut is_index) = ([0; NAME_MAX], 0, false);
     for byte in name {
+        // The name of a member follows that of its object. Empty brackets or a number in them are no name: `token[]` and
+        // `token[0]` are values of `token`.
+        if is_index && byte.is_ascii_alphabetic() {
+            (len, is_index) = (0, false);
+        }
         match byte {
-            // The name of a member follows that of its object.
-            b'[' | b'.' => len = 0,
+            b'[' => is_index = true,
+            b']' => is_index = false,
+            b'.' => len = 0,
             // The prefix of headers that are not registered.
             b'x' | b'X' if len == 0 => {}
-            _ if byte.is_ascii_alphanumeric() => {
+            _ if byte.is_ascii_alphanumeric() && !is_index => {
                 if len == NAME_MAX {
                     plain.copy_within(1.., 0);
                     len -= 1;
@@ -104,6 +110,9 @@ mod tests {
             "Cookie",
             "set-cookie",
             "user[password]",
+            "users[0][password]",
+            "access_token[]",
+            "password[0]",
             "auth.clientSecret",
             "X-Gitlab-Token",
             "token",

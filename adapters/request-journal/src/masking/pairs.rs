@@ -62,11 +62,22 @@ fn is_credential(before: &[u8]) -> bool {
 }
 
 /// Returns the place of the value that begins at `start`, without quotation marks. In an escaped URL an escaped separator
-/// ends it, too.
+/// ends it, and escaped quotation marks are around it, too.
 fn value(text: &[u8], start: usize, is_escaped: bool) -> (usize, usize) {
-    if text.get(start) == Some(&b'"') {
-        let len = text[start + 1..].iter().position(|byte| *byte == b'"');
-        return (start + 1, len.map_or(text.len(), |len| start + 1 + len));
+    let mut start = start;
+    let is_quote = |(byte, len): &(u8, usize)| b"\"'".contains(byte) && (*len == 1 || is_escaped);
+    if let Some((quote, quote_len)) = characters(&text[start..]).next().filter(is_quote) {
+        start += quote_len;
+        let mut end = start;
+        for (byte, len) in characters(&text[start..]) {
+            if (byte, len) == (quote, quote_len) {
+                return (start, end);
+            }
+            end += len;
+        }
+        if text[start - 1] == b'"' {
+            return (start, text.len());
+        }
     }
     let mut end = start;
     for (byte, len) in characters(&text[start..]) {
@@ -109,6 +120,14 @@ mod tests {
             ("/p?token=&token&b=token&pageToken=a=", "/p?token=&token&b=token&pageToken=a="),
             ("q=0.9, max-age=1, a=%3D%", "q=0.9, max-age=1, a=%3D%"),
             ("=token==", "=token=..."),
+            (
+                "/p?access_token[]=a&api_key%5B%5D=b&password[0]=c",
+                "/p?access_token[]=...&api_key%5B%5D=...&password[0]=...",
+            ),
+            ("/p?q=token%3D%22a%22&b=1", "/p?q=token%3D%22...%22&b=1"),
+            ("token='a b', x='y'", "token='...', x='y'"),
+            ("/p?token='a&b=1", "/p?token='...&b=1"),
+            ("/p?password=%22a%22b&c=1", "/p?password=...&c=1"),
         ] {
             assert_eq!(String::from_utf8_lossy(&masked_pairs(text.as_bytes())), expected, "{text}");
         }
