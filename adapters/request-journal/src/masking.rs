@@ -39,21 +39,27 @@ const PREFIX_DIGITS: usize = KeyPrefix::LEN - KEY_START.len();
 /// `secret` is masked whatever its form is, and so is the user information of a URL. Escapes of URLs and of JSON hide no
 /// secret.
 pub fn masked(text: &[u8]) -> Cow<'_, [u8]> {
-    mask(text, false)
+    mask(text, false, true)
 }
 
 /// Returns the first part of a text that was cut off, with its secrets masked. A key at the end may be cut off, too.
 pub(crate) fn masked_part(text: &[u8]) -> Cow<'_, [u8]> {
-    mask(text, true)
+    mask(text, true, true)
 }
 
-fn mask(text: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
+/// Returns bytes that are compressed without keys and secrets. They have no URLs: three bytes that look like the beginning of
+/// one are there by chance, and a change after them would make the rest unreadable.
+pub(crate) fn masked_compressed(bytes: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
+    mask(bytes, is_cut, false)
+}
+
+fn mask(text: &[u8], is_cut: bool, has_urls: bool) -> Cow<'_, [u8]> {
     if !may_have_secrets(text) {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::new();
     let mut copied = 0;
-    while let Some(secret) = next_secret(text, copied, is_cut) {
+    while let Some(secret) = next_secret(text, copied, is_cut, has_urls) {
         out.extend_from_slice(&text[copied..secret.start]);
         out.extend_from_slice(&secret.shown);
         out.extend_from_slice(MASK.as_bytes());
@@ -152,14 +158,15 @@ fn may_have_secrets(text: &[u8]) -> bool {
 }
 
 /// Returns the first secret at or after `from`.
-fn next_secret(text: &[u8], from: usize, is_cut: bool) -> Option<Secret> {
+fn next_secret(text: &[u8], from: usize, is_cut: bool, has_urls: bool) -> Option<Secret> {
+    let user_info = |start| if has_urls { user_info(text, start) } else { None };
     (from..text.len()).find_map(|start| match text[start] {
         b'"' => member_secret(text, start),
-        b':' => user_info(text, start),
+        b':' => user_info(start),
         b'p' | b'w' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)),
-        b'%' | b'\\' => key(text, start, is_cut)
-            .or_else(|| webhook_secret(text, start))
-            .or_else(|| user_info(text, start)),
+        b'%' | b'\\' => {
+            key(text, start, is_cut).or_else(|| webhook_secret(text, start)).or_else(|| user_info(start))
+        }
         _ => None,
     })
 }
