@@ -18,6 +18,7 @@ pub struct RecordedBody {
     kept: Box<[u8]>,
     bytes: u64,
     is_cut: bool,
+    is_masked: bool,
 }
 
 impl RecordedBody {
@@ -31,11 +32,11 @@ impl RecordedBody {
         } else {
             masked(&first)
         };
-        let kept = match shown {
-            Cow::Owned(shown) => shown,
-            Cow::Borrowed(_) => first,
+        let (kept, is_masked) = match shown {
+            Cow::Owned(shown) => (shown, true),
+            Cow::Borrowed(_) => (first, false),
         };
-        Self { kept: kept.into(), bytes, is_cut }
+        Self { kept: kept.into(), bytes, is_cut, is_masked }
     }
 
     /// Returns the bytes that are kept.
@@ -51,6 +52,11 @@ impl RecordedBody {
     /// Returns `true` if the body was longer than the bytes that are kept.
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Returns `true` if a secret in the bytes that are kept was masked.
+    pub fn is_masked(&self) -> bool {
+        self.is_masked
     }
 
     /// Returns the body as text if it is UTF-8; a character that was cut off at the end is left out. `is_gzip` is `true`

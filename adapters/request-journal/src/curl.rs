@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use petstore_domain::KeyPrefix;
 
-use crate::masking::MASK;
+use crate::masking::{MASK, is_credential_name};
 use crate::record::{Protocol, RequestRecord};
 use crate::text::is_active;
 
@@ -43,6 +43,15 @@ enum Part<'t> {
     Key(&'t str),
 }
 
+/// The places of a value in which masked keys may be. Elsewhere a text such as `pet_whiskers...` is one that the client sent.
+#[derive(Clone, Copy)]
+enum Keys {
+    Nowhere,
+    Anywhere,
+    /// In values of parameters that are credentials.
+    InParameters,
+}
+
 impl CommandLine {
     fn write(&mut self, record: &RequestRecord, authority: &str) {
         let request = &*record.request;
@@ -55,11 +64,16 @@ impl CommandLine {
             let _ =
                 writeln!(self.text, "# The body had {} bytes; the line sends {kept} of them.", body.bytes());
         }
+        let body_keys = match body {
+            Some(body) if body.is_masked() => Keys::Anywhere,
+            _ => Keys::Nowhere,
+        };
         // A body that a word cannot hold comes from `printf`. An argument must not be longer than 128 KiB.
-        let is_piped = sent.is_some_and(|body| parts_of(body).any(|part| matches!(part, Part::Escaped(_))));
+        let is_piped =
+            sent.is_some_and(|body| parts_of(body, body_keys).any(|part| matches!(part, Part::Escaped(_))));
         if is_piped && let Some(body) = sent {
             self.text.push_str("printf ");
-            self.push_format(body);
+            self.push_format(body, body_keys);
             self.text.push_str(" | ");
         }
         self.text.push_str("curl");
@@ -73,7 +87,7 @@ impl CommandLine {
         if is_head {
             self.text.push_str(" --head");
         } else {
-            self.push_option("--request", request.method.as_bytes());
+            self.push_option("--request", request.method.as_bytes(), Keys::Nowhere);
         }
         let scheme = if request.is_secure { "https://" } else { "http://" };
         let (origin_form, is_absolute) = origin_form(&request.target);
@@ -82,14 +96,14 @@ impl CommandLine {
             url.push_str(origin_form);
         }
         self.text.push(' ');
-        self.push_word(url.as_bytes());
+        self.push_word(url.as_bytes(), Keys::InParameters);
         if is_absolute || !origin_form.starts_with('/') {
-            self.push_option("--request-target", request.target.as_bytes());
+            self.push_option("--request-target", request.target.as_bytes(), Keys::InParameters);
         }
         self.push_headers(record, authority, sent.is_some());
         match sent {
             Some(_) if is_piped => self.text.push_str(" --data-binary @-"),
-            Some(body) => self.push_option("--data-raw", body),
+            Some(body) => self.push_option("--data-raw", body, body_keys),
             None => {}
         }
     }
@@ -105,29 +119,30 @@ impl CommandLine {
             }
             // curl removes a header that has no value, unless a semicolon stands for the colon.
             let end: &[u8] = if value.is_empty() { b";" } else { b": " };
-            self.push_option("--header", &[name, end, value].concat());
+            let keys = if is_credential_name(&lower) { Keys::Anywhere } else { Keys::Nowhere };
+            self.push_option("--header", &[name, end, value].concat(), keys);
         }
         for name in ADDED_BY_CURL {
             let is_added = name != "Content-Type" || has_body;
             if is_added && request.headers.all(name).next().is_none() {
-                self.push_option("--header", format!("{name}:").as_bytes());
+                self.push_option("--header", format!("{name}:").as_bytes(), Keys::Nowhere);
             }
         }
     }
 
-    fn push_option(&mut self, option: &str, value: &[u8]) {
+    fn push_option(&mut self, option: &str, value: &[u8], keys: Keys) {
         self.text.push(' ');
         self.text.push_str(option);
         self.text.push(' ');
-        self.push_word(value);
+        self.push_word(value, keys);
     }
 
     /// Adds a word of the shell that has this value.
-    fn push_word(&mut self, value: &[u8]) {
+    fn push_word(&mut self, value: &[u8], keys: Keys) {
         if value.is_empty() {
             self.text.push_str("''");
         }
-        for part in parts_of(value) {
+        for part in parts_of(value, keys) {
             match part {
                 Part::Plain(text) => self.push_quoted(text),
                 Part::Escaped(bytes) => {
@@ -144,7 +159,7 @@ impl CommandLine {
 
     /// Adds a word for `printf` that it prints as these bytes. A hyphen at the beginning is escaped, because the shell takes
     /// a word that begins with one for an option.
-    fn push_format(&mut self, value: &[u8]) {
+    fn push_format(&mut self, value: &[u8], keys: Keys) {
         let value = match value {
             [b'-', rest @ ..] => {
                 self.text.push('\'');
@@ -154,7 +169,7 @@ impl CommandLine {
             }
             _ => value,
         };
-        for part in parts_of(value) {
+        for part in parts_of(value, keys) {
             match part {
                 Part::Plain(text) => self.push_quoted(&text.replace('\\', "\\\\").replace('%', "%%")),
                 Part::Escaped(bytes) => {
@@ -202,49 +217,62 @@ fn origin_form(target: &str) -> (&str, bool) {
 }
 
 /// Splits a value into plain text, masked keys, and bytes that must be escaped.
-fn parts_of(value: &[u8]) -> impl Iterator<Item = Part<'_>> {
-    let mut rest = value;
+fn parts_of(value: &[u8], keys: Keys) -> impl Iterator<Item = Part<'_>> {
+    let mut place = 0;
     std::iter::from_fn(move || {
+        let (at, rest) = (place, &value[place..]);
         if rest.is_empty() {
             return None;
         }
-        if let Some(prefix) = masked_key(rest) {
-            rest = &rest[KeyPrefix::LEN + MASK.len()..];
+        if let Some(prefix) = masked_key(value, at, keys) {
+            place += KeyPrefix::LEN + MASK.len();
             return Some(Part::Key(prefix));
         }
-        let plain = plain_len(rest);
+        let plain = plain_len(value, at, keys);
         if plain > 0 {
-            let (text, after) = rest.split_at(plain);
-            rest = after;
-            return str::from_utf8(text).ok().map(Part::Plain);
+            place += plain;
+            return str::from_utf8(&rest[..plain]).ok().map(Part::Plain);
         }
         let escaped = (1..rest.len())
-            .find(|end| plain_len(&rest[*end..]) > 0 || masked_key(&rest[*end..]).is_some())
+            .find(|len| plain_len(value, at + len, keys) > 0 || masked_key(value, at + len, keys).is_some())
             .unwrap_or(rest.len());
-        let (bytes, after) = rest.split_at(escaped);
-        rest = after;
-        Some(Part::Escaped(bytes))
+        place += escaped;
+        Some(Part::Escaped(&rest[..escaped]))
     })
 }
 
-/// Returns the prefix of the masked key with which a text begins.
-fn masked_key(text: &[u8]) -> Option<&str> {
+/// Returns the prefix of the masked key that begins at a place of a value.
+fn masked_key(value: &[u8], at: usize, keys: Keys) -> Option<&str> {
+    let text = &value[at..];
     let prefix = str::from_utf8(text.get(..KeyPrefix::LEN)?).ok()?;
-    let is_masked = text[KeyPrefix::LEN..].starts_with(MASK.as_bytes());
-    (is_masked && KeyPrefix::parse(prefix).is_ok()).then_some(prefix)
+    let is_masked = text[KeyPrefix::LEN..].starts_with(MASK.as_bytes()) && KeyPrefix::parse(prefix).is_ok();
+    let may_be_key = match keys {
+        Keys::Nowhere => false,
+        Keys::Anywhere => true,
+        Keys::InParameters => is_credential(&value[..at]),
+    };
+    (is_masked && may_be_key).then_some(prefix)
 }
 
-/// Returns the number of bytes at the beginning that are printable text, or line ends and tabs, up to a masked key.
-fn plain_len(text: &[u8]) -> usize {
+/// Returns whether a URL up to a value ends with the name of a credential and an equals sign.
+fn is_credential(before: &[u8]) -> bool {
+    let Some(before) = before.strip_suffix(b"=") else { return false };
+    let start = before.iter().rposition(|byte| b"/?&;".contains(byte)).map_or(0, |place| place + 1);
+    str::from_utf8(&before[start..]).is_ok_and(is_credential_name)
+}
+
+/// Returns the number of bytes from a place of a value on that are printable text, or line ends and tabs, up to a masked key.
+fn plain_len(value: &[u8], at: usize, keys: Keys) -> usize {
+    let text = &value[at..];
     let valid = match str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
     };
-    let end = valid.char_indices().find(|(at, character)| {
+    let end = valid.char_indices().find(|(place, character)| {
         (is_active(*character) && !matches!(character, '\n' | '\t'))
-            || (*character == 'p' && masked_key(&text[*at..]).is_some())
+            || (*character == 'p' && masked_key(value, at + place, keys).is_some())
     });
-    end.map_or(valid.len(), |(at, _)| at)
+    end.map_or(valid.len(), |(place, _)| place)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use petstore_domain::Timestamp;
+use petstore_domain::{ApiKey, Timestamp};
 
 use super::*;
 use crate::{AnswerOutcome, HeaderLines, RecordedAnswer, RecordedBody, RecordedRequest};
@@ -64,12 +64,14 @@ fn a_plain_request_is_a_plain_line() {
 
 #[test]
 fn a_line_has_printable_characters_only_and_names_the_keys() {
-    let body =
-        "\u{1b}[2J\u{9b} 'q' 50% \\n\n\u{202e}pet_12345678...pet_87654321...pet_12345678...\0".as_bytes();
-    let record = record("POST", "/v1/\u{7f}", &[("X-A", b"\x1b\xff"), ("Content-Type", b"a/b")], body);
+    let key = ApiKey::from_entropy([7; 32]);
+    let key = key.reveal();
+    let body = format!("\u{1b}[2J\u{9b} 'q' 50% \\n\n\u{202e}{key},pet_87654321...{key}\0");
+    let headers: [(&str, &[u8]); 2] = [("X-A", b"\x1b\xff"), ("Content-Type", b"a/b")];
+    let record = record("POST", "/v1/\u{7f}", &headers, body.as_bytes());
     let line = line(&record);
     assert!(!line.trim_end().replace('\n', "").chars().any(is_active), "{line:?}");
-    assert!(line.contains("\"$KEY\"\"$KEY2\"\"$KEY\"'\\000' | curl "), "{line}");
+    assert!(line.contains("\"$KEY\"','\"$KEY2\"\"$KEY\"'\\000' | curl "), "{line}");
     assert!(line.contains("' '\\''q'\\'' 50%% \\\\n\n'"), "{line}");
     assert!(line.ends_with("--data-binary @-\n"));
 }
@@ -86,4 +88,14 @@ fn a_body_is_no_option_of_the_shell() {
     }
     let plain = line(&record("POST", "/v1/pets", &[], b"-x"));
     assert!(plain.ends_with(" --data-raw '-x'\n"), "{plain}");
+}
+
+#[test]
+fn a_text_that_was_not_masked_is_no_key() {
+    let text: &[u8] = b"pet_whiskers... cute";
+    let headers: [(&str, &[u8]); 2] = [("X-Note", text), ("X-Api-Key", b"pet_12345678...")];
+    let line = line(&record("POST", "/v1/pets?q=pet_whiskers...&api_key=pet_12345678...", &headers, text));
+    assert!(line.contains("/pets?q=pet_whiskers...&api_key='\"$KEY\" --header"), "{line}");
+    assert!(line.contains("'X-Note: pet_whiskers... cute' --header 'X-Api-Key: '\"$KEY\" "), "{line}");
+    assert!(line.ends_with(" --data-raw 'pet_whiskers... cute'\n"), "{line}");
 }

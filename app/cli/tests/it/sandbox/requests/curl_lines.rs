@@ -32,12 +32,13 @@ fn the_command_line_sends_the_same_bytes_again() {
     let sandbox = Sandbox::start("journal-curl", &["--db", "memory", "--demo", "3"]);
     let active = "\u{1b}]0;title\u{7}\u{1b}[2J \u{9b}31m \u{202e}evil\u{2028}'\"`$(id)\\n%s%%\n\r\n\t<script>alert(1)</script>";
     let large: String = ('\u{20}'..='\u{7e}').cycle().take(60_000).collect();
-    let bodies: [Vec<u8>; 10] = [
+    let bodies: [Vec<u8>; 11] = [
         b"--b\r\n\r\nx\r\n--b--\r\n".to_vec(),
         b"-n\r".to_vec(),
         b"-x 'y'".to_vec(),
         br#"{"name":"O'Hare","categoryId":1}"#.to_vec(),
         b"@/etc/passwd".to_vec(),
+        b"pet_whiskers... cute".to_vec(),
         active.as_bytes().to_vec(),
         (0..=255).collect(),
         b"\0\n\n".to_vec(),
