@@ -38,6 +38,9 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// Nothing around a single element.
+    pub(super) const NONE: Self = Self { start: Vec::new(), end: b"" };
+
     /// The frame of a JSON array.
     pub(super) fn array() -> Self {
         Self { start: b"[".to_vec(), end: b"]" }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_request_journal::{
-    HAR_END, Hints, JournalPage, RequestRecord, push_curl, push_har_start, push_record,
-};
+use petstore_request_journal::{HAR_END, Hints, JournalPage, RequestRecord, push_curl, push_har_start};
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::journal_lists::{JournalList, ListForm};
@@ -83,7 +81,8 @@ pub(super) async fn archive(
 /// Clients choose ids, also such as `..`, which no URL can have as a segment. A tilde is in none of them.
 pub(super) async fn one(
     thread: &ThreadState,
-    recorder: &RequestRecorder,
+    sandbox: &SandboxState,
+    recorder: &Arc<RequestRecorder>,
     parts: &Parts,
     head: &RequestHead<'_>,
 ) -> Result<Answer, Answer> {
@@ -91,7 +90,7 @@ pub(super) async fn one(
     let (form, sequence) = wire::sandbox_request(parts.uri.query())?;
     let id = parts.uri.path().strip_prefix(PREFIX).and_then(decode).unwrap_or_default();
     let number = id.strip_prefix('~').and_then(|number| number.parse::<u64>().ok());
-    let page = recorder.page();
+    let mut page = recorder.page();
     let is_it = |record: &&RequestRecord| {
         let is_named = number.map_or_else(|| *record.request.id == *id, |number| record.sequence == number);
         is_named && sequence.is_none_or(|sequence| record.sequence == sequence)
@@ -100,12 +99,15 @@ pub(super) async fn one(
         let message = "The journal has no request with this id; it keeps the latest requests only.";
         ApiError::new(Code::NotFound, message)
     })?;
-    let mut out = Vec::new();
+    let record = record.clone();
     if form == RecordForm::Json {
-        push_record(&mut out, record, &*recorder.hints(&page).await);
-        return Ok(Answer::json(StatusCode::OK, out));
+        let hints = recorder.hints(&page).await;
+        page.records = vec![record];
+        let list = JournalList::new(recorder, sandbox.readers(), page, hints, ListForm::Json);
+        return pieces::answer(sandbox.readers(), parts, Frame::NONE, list).await;
     }
-    push_curl(&mut out, record, &authority(thread, record, head));
+    let mut out = Vec::new();
+    push_curl(&mut out, &record, &authority(thread, &record, head));
     let answer = Answer { body: out.into(), content: Content::Custom, ..Answer::empty(StatusCode::OK) };
     Ok(answer.with_header(CONTENT_TYPE, TEXT))
 }

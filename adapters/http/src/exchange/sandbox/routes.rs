@@ -243,7 +243,7 @@ async fn answer_requests(
             requests::stream(recorder, parts)
         }
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
-        _ => requests::one(thread, recorder, parts, head).await,
+        _ => requests::one(thread, sandbox, recorder, parts, head).await,
     };
     match done {
         Ok(answer) | Err(answer) => answer,

@@ -64,6 +64,10 @@ fn a_reader_of_compressed_answers_costs_one_piece_at_a_time() {
             "{path}"
         );
     }
+    // A single record is written in the same way.
+    let one = read_chunks(&mut open(&sandbox, "/sandbox/requests/~1")).unwrap();
+    let one: Value = serde_json::from_slice(&one).unwrap();
+    assert_eq!((&one["sequence"], one.to_string().matches('\u{1f430}').count()), (&json!(1), 100_000));
     let growth = kib(&sandbox, "VmHWM:") - before;
     assert!(growth < 12 * 1024, "the readers took {growth} KiB");
 
