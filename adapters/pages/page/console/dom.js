@@ -72,7 +72,7 @@ export async function act(button, action) {
   }
 }
 
-/** Runs the action of a form. If a field is refused, the field is marked with the reason until the form changes. `nameOf` gives
+/** Runs the action of a form. If a field is refused, the field is marked with the reason until the form changes or is reset. `nameOf` gives
  * the name of the form's field for that of the sandbox; none for one that the form does not have. */
 export function submits(form, action, nameOf = (field) => field) {
   const unmark = () => {
@@ -82,6 +82,7 @@ export function submits(form, action, nameOf = (field) => field) {
     }
   };
   form.addEventListener('input', unmark);
+  form.addEventListener('reset', unmark);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     act(event.submitter, async () => {

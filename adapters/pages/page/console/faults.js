@@ -14,10 +14,13 @@ const MARK_MS = 2000;
 const panel = byId('faults');
 const form = byId('fault-form');
 
+/** Whether an error may tell when to send the request again. */
+const isTimed = (status, code) => ['429', '503'].includes(status) || code === 'key_banned';
+
 /** The effects of a rule: the words of the form, and the members of the rule. */
 const EFFECTS = {
   status: ['Answer with an error', ({ status, code, retryAfter }) => ({
-    status: Number(status), ...(code && { code }), ...(retryAfter && { retryAfter: Number(retryAfter) }),
+    status: Number(status), ...(code && { code }), ...(retryAfter && isTimed(status, code) && { retryAfter: Number(retryAfter) }),
   })],
   drop: ['Close the connection without an answer', () => ({ drop: true })],
   lost: ['Make the change, then lose the answer', () => ({ when: 'after', drop: true })],
@@ -203,6 +206,8 @@ export function startFaults() {
   form.elements.route.append(...routes.map((route) => el('option', {}, route)));
   form.elements.effect.append(...Object.entries(EFFECTS).map(([word, [text]]) => el('option', { value: word }, text)));
   form.addEventListener('input', parts);
+  // A code belongs to one status.
+  form.elements.status.addEventListener('change', () => { form.elements.code.value = ''; });
   parts();
   byId('presets').append(...PRESETS.map(([name, rule]) => el('button', {
     type: 'button', onclick: ({ currentTarget }) => act(currentTarget, () => add(rule, 'The fault is planned.')),
