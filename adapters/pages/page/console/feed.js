@@ -23,6 +23,7 @@ export class Feed {
     this.removed = 0;
     this.isStale = false;
     this.hasBegun = false;
+    this.hasFrame = false;
   }
 
   onChange(listener) {
@@ -52,6 +53,7 @@ export class Feed {
     this.source.addEventListener('request', (event) => this.take(JSON.parse(event.data)));
     this.source.addEventListener('cleared', () => this.take(null));
     this.source.addEventListener('gap', (event) => {
+      this.hasFrame = true;
       this.skipped += JSON.parse(event.data).dropped;
       this.due();
     });
@@ -69,6 +71,7 @@ export class Feed {
   }
 
   take(record) {
+    this.hasFrame = true;
     this.waiting.push(record);
     this.due();
   }

@@ -310,14 +310,21 @@ export class Requests {
   openWanted() {
     if (!this.wanted || !this.feed.hasBegun) return;
     const { id, sequence } = this.wanted;
+    const record = this.feed.records.find((one) => one.id === id && (!sequence || one.sequence === sequence));
+    // A slow stream may have brought nothing so far.
+    if (!record && this.feed.state !== 'off' && !this.feed.hasFrame) return;
     this.wanted = null;
     this.isFirst = false;
-    const record = this.feed.records.find((one) => one.id === id && (!sequence || one.sequence === sequence));
     if (!record) {
       tell('The journal no longer keeps this request.', 'failed');
       return;
     }
-    if (!passes(record)) this.unfilter();
+    if (!passes(record)) {
+      // Its body may have the text of the filter, and is not read so far.
+      search.admit(record);
+      if (passes(record)) this.refilter();
+      else this.unfilter();
+    }
     this.list.select(record);
     list.scrollTop = Math.max(0, this.list.placeOf(record) * this.list.rowHeight - list.clientHeight / 2);
     byId('detail').focus();

@@ -25,6 +25,11 @@ export class Search {
     this.upTo = 0;
   }
 
+  /** Takes a record for one that has the text, such as the one that an address names together with the text. */
+  admit({ sequence }) {
+    this.found?.add(sequence);
+  }
+
   /** Whether a summary, or a record that was read, has the text. */
   matches(record) {
     return !this.text || [record.target, record.code, record.fault].some((text) => has(text, this.text)) || this.found.has(record.sequence);
