@@ -8,14 +8,14 @@ const LEFT_OUT = /^(?:accept-(?:charset|encoding)|authorization|connection|conte
 /** Keys that this page has made, by the prefix of the key in whose place they are used. */
 const made = new Map();
 
-/** A key of the account of a recorded key, which the journal shows in part only. */
+/** A key of the account of a recorded key, which the journal shows in part only; none if no account has the recorded key. */
 async function keyFor(prefix) {
   if (!made.has(prefix)) {
     const { accounts } = await read('keys');
     const account = accounts.find(({ keys }) => keys.some((key) => key.prefix === prefix));
-    const scopes = account?.keys.find((key) => key.prefix === prefix).scopes;
-    const wanted = account ? { account: account.name, scopes } : {};
-    made.set(prefix, (await send('POST', 'keys', { ...wanted, label: 'made by the console' })).secret);
+    if (!account) return undefined;
+    const { scopes } = account.keys.find((key) => key.prefix === prefix);
+    made.set(prefix, (await send('POST', 'keys', { account: account.name, scopes, label: 'made by the console' })).secret);
   }
   return made.get(prefix);
 }
@@ -34,7 +34,9 @@ export async function sendAgain(record) {
   for (const [name, value] of record.headers) {
     if (!LEFT_OUT.test(name)) headers.append(name, value);
   }
-  if (record.keyPrefix) headers.set('x-api-key', await keyFor(record.keyPrefix));
+  const key = record.keyPrefix && await keyFor(record.keyPrefix);
+  // An unknown key was refused, and is refused again in the form that the journal has.
+  if (record.keyPrefix) headers.set('x-api-key', key ?? `${record.keyPrefix}...`);
   const body = bodyOf(record);
   // The target may be a whole URL, if a proxy has sent it.
   const target = record.target.startsWith('/') ? record.target : record.target.replace(/^[^:]+:\/\/[^/]*/, '');
@@ -47,7 +49,9 @@ export async function sendAgain(record) {
   // A stream has no end.
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) response.body.cancel();
   else await response.arrayBuffer();
-  return `The request was sent again: ${response.status}${record.keyPrefix ? ', with a new key of its account' : ''}.`;
+  let sentWith = '';
+  if (record.keyPrefix) sentWith = key ? ', with a new key of its account' : ', without a valid key, because no account has its key';
+  return `The request was sent again: ${response.status}${sentWith}.`;
 }
 
 /** Whether the page can send a request again: browsers refuse some methods, and the policy of the page permits its own origin
