@@ -99,6 +99,23 @@ fn a_body_that_arrives_too_slowly_is_408_and_closed() {
 }
 
 #[test]
+fn a_body_of_a_refused_type_of_which_nothing_comes_is_415_and_closed() {
+    let shop = shop(LENIENT);
+    let client = shop.client(Plan::Business);
+    let key = client.key.clone().unwrap();
+    let mut connection = Connection::open(client.address);
+    let head = format!(
+        "POST /v1/categories HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {key}\r\ncontent-type: text/plain\r\n\
+         transfer-encoding: chunked\r\n\r\n"
+    );
+    connection.send(head.as_bytes());
+    let answer = connection.read_answer(false).expect("an answer");
+    assert_eq!(answer.outcome(), (415, "unsupported_media_type".to_owned()));
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(connection.is_closed());
+}
+
+#[test]
 fn a_second_wait_for_a_late_body_does_not_happen() {
     let shop = shop(Deadlines { body: SHORT, ..LENIENT });
     let client = shop.client(Plan::Business);

@@ -16,6 +16,9 @@ use crate::base::body_copy::BodyCopy;
 use crate::base::settings::{DRAIN_MAX, DRAIN_TIME, LINGER_MAX};
 use crate::wire::error::{ApiError, Code};
 
+/// The longest wait for the first byte of a body whose type is refused.
+const FIRST_BYTE_WAIT: Duration = Duration::from_secs(1);
+
 /// The body of a request that may still have to be read.
 pub(crate) struct RequestBody {
     incoming: Incoming,
@@ -75,7 +78,8 @@ impl RequestBody {
 
     /// Returns whether the body ends without any byte, although its head does not say so: a chunked body, or one over
     /// HTTP/2. At most the first bytes are read. A body that the client sends only after a 100 (Continue) is not asked
-    /// for, and counts as one with bytes.
+    /// for, and counts as one with bytes. So does a body of which nothing comes within [`FIRST_BYTE_WAIT`]; it counts as
+    /// broken, too.
     pub(crate) async fn ends_at_once(&mut self, deadline: Duration) -> Result<bool, ApiError> {
         if self.is_absent() {
             return Ok(true);
@@ -96,7 +100,11 @@ impl RequestBody {
             }
             Ok(true)
         };
-        let looked = timeout(deadline, first).await;
+        let looked = timeout(deadline.min(FIRST_BYTE_WAIT), first).await;
+        if looked.is_err() {
+            self.broken = true;
+            return Ok(false);
+        }
         settle(&mut self.broken, looked, 0)
     }
 
