@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use petstore_ports::{Reply, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 
 use super::{Link, Lookup, Pool};
@@ -119,18 +119,23 @@ impl<L: Lookup> Batcher<L> {
     async fn rows(&self, batch: &[Waiting<L>]) -> Result<Vec<Row>, StoreError> {
         let keys = || -> L::Columns { batch.iter().map(|waiting| L::column(&waiting.key)).collect() };
         let (began, time) = (Instant::now(), self.link.read_time());
+        let spare_until = began + time / SPARE_PART;
+        let spare = || timeout_at(spare_until, self.spare.rows(self.sql.clone(), vec![Box::new(keys())]));
         let has_spare = !self.link.is_open() && self.spare.has_open();
-        let opened = if has_spare { self.link.open_within(OPENING_TIME).await } else { Ok(()) };
-        let is_late = opened.is_err();
-        let rows = match opened {
-            Ok(()) => self.link.rows(&self.sql, &[&keys()], began + time).await,
-            Err(error) => Err(error),
-        };
-        match rows {
+        if has_spare
+            && self.link.open_within(OPENING_TIME).await.is_err()
+            && let Ok(Ok(rows)) = spare().await
+        {
+            return Ok(rows);
+        }
+        // Waits for the connection, if it is still being opened.
+        match self.link.rows(&self.sql, &[&keys()], began + time).await {
             // The callers still wait, and the server may refuse only further connections.
-            Err(error) if (is_late || !self.link.is_open()) && began.elapsed() < time / SPARE_PART => {
-                let spare = self.spare.rows(self.sql.clone(), vec![Box::new(keys())]).await;
-                spare.map_err(|_| error)
+            Err(error) if !has_spare && !self.link.is_open() && Instant::now() < spare_until => {
+                match spare().await {
+                    Ok(Ok(rows)) => Ok(rows),
+                    Ok(Err(_)) | Err(_) => Err(error),
+                }
             }
             rows => rows,
         }
