@@ -61,7 +61,8 @@ fn path_with(folder: &Path) -> OsString {
 /// The installation is not run, because it would take minutes and replace the binary under test.
 #[test]
 fn the_readme_installs_the_command_that_it_calls() {
-    let first = page::split(README).0.swap_remove(0).text;
+    let blocks = page::split(README).0;
+    let first = &blocks.iter().find(|block| block.kind == "sh").expect("a block").text;
     let (install, command) = first.trim().split_once('\n').unwrap();
     let package = install.strip_prefix("cargo install --locked --path ").unwrap();
     let package = page::root().join(package).canonicalize().unwrap();
