@@ -2,7 +2,8 @@
 //!
 //! A page is run by one shell in an empty folder, from top to bottom. A `sh` block must succeed. A `text` block right
 //! after it is the expected output, in which `…` matches anything. A block whose fence names a file, such as `python
-//! conftest.py`, is written to that file. Other blocks are ignored.
+//! conftest.py`, is written to that file when the shell arrives at it, as a reader would paste it. Other blocks are
+//! ignored.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -23,7 +24,7 @@ const STEP: Duration = Duration::from_millis(10);
 const HOST: &str = "127.0.0.1:";
 
 /// The ports of the servers in the pages.
-const PORTS: [u16; 11] = [8080, 8081, 8443, 8000, 9000, 8001, 9001, 8002, 9002, 8003, 9003];
+const PORTS: [u16; 12] = [8080, 8081, 8082, 8443, 8000, 9000, 8001, 9001, 8002, 9002, 8003, 9003];
 
 /// A line that the shell prints after the output of each block.
 const MARK: &str = "--- end of block";
@@ -127,16 +128,20 @@ pub fn run_in(site: &Site, name: &str, surroundings: &Surroundings) {
     // Each server gets a free port, because other pages may use the same ports.
     let text = surroundings.settle(text);
     let blocks = split(&text).0;
-    for shared in ["docs", "openapi.yaml"] {
-        symlink(root().join(shared), site.folder.join(shared)).unwrap();
-    }
+    // The folder is part of a checkout, whose example shop some pages import.
+    symlink(root().join("docs"), site.folder.join("docs")).unwrap();
+    let pasted = site.folder.join(".pasted");
+    fs::create_dir(&pasted).unwrap();
     let mut script = "set -e\n".to_owned();
-    for block in &blocks {
+    for (place, block) in blocks.iter().enumerate() {
         match block.kind.split_once(' ') {
             None if block.kind == "sh" => {
                 writeln!(script, "{}printf '\\n{MARK}\\n'", block.text).unwrap();
             }
-            Some((_, file)) => fs::write(site.folder.join(file), &block.text).unwrap(),
+            Some((_, file)) => {
+                fs::write(pasted.join(place.to_string()), &block.text).unwrap();
+                writeln!(script, "cp .pasted/{place} '{file}'").unwrap();
+            }
             None => {}
         }
     }

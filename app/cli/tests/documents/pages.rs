@@ -135,6 +135,31 @@ fn a_rust_block_is_a_whole_program() {
     assert!(seen > 10, "{seen} blocks");
 }
 
+/// Returns the name and the text of the README and of each page of `docs`.
+fn documents() -> Vec<(String, String)> {
+    let entries = fs::read_dir(page::root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = entries.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let paths = pages.chain([page::root().join("README.md")]);
+    paths.map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
+}
+
+/// Markdown does not show the name after the fence.
+#[test]
+fn each_file_of_a_page_is_named_in_its_prose() {
+    let mut seen = 0;
+    for (name, text) in documents() {
+        let (blocks, prose) = page::split(&text);
+        let prose = prose.join("\n");
+        let words = blocks.iter().filter_map(|block| block.kind.split_once(' '));
+        // A file has an extension, and the second word of `sh setup` has none.
+        for (_, file) in words.filter(|(_, file)| file.contains('.')) {
+            assert!(prose.contains(&format!("`{file}`")), "{name}: a reader does not see the name {file}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen} files");
+}
+
 fn curl() -> (PathBuf, &'static str) {
     ("curl".into(), "--version")
 }
