@@ -160,6 +160,21 @@ fn each_file_of_a_page_is_named_in_its_prose() {
     assert!(seen > 20, "{seen} files");
 }
 
+#[test]
+fn a_wait_for_a_server_that_has_ended_prints_its_log() {
+    let mut seen = 0;
+    for (name, text) in documents() {
+        let blocks = page::split(&text).0;
+        for block in blocks.iter().filter(|block| block.kind.starts_with("sh")) {
+            let waits = block.text.matches("until ").count();
+            let ends = block.text.matches("|| { cat ").count();
+            assert!(waits <= ends, "{name}: a wait does not end\n{}", block.text);
+            seen += waits;
+        }
+    }
+    assert!(seen > 10, "{seen} waits");
+}
+
 fn curl() -> (PathBuf, &'static str) {
     ("curl".into(), "--version")
 }
