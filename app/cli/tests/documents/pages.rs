@@ -161,6 +161,19 @@ fn each_file_of_a_page_is_named_in_its_prose() {
 }
 
 #[test]
+fn commands_need_no_later_curl_than_that_of_ubuntu_22_04() {
+    for (name, text) in documents() {
+        let blocks = page::split(&text).0;
+        for block in blocks.iter().filter(|block| block.kind.starts_with("sh")) {
+            // Ubuntu 22.04 has 7.81. These came with 7.82 and 7.84.
+            for newer in ["--json", "%header{"] {
+                assert!(!block.text.contains(newer), "{name}: curl 7.81 lacks {newer}\n{}", block.text);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_wait_for_a_server_that_has_ended_prints_its_log() {
     let mut seen = 0;
     for (name, text) in documents() {
