@@ -9,6 +9,7 @@ mod events_in_rust;
 mod monitoring;
 mod nodes_pages;
 mod pages;
+mod pictures;
 mod readme;
 mod sandbox_page;
 mod shells;
