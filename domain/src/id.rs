@@ -17,6 +17,8 @@ pub enum IdError {
     OutOfRange,
 }
 
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 fn parse(text: &str) -> Result<NonZeroU64, IdError> {
     let digits = text.as_bytes();
     if digits.is_empty() || (digits[0] == b'0' && digits.len() > 1) {
@@ -54,6 +56,8 @@ macro_rules! id_type {
             }
 
             /// Takes plain decimal digits: no sign, no leading zero.
+            #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+            #[inline(always)]
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 parse(text).map(Self)
             }

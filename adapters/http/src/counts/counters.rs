@@ -110,6 +110,8 @@ impl ThreadCounters {
     }
 
     /// Counts an answer and its latency.
+    #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+    #[inline(always)]
     pub(crate) fn answered(&self, route: RouteLabel, method: &Method, status: StatusCode, after: Duration) {
         self.count(route, method_index(method), status, after);
     }

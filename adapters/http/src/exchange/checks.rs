@@ -281,6 +281,8 @@ fn check_bounds<const SECURE: bool>(app: &App, parts: &Parts, head: &RequestHead
 }
 
 /// Checks that the key has the operation's scope, and that the client accepts the type of its responses.
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 fn check_permission(
     operation: OperationId,
     granted: Scopes,

@@ -52,6 +52,8 @@ fn asked_for(headers: &HeaderMap) -> Option<HeaderValue> {
 /// Returns the origin that may read the answer to a request. Under the paths of the sandbox it is an origin that may use the
 /// sandbox. So with the setting `any`, too, a page of another origin learns nothing from a refusal, not even that there is
 /// a sandbox.
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 pub(crate) fn reading_origin(cors: &LiveCors, path: &str, head: &RequestHead<'_>) -> Option<HeaderValue> {
     let origin = cors.allowed_origin(head)?;
     (!BuiltinRoute::is_of_sandbox(path) || cors.may_act(head)).then_some(origin)

@@ -21,6 +21,8 @@ pub(crate) enum NoKey {
 }
 
 /// The key in `Authorization: Bearer` (RFC 6750 section 2.1) or in `X-API-Key`.
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 pub(crate) fn presented<'r>(head: &RequestHead<'r>, headers: &'r HeaderMap) -> Result<&'r [u8], NoKey> {
     let key = match (head.authorization, head.api_key) {
         (Field::Absent, Field::Absent) => return Err(NoKey::Missing),

@@ -273,6 +273,8 @@ fn text_value(text: String) -> HeaderValue {
 
 /// Returns the id in a path. An id that is not decimal is refused here. An id that is out of range is returned as
 /// `None`. It leads to a 404, but only after the rest of the request was found valid.
+#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+#[inline(always)]
 fn path_id<T>(name: &'static str, parsed: Result<T, IdError>) -> Result<Option<T>, ApiError> {
     match parsed {
         Ok(id) => Ok(Some(id)),

@@ -34,6 +34,8 @@ impl Arena {
     }
 
     /// Returns a copy of these bytes.
+    #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+    #[inline(always)]
     pub(crate) fn copy(&self, bytes: &[u8]) -> Bytes {
         let mut chunk = self.chunk.borrow_mut();
         if chunk.capacity() < bytes.len() {

@@ -61,6 +61,8 @@ impl IfNoneMatch<'_> {
 
     /// Returns whether the client has this representation, so that the response is 304. Weak and strong tags are
     /// compared alike (the weak comparison).
+    #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
+    #[inline(always)]
     pub(crate) fn matches(&self, current: &EntityTag) -> bool {
         match &self.0 {
             None => false,
