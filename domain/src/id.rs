@@ -56,7 +56,6 @@ macro_rules! id_type {
             }
 
             /// Takes plain decimal digits: no sign, no leading zero.
-            #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
             #[inline(always)]
             pub fn parse(text: &str) -> Result<Self, IdError> {
                 parse(text).map(Self)

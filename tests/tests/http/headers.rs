@@ -82,7 +82,8 @@ fn a_good_request_id_comes_back_and_another_is_replaced() {
         let answer = client.send("GET", "/v1/pets", &[("x-request-id", id)], None);
         assert_eq!(answer.header("x-request-id"), Some(id));
     }
-    let beginnings = [13, 20, 30, 52].map(|length| format!("a.{}", &key[..length]));
+    let mut beginnings = vec!["a.pet_4fW1abcDe".to_owned(), "pet_4fW1abcDefG-1".to_owned()];
+    beginnings.extend([24, 30, 52].map(|length| format!("a.{}", &key[..length])));
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let mut refused =
         vec!["", "two words", "a/b", "a:b", "\u{e9}", "<script>", &longer, key, &before, &behind, secret];

@@ -10,12 +10,15 @@ use crate::wire::request_head::{Field, RequestHead};
 const REQUEST_ID_MAX: usize = 64;
 
 /// The number of letters and digits after `pet_` from which an id is taken for a part of a key, as in the journal of a
-/// sandbox. A key has 49, of which anyone may see 8. Ids such as `pet_adoption1` are made of words and have fewer.
+/// sandbox. A key has 49, of which anyone may see 8.
 const KEY_DIGITS_MIN: usize = 20;
 
-/// The beginnings of the secrets that this server issues, each with the number of letters and digits after it from which an
-/// id is refused.
-const SECRETS: [(&[u8], usize); 2] = [(b"pet_", KEY_DIGITS_MIN), (b"whsec_", 1)];
+/// The same number if an upper-case letter is among them. The digits of a key are random, and ids such as `pet_adoption1`
+/// are made of words.
+const MIXED_DIGITS_MIN: usize = 9;
+
+/// The number of letters and digits after `whsec_` from which an id is taken for a part of the secret of a webhook.
+const SECRET_DIGITS_MIN: usize = 1;
 
 /// The id of a request.
 #[derive(Clone)]
@@ -62,11 +65,16 @@ impl RequestId {
 
 /// Returns whether an id contains a secret, or a large part of one.
 fn has_secret(id: &[u8]) -> bool {
-    SECRETS.iter().any(|(start, digits)| {
-        let mut parts = id.windows(start.len() + digits);
-        parts.any(|part| {
-            part.strip_prefix(*start).is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
-        })
+    let is_mixed = |digits: &[u8]| digits.iter().any(u8::is_ascii_uppercase);
+    has_after(id, b"pet_", KEY_DIGITS_MIN, |_| true)
+        || has_after(id, b"pet_", MIXED_DIGITS_MIN, is_mixed)
+        || has_after(id, b"whsec_", SECRET_DIGITS_MIN, |_| true)
+}
+
+/// Returns whether an id contains `start` and behind it this number of letters and digits that `judge` takes for a secret's.
+fn has_after(id: &[u8], start: &[u8], digits: usize, judge: impl Fn(&[u8]) -> bool) -> bool {
+    id.windows(start.len() + digits).any(|part| {
+        part.strip_prefix(start).is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric) && judge(rest))
     })
 }
 
@@ -87,11 +95,13 @@ mod tests {
             "update_pet_inventory-7",
             "list_pet_categories",
             "pet_adoption1",
-            "pet_4fW1abcDefGhIjKlMnO",
+            "pet_adoption12345678901",
         ] {
             assert!(!has_secret(id.as_bytes()), "{id}");
         }
         for id in [
+            "pet_4fW1abcDe",
+            "pet_4fw1abcdefghijklmnop",
             "pet_4fW1abcDefGhIjKlMnOp",
             "a.pet_4fW1abcDefGhIjKlMnOp",
             "pet_.pet_4fW1abcDefGhIjKlMnOp-f",

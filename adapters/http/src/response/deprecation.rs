@@ -23,7 +23,6 @@ pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
 }
 
 /// Writes the links of a deprecated operation: to its documentation and to its successor.
-#[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
 #[inline(always)]
 pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
     // The fragment makes the reference page show the operation.

@@ -140,7 +140,6 @@ impl Resource {
     }
 
     /// Returns the operation of a method. HEAD has the operation of GET; hyper leaves out the body.
-    #[expect(clippy::inline_always, reason = "the compiler does not follow a mere hint here")]
     #[inline(always)]
     pub(crate) fn operation(&self, method: &Method) -> Option<OperationId> {
         use OperationId as Op;
