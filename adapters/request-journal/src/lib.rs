@@ -23,7 +23,7 @@ pub use filter::{RecordFilter, StatusFilter};
 pub use har::{HAR_END, push_har_entry, push_har_start};
 pub use header_lines::HeaderLines;
 pub use json::{RecordView, push_record, push_summary};
-pub use masking::{is_credential_name, masked, masked_fields, masked_header, masked_target};
+pub use masking::{KEY_DIGITS_MIN, is_credential_name, masked, masked_fields, masked_header, masked_target};
 pub use record::{
     AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord,
 };

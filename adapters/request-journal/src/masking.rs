@@ -30,7 +30,7 @@ const SECRET_MEMBER: &[u8] = b"secret";
 
 /// The number of base62 digits after `pet_` from which a text is masked. A whole key has 49. A key with a typing error or
 /// a part of a key is masked, too, and a name such as `pet_food` is not.
-const KEY_DIGITS_MIN: usize = 20;
+pub const KEY_DIGITS_MIN: usize = 20;
 
 /// The number of base62 digits of a key that its prefix shows.
 const PREFIX_DIGITS: usize = KeyPrefix::LEN - KEY_START.len();

@@ -1,6 +1,7 @@
 //! The id of a request.
 
 use hyper::header::HeaderValue;
+use petstore_request_journal::KEY_DIGITS_MIN;
 
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
@@ -9,12 +10,9 @@ use crate::wire::request_head::{Field, RequestHead};
 /// The maximum length of a request id that the client chooses.
 const REQUEST_ID_MAX: usize = 64;
 
-/// The number of letters and digits after `pet_` from which an id is taken for a part of a key, as in the journal of a
-/// sandbox. A key has 49, of which anyone may see 8.
-const KEY_DIGITS_MIN: usize = 20;
-
-/// The same number if an upper-case letter is among them. The digits of a key are random, and ids such as `pet_adoption1`
-/// are made of words.
+/// The number of letters and digits after `pet_` from which an id is taken for a part of a key if an upper-case letter is
+/// among them; otherwise [`KEY_DIGITS_MIN`], as in the journal of a sandbox. The digits of a key are random, and ids such as
+/// `pet_adoption1` are made of words. A key has 49, of which anyone may see 8.
 const MIXED_DIGITS_MIN: usize = 9;
 
 /// The number of letters and digits after `whsec_` from which an id is taken for a part of the secret of a webhook.
