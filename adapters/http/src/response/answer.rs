@@ -152,7 +152,7 @@ impl Answer {
 
     /// The response to a method that the path does not support.
     pub(crate) fn not_allowed(allow: &'static str) -> Self {
-        let message = "This path does not support the method; the Allow header and the OpenAPI document list those that it has.";
+        let message = "This path does not support the method; the Allow header and the OpenAPI document list the methods that it has.";
         Self::from(ApiError::new(Code::MethodNotAllowed, message))
             .with_header(ALLOW, HeaderValue::from_static(allow))
     }

@@ -86,4 +86,4 @@ pub(super) const HEADS: &[Case] = &[
     ),
 ];
 
-const NOT_ALLOWED: &str = "This path does not support the method; the Allow header and the OpenAPI document list those that it has.";
+const NOT_ALLOWED: &str = "This path does not support the method; the Allow header and the OpenAPI document list the methods that it has.";
