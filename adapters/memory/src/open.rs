@@ -39,7 +39,7 @@ impl MemoryStore {
     /// the cost of a batch.
     ///
     /// # Errors
-    /// Those of [`MemoryStore::open`].
+    /// The errors of [`MemoryStore::open`].
     pub fn open_with_cpu_probe(
         journal: Box<dyn Journal>,
         is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
@@ -54,7 +54,7 @@ impl MemoryStore {
     /// read before that call.
     ///
     /// # Errors
-    /// Those of [`MemoryStore::open`].
+    /// The errors of [`MemoryStore::open`].
     pub fn open_tentatively(
         journal: Box<dyn Journal>,
         is_cpu_saturated: impl FnMut() -> bool + Send + 'static,
@@ -70,7 +70,7 @@ impl MemoryStore {
     /// program, such as a migration. Does nothing without a journal. Blocks.
     ///
     /// # Errors
-    /// Those of the journal, and those of events that cannot be read.
+    /// The errors of the journal, and of events that cannot be read.
     pub fn accept(&self) -> Result<(), StoreError> {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.committer.lock().accept())
     }
@@ -78,7 +78,7 @@ impl MemoryStore {
     /// Opens the store like [`MemoryStore::open`], but without a thread: only [`Writer::step`] commits.
     ///
     /// # Errors
-    /// Those of [`MemoryStore::open`].
+    /// The errors of [`MemoryStore::open`].
     pub fn open_inline(journal: Box<dyn Journal>) -> Result<(Opened, Writer), StoreError> {
         let (opened, writer) = open_unaccepted(journal)?;
         opened.store.accept()?;

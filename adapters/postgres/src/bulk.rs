@@ -43,7 +43,7 @@ impl PostgresStore {
     /// each by its start. They are void afterwards.
     ///
     /// # Errors
-    /// Those of [`Resettable::reset`].
+    /// The errors of [`Resettable::reset`].
     pub fn reset_with_bans(
         &self,
         shop: &[Row],
@@ -56,7 +56,7 @@ impl PostgresStore {
     /// Forgets bans like [`Resettable::forget_usage`]. `begun`: as for [`PostgresStore::reset_with_bans`].
     ///
     /// # Errors
-    /// Those of [`Resettable::forget_usage`].
+    /// The errors of [`Resettable::forget_usage`].
     pub fn forget_usage_with_bans(&self, begun: Vec<(KeyId, Timestamp)>) -> Result<(), StoreError> {
         reset::forget_bans(self, begun)
     }

@@ -35,7 +35,7 @@ pub enum SchemaState {
 /// called on a runtime's thread.
 ///
 /// # Errors
-/// Those of [`crate::PostgresStore::open`], except those that only a change of the schema would show.
+/// The errors of [`crate::PostgresStore::open`], except those that only a change of the schema would show.
 pub fn examine(target: Target) -> Result<Examined, OpenError> {
     examine_as(target, false)
 }
@@ -43,7 +43,7 @@ pub fn examine(target: Target) -> Result<Examined, OpenError> {
 /// Examines a database like [`examine`], for a sandbox: the schema must be new, or made by a sandbox.
 ///
 /// # Errors
-/// Those of [`examine`], and [`OpenError::NotASandbox`].
+/// The errors of [`examine`], and [`OpenError::NotASandbox`].
 pub fn examine_sandbox(target: Target) -> Result<Examined, OpenError> {
     examine_as(target, true)
 }

@@ -85,7 +85,7 @@ impl PostgresStore {
     /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
     ///
     /// # Errors
-    /// Those of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
+    /// The errors of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
     pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
         Self::open_as(target.into(), options, true, Program::THIS)
     }

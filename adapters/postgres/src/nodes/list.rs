@@ -47,7 +47,7 @@ pub struct Node {
 /// its nodes. Blocks: it must not be called on a runtime's thread.
 ///
 /// # Errors
-/// Those of [`crate::examine`].
+/// The errors of [`crate::examine`].
 pub fn nodes(target: Target) -> Result<Option<Vec<Node>>, OpenError> {
     let background = Background::start().map_err(OpenError::Thread)?;
     let connector = Connector::new(target, 0);
