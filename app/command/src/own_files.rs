@@ -56,9 +56,18 @@ fn place(file: &Path) -> Option<PathBuf> {
 /// A file with its role.
 pub(crate) type NamedFile = (&'static str, PathBuf);
 
-/// The files of a store: its data file with the files beside it.
+/// The files of a store: its data file with the files beside it, or the file that the URL of a database names.
 pub(crate) fn of_store(db: &Db) -> Vec<NamedFile> {
-    let Db::File(data) = db else { return Vec::new() };
+    let data = match db {
+        Db::Memory => return Vec::new(),
+        Db::File(data) => data,
+        Db::Postgres(target) => {
+            let named = target
+                .sslrootcert()
+                .map(|file| ("the file sslrootcert of the database's URL", file.to_owned()));
+            return named.into_iter().collect();
+        }
+    };
     let beside = COMPANIONS.into_iter().chain([ROLLBACK_JOURNAL, sandbox::MARK]);
     let parts = beside.map(|end| ("a part of the data file", companion(data, end)));
     let rest = [
@@ -80,10 +89,15 @@ pub(crate) fn of_server(args: &ServeArgs, config: Option<PathBuf>) -> Vec<NamedF
         ("the file of the setting initial-key-file", args.initial_key_file.clone()),
         ("the file of the setting db-password-file", args.db_password_file.clone()),
         ("the file of the setting redis-password-file", args.redis_password_file.clone()),
+        ("the file cacert of the URL in redis-url", issuers_of_redis(args)),
         ("the settings file", config),
     ];
     let named = named.into_iter().filter_map(|(what, file)| Some((what, file?)));
     of_store(&args.db).into_iter().chain(named).collect()
+}
+
+fn issuers_of_redis(args: &ServeArgs) -> Option<PathBuf> {
+    args.redis_url.as_ref()?.needs_roots()?.map(Path::to_owned)
 }
 
 /// The files as they are at this moment.
@@ -112,6 +126,8 @@ pub(crate) fn written_over<'f>(files: &'f [OwnFile], target: &Path) -> Option<(P
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
     use super::*;
 
     #[test]
@@ -145,6 +161,38 @@ mod tests {
         ] {
             assert_eq!(what(name).as_deref(), expected, "{name}");
         }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_a_url_names_is_found_by_its_inode() {
+        let folder = std::env::temp_dir().join(format!("petstore-url-files-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        for name in ["postgres.pem", "redis.pem"] {
+            fs::write(folder.join(name), "certificates").unwrap();
+            fs::hard_link(folder.join(name), folder.join(format!("link-to-{name}"))).unwrap();
+        }
+        let place = folder.display();
+        let db =
+            format!("postgres://user@db.example/shop?sslmode=verify-full&sslrootcert={place}/postgres.pem");
+        let redis = format!("--redis-url=rediss://cache.example?cacert={place}/redis.pem");
+        let given = ["petstore", &format!("--db={db}"), &redis];
+        let matches = ServeArgs::augment_args(Command::new("petstore")).try_get_matches_from(given).unwrap();
+        let args = ServeArgs::from_arg_matches(&matches).unwrap();
+        let of_server = now(&of_server(&args, None));
+        let of_store = now(&of_store(&Db::parse(&db).unwrap()));
+        let what =
+            |files, name: &str| written_over(files, &folder.join(name)).map(|(_, what)| what.to_owned());
+        for begin in ["", "link-to-"] {
+            let (postgres, redis) = (format!("{begin}postgres.pem"), format!("{begin}redis.pem"));
+            for files in [&of_server, &of_store] {
+                let expected = "the file sslrootcert of the database's URL";
+                assert_eq!(what(files, &postgres).as_deref(), Some(expected), "{postgres}");
+            }
+            let expected = "the file cacert of the URL in redis-url";
+            assert_eq!(what(&of_server, &redis).as_deref(), Some(expected), "{redis}");
+        }
+        assert_eq!(what(&of_server, "other.pem"), None);
         fs::remove_dir_all(folder).unwrap();
     }
 }

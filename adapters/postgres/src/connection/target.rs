@@ -122,6 +122,11 @@ impl Target {
         }
     }
 
+    /// The file that the URL names as `sslrootcert`, whether it is needed or not.
+    pub fn sslrootcert(&self) -> Option<&Path> {
+        self.sslrootcert.as_deref()
+    }
+
     /// Sets the TLS client. Without it, a target that requires TLS refuses to connect.
     pub fn set_tls(
         &mut self,
