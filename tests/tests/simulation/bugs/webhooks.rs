@@ -15,20 +15,27 @@ pub(crate) struct FaultyReader {
 
 impl WebhookReader for FaultyReader {
     fn webhooks_of(&self, account: AccountId) -> Reply<Result<AccountWebhooks, StoreError>> {
-        self.inner.webhooks_of(account)
+        let bug = self.bug;
+        self.inner.webhooks_of(account).map(move |record| record.map(|record| wrong(bug, record)))
     }
 
     fn changed_webhooks(&self, since: u64) -> Reply<Result<WebhookChanges, StoreError>> {
         let bug = self.bug;
         self.inner.changed_webhooks(since).map(move |changes| {
             let mut changes = changes?;
-            for webhook in changes.accounts.iter_mut().flat_map(|record| &mut record.webhooks) {
-                match bug {
-                    Bug::DeliversToDisabled => webhook.disabled = None,
-                    _ => webhook.secret.generation = 1,
-                }
-            }
+            changes.accounts = changes.accounts.into_iter().map(|record| wrong(bug, record)).collect();
             Ok(changes)
         })
     }
+}
+
+/// The webhooks of an account as the faulty dispatcher sees them.
+fn wrong(bug: Bug, mut record: AccountWebhooks) -> AccountWebhooks {
+    for webhook in &mut record.webhooks {
+        match bug {
+            Bug::DeliversToDisabled => webhook.disabled = None,
+            _ => webhook.secret.generation = 1,
+        }
+    }
+    record
 }
