@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use petstore_domain::{Timestamp, WebhookId};
 use petstore_ports::{Clock, DeliveryLease, DeliveryLog, Housekeeping, StoreHealth};
@@ -31,6 +30,9 @@ impl Clock for Machine {
         Timestamp::from_millis(millis + self.ahead.load(Ordering::Relaxed)).unwrap()
     }
 }
+
+/// The renewals of a node's row within which it must have taken note of a clock.
+const RENEWALS_MAX: u32 = 10;
 
 /// A node on a machine.
 struct Node {
@@ -70,26 +72,24 @@ impl Node {
         self.store.clock_fault().map(|fault| fault.kind)
     }
 
+    /// Waits until the node has renewed its row once more, and with it has compared its clock.
+    fn await_renewal(&self, shop: &Shop<'_>) {
+        let seen = format!("(select seen_at from nodes where id = '{}')", self.store.node_id());
+        let before = shop.sql(&format!("select {seen}"));
+        shop.wait_for(&format!("{seen} > '{before}'"));
+    }
+
     /// Waits until the node has compared its clock with this result.
-    fn await_fault(&self, fault: Option<ClockFaultKind>) {
-        for _ in 0..200 {
-            if self.fault() == fault {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        assert_eq!(self.fault(), fault, "after ten seconds");
+    fn await_fault(&self, shop: &Shop<'_>, fault: Option<ClockFaultKind>) {
+        (0..RENEWALS_MAX).take_while(|_| self.fault() != fault).for_each(|_| self.await_renewal(shop));
+        assert_eq!(self.fault(), fault, "after {RENEWALS_MAX} renewals");
     }
 
     /// Waits until the clock that decides what expires differs from the database's by these seconds.
     fn await_difference(&self, shop: &Shop<'_>, seconds: i64) {
-        for _ in 0..50 {
-            if self.difference(shop) == seconds {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        assert_eq!(self.difference(shop), seconds, "after five seconds");
+        let differs = |_: &u32| self.difference(shop) != seconds;
+        (0..RENEWALS_MAX).take_while(differs).for_each(|_| self.await_renewal(shop));
+        assert_eq!(self.difference(shop), seconds, "after {RENEWALS_MAX} renewals");
     }
 
     fn is_ready(&self) -> bool {
@@ -142,12 +142,12 @@ fn a_node_whose_clock_is_wrong_drops_nothing_holds_no_webhook_and_is_not_ready()
     let [held, free] = ['0', '1'].map(webhook);
     for ahead in [DAY, -DAY, 310] {
         let wrong = Node::start(&shop, "wrong", 0);
-        wrong.await_fault(None);
+        wrong.await_fault(&shop, None);
         let lease = wrong.claim(held).expect("nobody holds it");
         // The clock steps while the node runs.
         wrong.machine.set_ahead(ahead);
         assert_eq!(wrong.drop_expired().max(1), 1, "{ahead}: before it was noticed");
-        wrong.await_fault(Some(ClockFaultKind::Wrong));
+        wrong.await_fault(&shop, Some(ClockFaultKind::Wrong));
         assert_eq!(wrong.difference(&shop), 0, "{ahead}");
         assert_eq!((wrong.drop_expired(), wrong.is_ready(), right.is_ready()), (0, false, true), "{ahead}");
         assert!(!wrong.renew(lease) && wrong.claim(free).is_none(), "{ahead}");
@@ -155,11 +155,11 @@ fn a_node_whose_clock_is_wrong_drops_nothing_holds_no_webhook_and_is_not_ready()
         assert!(right.renew(taken));
         // The other node leaves, and no clock is left that agrees with the database.
         right.store.leave();
-        std::thread::sleep(Duration::from_secs(2));
+        (0..2).for_each(|_| wrong.await_renewal(&shop));
         assert_eq!(wrong.fault(), Some(ClockFaultKind::Wrong), "{ahead}");
         right.join("right");
         wrong.machine.set_ahead(0);
-        wrong.await_fault(None);
+        wrong.await_fault(&shop, None);
         assert!(wrong.is_ready(), "{ahead}");
         wrong.store.leave();
         runtime().block_on(async { right.store.release(vec![taken]).await }).expect("the server runs");
@@ -176,7 +176,7 @@ fn nodes_that_agree_against_the_database_stay_ready_and_drop_nothing() {
     for (ahead, digit) in [(-660, '2'), (660, '3'), (-DAY, '4')] {
         let nodes = [Node::start(&shop, "one", ahead), Node::start(&shop, "other", ahead)];
         for node in &nodes {
-            node.await_fault(Some(ClockFaultKind::Disputed));
+            node.await_fault(&shop, Some(ClockFaultKind::Disputed));
             assert!(node.is_ready() && node.drop_expired() == 0, "{ahead}");
         }
         // A node that starts cannot know which clock has stepped, and uses the one that the others have.
@@ -186,12 +186,12 @@ fn nodes_that_agree_against_the_database_stay_ready_and_drop_nothing() {
         assert!(nodes[0].claim(webhook(digit)).is_some());
         for node in &nodes {
             node.machine.set_ahead(0);
-            node.await_fault(None);
+            node.await_fault(&shop, None);
             node.store.leave();
         }
     }
     assert_eq!(shop.sql("select count(*) from idempotency_records"), "2");
     let node = Node::start(&shop, "one", 3);
-    node.await_fault(Some(ClockFaultKind::Slight));
+    node.await_fault(&shop, Some(ClockFaultKind::Slight));
     assert_eq!((node.is_ready(), node.drop_expired(), node.difference(&shop)), (true, 1, 0));
 }

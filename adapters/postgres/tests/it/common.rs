@@ -40,6 +40,20 @@ impl<'s> Shop<'s> {
         self.server.sql(&format!("set search_path = {}; {sql}", self.schema))
     }
 
+    /// Waits until a condition in SQL holds. The server itself looks for it.
+    pub(crate) fn wait_for(&self, condition: &str) {
+        self.sql(&format!(
+            "do $wait$ begin
+                 for attempt in 1..500 loop
+                     perform pg_stat_clear_snapshot();
+                     if {condition} then return; end if;
+                     perform pg_sleep(0.02);
+                 end loop;
+                 raise exception 'the condition does not hold after ten seconds';
+             end $wait$"
+        ));
+    }
+
     /// Adds a category with the id 1, and available pets in it. The pets have the ids from 1 on.
     pub(crate) fn add_pets(&self, count: u32) {
         self.sql(&format!(

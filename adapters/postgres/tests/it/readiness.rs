@@ -18,9 +18,7 @@ fn limited(shop: &Shop<'_>) -> PostgresStore {
     let target = Target::parse(&url).expect("a URL");
     let options = Options { schema: shop.schema.clone(), seed: 3 };
     let store = PostgresStore::open(target, options).expect("the store can be opened");
-    while used(shop.server) < 3 {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    shop.wait_for("(select count(*) from pg_stat_activity where usename = 'limited') >= 3");
     store
 }
 
