@@ -4,10 +4,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use petstore_domain::ApiKey;
-use petstore_ports::Entropy;
-use petstore_ports::api::{Administration, InitialKey};
+use petstore_ports::api::{self as ports, Administration, InitialKey};
+use petstore_ports::{Entropy, StoreError, StoreErrorKind};
+use tokio::time::{Instant, sleep};
 
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
@@ -20,6 +22,12 @@ use crate::text_file;
 
 /// The account of the first key, which the service creates.
 const OF_FIRST: &str = "`default` (Business plan)";
+
+/// The time for which a start waits for the store before it gives up making the first key.
+const STORE_WAIT: Duration = Duration::from_secs(30);
+
+/// The pause between two calls of a store that has not answered.
+const STORE_PAUSE: Duration = Duration::from_millis(250);
 
 /// The source or destination of the first key.
 pub(crate) enum FirstKey<'a> {
@@ -72,29 +80,34 @@ impl<'a> FirstKey<'a> {
         administration: &dyn Administration,
         log: &Log,
     ) -> Result<Option<ApiKey>, Failure> {
-        let is_wanted = !matches!(self, Self::ToShow);
+        let is_shown = matches!(self, Self::ToShow);
         let written = if let Self::ToFile(file) = self { Some(file) } else { None };
-        let given = match self {
+        let secret = match self {
             Self::Given(key) => Some(key),
             Self::ToFile(file) => {
-                let accounts = administration.accounts(None, 1).await;
+                let accounts = patiently(async || administration.accounts(None, 1).await).await;
                 let accounts = accounts.map_err(|error| Failure::because(error.report()))?;
                 accounts.is_empty().then(|| new_key_in(file)).transpose()?
             }
-            Self::ToShow => None,
+            // The key is drawn here, so that a further attempt recognises the key of one whose answer came too late.
+            Self::ToShow => Some(drawn()?),
         };
-        let is_known = given.is_some();
-        let made = administration.ensure_initial_key(given).await;
+        let made = patiently(async || match administration.ensure_initial_key(secret.clone()).await {
+            Err(ports::Failure::Store(error)) => Err(error),
+            made => Ok(made),
+        });
+        let made = made.await.map_err(|error| Failure::because(error.report()))?;
         let made = made.map_err(|failure| Failure::because(failure.report()))?;
         match made {
+            InitialKey::NotNeeded { is_known: true } if is_shown => Ok(secret),
             InitialKey::NotNeeded { is_known } => {
-                if is_wanted && !is_known {
+                if !is_shown && !is_known {
                     log.info("first key: not created, because the store has accounts; `petstore keys create` creates \
                         a key");
                 }
                 Ok(None)
             }
-            InitialKey::Made(_) if is_known => {
+            InitialKey::Made(_) if !is_shown => {
                 if let Some(file) = written {
                     log.info(&format!(
                         "first key: written to {}, for the account {OF_FIRST}",
@@ -108,6 +121,25 @@ impl<'a> FirstKey<'a> {
     }
 }
 
+/// Calls the store until it answers, for [`STORE_WAIT`] at most. A start is no request: on a busy machine, or before a busy
+/// database, it waits for longer than a client would.
+async fn patiently<T>(call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let until = Instant::now() + STORE_WAIT;
+    loop {
+        match call().await {
+            Err(error) if error.kind() != StoreErrorKind::Corrupt && Instant::now() < until => {
+                sleep(STORE_PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn drawn() -> Result<ApiKey, Failure> {
+    let key = SystemEntropy.bits().map(ApiKey::from_entropy);
+    key.map_err(|error| Failure::because(error.report()))
+}
+
 /// Prints a new key.
 pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
     const LOST: &str = "the first key was created but could not be shown: create another one with `petstore keys \
@@ -119,8 +151,7 @@ pub(crate) fn show(key: &ApiKey) -> Result<(), Failure> {
 /// Writes the key to the file before the account is created, so that no account exists whose key could not be written.
 /// After a crash between the two steps, the next start finds the key in the file.
 fn new_key_in(file: &Path) -> Result<ApiKey, Failure> {
-    let key = SystemEntropy.bits().map(ApiKey::from_entropy);
-    let key = key.map_err(|error| Failure::because(error.report()))?;
+    let key = drawn()?;
     write_key(file, &key).map_err(|error| {
         let advice = match error.kind() {
             io::ErrorKind::NotFound => {
@@ -149,4 +180,75 @@ fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
     // file.
     written.sync_all()?;
     sync_folder_of(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use async_trait::async_trait;
+    use clap::{Args as _, Command, FromArgMatches as _};
+    use petstore_ports::{Transactor, Transition};
+    use petstore_service::{Policy, Ports, Service};
+
+    use super::*;
+    use crate::environment::SystemClock;
+    use crate::settings::ServeArgs;
+    use crate::store::Backend;
+
+    /// A store whose first answers come too late.
+    struct Late {
+        store: Arc<dyn Transactor>,
+        /// The number of answers that still come too late.
+        left: AtomicU32,
+        /// True if these changes are made nevertheless.
+        commits: bool,
+    }
+
+    #[async_trait]
+    impl Transactor for Late {
+        async fn transact(&self, transition: Arc<dyn Transition>) -> Result<(), StoreError> {
+            let is_late =
+                self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            if is_late.is_err() || self.commits {
+                self.store.transact(transition).await?;
+            }
+            is_late.map_or(Ok(()), |_| Err(StoreError::indeterminate("the store did not answer in time")))
+        }
+    }
+
+    fn log() -> Log {
+        let matches = ServeArgs::augment_args(Command::new("petstore")).try_get_matches_from(["petstore"]);
+        let args = ServeArgs::from_arg_matches(&matches.unwrap()).unwrap();
+        Log::new(&args, Arc::new(SystemClock))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_waits_for_a_busy_store_and_shows_the_key_that_was_made() {
+        for commits in [false, true] {
+            let ports = Backend::in_memory(1).ports(Arc::new(SystemClock), Arc::new(SystemEntropy));
+            let late = Late { store: Arc::clone(&ports.transactor), left: AtomicU32::new(3), commits };
+            let service = Service::new(Ports { transactor: Arc::new(late), ..ports }, Policy::DEFAULT);
+            let shown = FirstKey::ToShow.hand_out(&service, &log()).await.unwrap();
+            let known = service.ensure_initial_key(Some(shown.expect("a key is shown"))).await.unwrap();
+            assert!(matches!(known, InitialKey::NotNeeded { is_known: true }), "{commits}: {known:?}");
+            assert_eq!(service.keys(None, 10).await.unwrap().len(), 1, "{commits}");
+            let again = FirstKey::ToShow.hand_out(&service, &log()).await.unwrap();
+            assert!(again.is_none(), "{commits}: the store has an account");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_gives_up_on_a_store_that_does_not_answer() {
+        let ports = Backend::in_memory(1).ports(Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let late =
+            Late { store: Arc::clone(&ports.transactor), left: AtomicU32::new(u32::MAX), commits: false };
+        let service = Service::new(Ports { transactor: Arc::new(late), ..ports }, Policy::DEFAULT);
+        let begun = Instant::now();
+        let failure = FirstKey::ToShow.hand_out(&service, &log()).await.unwrap_err();
+        assert!(failure.message.contains("the store did not answer in time"), "{}", failure.message);
+        let waited = begun.elapsed();
+        assert!((STORE_WAIT..STORE_WAIT + 2 * STORE_PAUSE).contains(&waited), "{waited:?}");
+    }
 }
