@@ -8,4 +8,6 @@ pub(crate) mod read_filter;
 pub(crate) mod tls;
 
 #[cfg(test)]
+mod batched_link;
+#[cfg(test)]
 mod streaming_frame;

@@ -12,6 +12,7 @@ use petstore_ports::StoreError;
 use petstore_ports::api::{ClockChange, ClockState, Petstore, Sandbox};
 use petstore_service::Ports;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::faulty::{FailingPort, FailureMode};
 use crate::harness::{Client, Connection, OPENAPI, Shop, ShopOptions};
@@ -118,6 +119,43 @@ fn idle_connections_are_closed_and_a_last_request_is_answered() {
     let answer = idle[0].read_answer(false).expect("it is answered");
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
     assert!(idle.iter_mut().all(Connection::is_closed));
+    assert!(server.join());
+}
+
+#[test]
+fn idle_connections_do_not_delay_a_stop() {
+    const IDLE: usize = 8;
+    let shop = Shop::open();
+    let (server, client) = serve(&shop);
+    let get = request(&client, "GET", "/v1/pets", &[], b"");
+    let mut idle: Vec<_> = (0..IDLE).map(|_| Connection::open(client.address)).collect();
+    // Half of the clients have sent a request before. No client closes its side.
+    for connection in &mut idle[..IDLE / 2] {
+        connection.send(&get);
+        assert_eq!(connection.read_answer(false).unwrap().status, 200);
+    }
+    let stop = Instant::now();
+    server.drain();
+    assert!(server.join());
+    // The bound is far above the two tenths of a second that a stop takes, and below the time of a stop that waits for
+    // clients to close their side.
+    assert!(stop.elapsed() < Duration::from_millis(900), "{:?}", stop.elapsed());
+    assert!(idle.iter_mut().all(Connection::is_closed));
+}
+
+#[test]
+fn pipelined_requests_at_a_stop_get_an_answer_that_says_that_it_is_the_last() {
+    let shop = Shop::open();
+    let (server, client) = serve(&shop);
+    let get = request(&client, "GET", "/v1/pets", &[], b"");
+    let mut idle = Connection::open(client.address);
+    idle.send(&get);
+    assert_eq!(idle.read_answer(false).unwrap().status, 200);
+    server.drain();
+    idle.send(&get.repeat(3));
+    let answer = idle.read_answer(false).expect("it is answered");
+    assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
+    assert!(idle.is_closed());
     assert!(server.join());
 }
 

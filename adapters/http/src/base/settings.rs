@@ -267,6 +267,11 @@ pub(crate) const DRAIN_MAX: usize = 64 * 1024;
 /// the last answer of a connection.
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(1);
 
+/// The time of each of the two steps in which an idle connection ends when the server stops: the wait for a request in
+/// transit, and the wait for the client's end after the server's. Together they take as long as closing a listener, so
+/// idle connections do not delay a stop.
+pub(crate) const IDLE_END_TIME: Duration = Duration::from_millis(100);
+
 /// Maximum number of bytes that are read after the last answer of a connection. They are read because closing a socket
 /// with unread input resets the connection, which can destroy the answer in transit.
 pub(crate) const LINGER_MAX: usize = 4 * 1024 * 1024;

@@ -21,7 +21,7 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::time::{Duration, Instant};
 
-use crate::base::settings::{Deadlines, READ_BUFFER_MAX};
+use crate::base::settings::{Deadlines, IDLE_END_TIME, READ_BUFFER_MAX};
 use crate::connection::context::ConnectionContext;
 use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
 use crate::connection::read_filter::FilteredStream;
@@ -85,9 +85,9 @@ where
         .serve_connection(TokioIo::new(stream), service)
 }
 
-/// The time for the last request of a connection after the server began to stop. In this time, an idle connection may
-/// send a request, and the rest of an incomplete head may arrive. If the connection closed at once, a request in
-/// transit would be lost.
+/// The time for the last request of a connection after the server began to stop. In this time, the rest of an incomplete
+/// head may arrive, and a client may begin to read the rest of its answer. A connection that is idle has
+/// [`IDLE_END_TIME`] for a last request. If it closed at once, a request in transit would be lost.
 pub(crate) const LAST_REQUEST_TIME: Duration = Duration::from_millis(500);
 
 /// The reason why a connection ended.
@@ -176,7 +176,7 @@ impl LazyNow {
 enum Draining {
     No,
     /// The server has been stopping since this instant. The connection ends with the next answer, or after
-    /// [`LAST_REQUEST_TIME`] if no request arrives.
+    /// [`IDLE_END_TIME`] if no request arrives.
     Since(Instant),
     /// hyper was told to end the connection after the current answer. The server has been stopping since this instant.
     Requested(Instant),
@@ -308,6 +308,9 @@ where
             } else {
                 if let Draining::Since(since) = self.draining {
                     self.draining = Draining::Requested(since);
+                    if self.is_idle() {
+                        self.activity.end_idle();
+                    }
                 }
                 // Only hyper needs this call. If a stream is being written, the connection ends after the stream
                 // anyway, because the connection is draining.
@@ -330,6 +333,22 @@ where
             Phase::Head => false,
         };
         in_time && !self.stall.value.0 && self.draining == Draining::No
+    }
+
+    /// Returns `true` if the client waits neither for an answer nor for the rest of an answer.
+    fn is_idle(&self) -> bool {
+        self.phase.value.0 == Phase::Idle && !self.stall.value.0
+    }
+
+    /// The instant at which hyper is told to end the connection, if the server has been stopping since `since`. The last
+    /// answer may have begun before the stop. Then its client does not know of the stop, and may send another request.
+    fn end_of_drain(&self, since: Instant) -> Instant {
+        let last = since + LAST_REQUEST_TIME;
+        if !self.is_idle() {
+            return last;
+        }
+        let idle_since = self.phase.since.max(self.stall.since).max(since);
+        last.min(idle_since + IDLE_END_TIME)
     }
 
     /// The earliest deadline, and the reason with which the connection ends at it. If the reason is `None`, hyper
@@ -362,7 +381,7 @@ where
         let drain = match self.draining {
             // An incomplete head has its own deadline, in `waiting`. A graceful shutdown could end the connection at
             // once, because hyper may still regard it as idle.
-            Draining::Since(since) if phase != Phase::Head => Some((since + LAST_REQUEST_TIME, None)),
+            Draining::Since(since) if phase != Phase::Head => Some((self.end_of_drain(since), None)),
             Draining::No | Draining::Since(_) | Draining::Requested(_) => None,
         };
         // While the client does not read the last answer, neither the idle deadline nor the deadline for a head
@@ -372,5 +391,7 @@ where
     }
 }
 
+#[cfg(test)]
+mod stop_tests;
 #[cfg(test)]
 mod streaming_tests;

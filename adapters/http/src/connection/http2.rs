@@ -19,11 +19,11 @@ use hyper::service::{HttpService, service_fn};
 use hyper::{HeaderMap, Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::io::ReadBuf;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::base::settings::{
-    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, LOCAL_RESETS_MAX, PENDING_RESETS_MAX, READ_BUFFER_MAX,
-    READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
+    CONNECTION_WINDOW, Deadlines, FIELDS_MAX, IDLE_END_TIME, LOCAL_RESETS_MAX, PENDING_RESETS_MAX,
+    READ_BUFFER_MAX, READ_TURN_MAX, SEND_BUFFER_MAX, STREAM_WINDOW, STREAMS_MAX,
 };
 use crate::connection::context::ConnectionContext;
 use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
@@ -209,10 +209,17 @@ where
         self.stall.update(self.activity.stall(), || now);
     }
 
+    /// The time for which a connection without a request stays open after the client was told, at `ending`, that the
+    /// connection ends. In this time the client acknowledges, h2 sends the final GOAWAY, and the client closes its side.
+    fn time_to_leave(&self, ending: Instant) -> Duration {
+        let was_idle = self.busy.since <= ending && !self.stall.value.0;
+        if self.is_stopping && was_idle { 2 * IDLE_END_TIME } else { LAST_REQUEST_TIME }
+    }
+
     /// The earliest deadline, and the way in which the connection ends at it.
     fn deadline(&self) -> Option<(Instant, End)> {
         let idle = (!self.busy.value.0).then(|| match self.ending {
-            Some(since) => (since.max(self.busy.since) + LAST_REQUEST_TIME, End::Immediate),
+            Some(since) => (since.max(self.busy.since) + self.time_to_leave(since), End::Immediate),
             None => (self.busy.since + self.deadlines.idle, End::Graceful),
         });
         let end_of_stall = |limit, since| self.deadlines.end_of_stall(limit, since, self.stop.since());
@@ -264,6 +271,8 @@ impl ReadFilter for ReadBudget {
     }
 }
 
+#[cfg(test)]
+mod stop_tests;
 #[cfg(test)]
 mod streaming_tests;
 

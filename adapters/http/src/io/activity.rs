@@ -53,6 +53,9 @@ pub(crate) struct Activity {
     /// `true` once the server is stopping. The tasks of streams are woken when the stop begins. Only an HTTP/2
     /// connection has several such tasks.
     stopping: Cell<bool>,
+    /// `true` once the connection ends because the server is stopping and no request has arrived. Used with HTTP/1.1
+    /// only.
+    ends_idle: Cell<bool>,
     stream_tasks: RefCell<Vec<StreamTask>>,
     /// The stream that the connection may take over from hyper. Used with HTTP/1.1 only.
     offered: RefCell<Option<OfferedStream>>,
@@ -83,6 +86,7 @@ impl Activity {
             has_client_closed: Cell::new(false),
             delivery: RefCell::default(),
             stopping: Cell::new(false),
+            ends_idle: Cell::new(false),
             stream_tasks: RefCell::default(),
             offered: RefCell::default(),
             is_drained: Cell::new(false),
@@ -208,6 +212,16 @@ impl Activity {
                 waker.wake_by_ref();
             }
         }
+    }
+
+    /// Records that the connection ends because of a stop, and that its client waits for nothing.
+    pub(crate) fn end_idle(&self) {
+        self.ends_idle.set(true);
+    }
+
+    /// Returns `true` if the connection ends because of a stop, and its client waits for nothing.
+    pub(crate) fn ends_idle(&self) -> bool {
+        self.ends_idle.get()
     }
 
     /// Counts a finished answer with this many bytes until the guard is dropped.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::base::settings::{DRAIN_TIME, LINGER_MAX};
+use crate::base::settings::{DRAIN_TIME, IDLE_END_TIME, LINGER_MAX};
 use crate::io::activity::Activity;
 use crate::io::raw_headers::split_at_insertion;
 use crate::io::send_batch::{BATCH_BYTES_MAX, Recipient, SendBatch};
@@ -254,10 +254,9 @@ impl<T: Stream> AsyncWrite for Socket<T> {
         let this = &mut *self;
         let activity = &this.shared.activity;
         let stream = &mut *this.shared.stream.borrow_mut();
-        let linger = this.linger.get_or_insert_with(|| Linger {
-            is_shut: false,
-            left: LINGER_MAX,
-            until: Box::pin(sleep_until(Instant::now() + DRAIN_TIME)),
+        let linger = this.linger.get_or_insert_with(|| {
+            let time = if activity.ends_idle() { IDLE_END_TIME } else { DRAIN_TIME };
+            Linger { is_shut: false, left: LINGER_MAX, until: Box::pin(sleep_until(Instant::now() + time)) }
         });
         // An error of the shutdown is not returned. All bytes have been sent, and reporting the error would hide the
         // result of hyper. It means that the client has refused the last bytes with a reset.

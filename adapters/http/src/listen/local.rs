@@ -59,7 +59,7 @@ impl LocalServer {
         }
     }
 
-    /// Closes idle connections immediately, and busy ones after their answers.
+    /// Closes idle connections after a moment, and busy ones after their answers.
     pub fn drain(&self) {
         self.drain.begin(self.thread.app.begin_drain());
     }

@@ -106,7 +106,7 @@ impl Server {
         self.address
     }
 
-    /// Stops accepting. Closes idle connections immediately, and busy ones after their answers. All servers of one
+    /// Stops accepting. Closes idle connections after a moment, and busy ones after their answers. All servers of one
     /// [`Http`](crate::Http) share the drain time, which starts with the first call of this method.
     pub fn drain(&self) {
         self.drain.begin(self.app.begin_drain());
