@@ -1,6 +1,5 @@
 //! One request and its response: the checks, the operation, the headers and the log.
 
-pub(crate) mod body;
 pub(crate) mod builtin_endpoints;
 mod checks;
 pub(crate) mod cors;
@@ -10,13 +9,10 @@ pub(crate) mod forwarded;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod operations;
-mod outlet;
-pub(crate) mod recording;
+pub(crate) mod outlet;
 pub(crate) mod reference;
-pub(crate) mod request_id;
 mod request_log;
 pub(crate) mod response_body;
-pub(crate) mod sandbox;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,19 +28,20 @@ use petstore_ports::Cost;
 use tokio::time::Instant;
 
 use crate::counts::route_label::RouteLabel;
-use crate::exchange::body::RequestBody;
 use crate::exchange::checks::{RequestNotes, run_checks};
 use crate::exchange::finish_response::{CommonHeaders, finish_and_record, finish_response};
-use crate::exchange::request_id::RequestId;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
+use crate::io::request_body::RequestBody;
 use crate::io::socket::BATCHED_WRITE_MAX;
 use crate::response::answer::Answer;
 use crate::response::body::{Body, Framing};
 use crate::response::deprecation::is_deprecated;
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
+use crate::thread::{Dropped, Served};
 use crate::wire::request_head::RequestHead;
 
 /// The maximum length of a body whose response headers bypass hyper, in bytes. The headers and such a body still fit
@@ -53,11 +50,6 @@ const RAW_HEADERS_BODY_MAX: usize = BATCHED_WRITE_MAX / 2;
 
 /// The maximum number of header fields for which an idle connection keeps an allocation. A browser sends about twenty.
 const FIELDS_ROOM_MAX: usize = 24;
-
-/// The error that closes a connection without a response. A planned failure of the sandbox causes it.
-#[derive(Debug, thiserror::Error)]
-#[error("a planned failure closes the connection")]
-pub(crate) struct Dropped;
 
 /// Marks a request that is refused because its HTTP/2 connection has no room for the response.
 #[derive(Debug, Clone, Copy)]
@@ -104,12 +96,11 @@ pub(crate) fn exchange<const SECURE: bool>(
             catch_panic(checks).await
         };
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
-        let mut recording = None;
-        if let Some(facts) = notes.sandbox.take() {
-            recording = match facts.without_failure(notes.account, notes.quota) {
-                Ok(recording) => recording,
-                Err(facts) => Box::pin(facts.act_after(thread, &activity, &mut answer)).await?,
-            };
+        let mut record = None;
+        if let Some(hooked) = notes.hooked.take() {
+            let (quota, account) = (notes.quota, notes.account);
+            let served = Served { thread, activity: &activity, quota, account, answer: &mut answer };
+            record = hooked.after(served).await?;
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
@@ -134,8 +125,8 @@ pub(crate) fn exchange<const SECURE: bool>(
             // The duration excludes the time for discarding the body, because that time depends on the client alone.
             (Box::pin(body.discard()).await, Instant::now())
         };
-        let id = match &mut recording {
-            Some(recording) => recording.id(notes.quota),
+        let id = match &mut record {
+            Some(record) => record.id(notes.quota),
             None => RequestId::of(&head, thread),
         };
         let route = match &notes.resource {
@@ -175,9 +166,9 @@ pub(crate) fn exchange<const SECURE: bool>(
             activity.raw_headers.have_none();
             None
         };
-        let response = match recording {
+        let response = match record {
             None => finish_response(thread, &activity, answer, common, bypass),
-            Some(recording) => finish_and_record(recording, thread, &activity, answer, common, bypass),
+            Some(record) => finish_and_record(record, thread, &activity, answer, common, bypass),
         };
         if is_http2 && !lives_on {
             tokio::task::spawn_local(body.linger());

@@ -12,12 +12,16 @@ use crate::base::stats::TransportStats;
 use crate::connection::tls::acceptor;
 use crate::listen::local::LocalServer;
 use crate::listen::server::{Endpoint, Server};
+use crate::sandbox::state::SandboxState;
+use crate::thread::Hook;
 use crate::thread::shared::{App, Serves};
 
 /// The petstore over HTTP: its settings and state. The `listen` methods open sockets for it.
 #[derive(Clone)]
 pub struct Http {
     app: Arc<App>,
+    /// The sandbox, which is the hook of `app`.
+    sandbox: Option<Arc<SandboxState>>,
     /// `true` if health and readiness are served on a separate listener only.
     ops_apart: bool,
 }
@@ -33,7 +37,9 @@ impl Http {
             settings.base_path.bytes().all(|b| b.is_ascii_graphic()),
             "a base path consists of visible ASCII characters"
         );
-        Self { app: Arc::new(App::new(api, settings)), ops_apart }
+        let sandbox = SandboxState::of(&settings).map(Arc::new);
+        let hook = sandbox.clone().map(|sandbox| sandbox as Arc<dyn Hook>);
+        Self { app: Arc::new(App::new(api, settings, hook)), sandbox, ops_apart }
     }
 
     /// Serves without TLS, on this many threads.
@@ -86,7 +92,7 @@ impl Http {
     /// signature, and no delivery is awaited. Without a sandbox the call changes nothing. Call it once, before the first
     /// request is answered: a further call changes nothing.
     pub fn test_webhooks(&self, testing: Arc<dyn WebhookTesting>) {
-        if let Some(sandbox) = &self.app.sandbox {
+        if let Some(sandbox) = &self.sandbox {
             sandbox.test_webhooks(testing);
         }
     }

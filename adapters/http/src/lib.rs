@@ -31,6 +31,7 @@ mod http;
 mod io;
 mod listen;
 mod response;
+mod sandbox;
 mod thread;
 #[cfg(test)]
 mod wake_counter;

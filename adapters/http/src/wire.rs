@@ -18,7 +18,7 @@ pub(crate) mod fields;
 mod hex;
 pub(crate) mod json;
 mod links;
-mod query;
+pub(crate) mod query;
 mod render;
 pub(crate) mod request_head;
 pub(crate) mod route;
@@ -37,10 +37,7 @@ pub(crate) use faults::{in_seconds, listed};
 pub(crate) use hex::{FULL_LEN as HEX_LEN, full as hex};
 pub(crate) use query::{EventListQuery, EventStreamQuery, LAST_EVENT_ID, list_events, stream_events};
 pub(crate) use query::{Listing, list_categories, list_inventory, list_orders, list_pets, no_parameters};
-pub(crate) use query::{
-    RecordForm, RecordQuery, client_report, keeps_journal, sandbox_request, sandbox_requests,
-};
-pub(crate) use query::{list_deliveries, list_webhooks, settle_within, sink_requests};
+pub(crate) use query::{list_deliveries, list_webhooks};
 pub(crate) use render::{AccountView, render_accounts, render_new_key};
 pub(crate) use render::{
     FinishedPage, Page, event_frames, push_attempt, push_category, push_delivery, push_delivery_detail,

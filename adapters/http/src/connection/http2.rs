@@ -29,9 +29,10 @@ use crate::connection::context::ConnectionContext;
 use crate::connection::deadline_timer::{DeadlineTimer, StopSignal};
 use crate::connection::http1::{LAST_REQUEST_TIME, TimedValue};
 use crate::connection::read_filter::{FilteredStream, ReadFilter};
-use crate::exchange::{Dropped, QueueFull, exchange};
+use crate::exchange::{QueueFull, exchange};
 use crate::io::activity::{Activity, Phase};
 use crate::io::socket::Stream;
+use crate::thread::Dropped;
 
 mod detached_exchange;
 mod flow_control;

@@ -9,19 +9,18 @@ use hyper::{Method, StatusCode};
 use crate::base::page_file::PageFile;
 use crate::exchange::cors;
 use crate::exchange::reference;
-use crate::exchange::sandbox::guard;
-use crate::exchange::sandbox::routes as sandbox;
 use crate::response::answer::{Answer, Content};
 use crate::response::gzip::CachedGzip;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
-use crate::wire::builtin_routes::{BuiltinRoute, CONSOLE_PATH, DOCS_PATH};
+use crate::wire::builtin_routes::{BuiltinRoute, DOCS_PATH};
 use crate::wire::error::{ApiError, Code, Detail};
 use crate::wire::exposition::prometheus_text;
 use crate::wire::request_head::RequestHead;
 
-const ALLOWED: &str = "GET, HEAD, OPTIONS";
+/// The methods of a page.
+pub(crate) const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
 /// A page that a listener serves at a path outside the base path.
 #[derive(Clone, Copy)]
@@ -33,8 +32,6 @@ enum Page<'w> {
     Contract(&'w Bytes, Content, &'w CachedGzip),
     /// A file of the reference page.
     Reference(&'w PageFile),
-    /// A file of the sandbox's console.
-    Console(&'w PageFile),
     /// A redirect to the reference page.
     ToReference,
 }
@@ -74,11 +71,7 @@ impl<'w> Page<'w> {
             BuiltinRoute::Docs | BuiltinRoute::DocsFile => {
                 reference::find(files, DOCS_PATH, "/docs/", path).map(Self::Reference)
             }
-            BuiltinRoute::Console | BuiltinRoute::ConsoleFile if thread.app.sandbox.is_some() => {
-                reference::find(&documents.console, CONSOLE_PATH, "/sandbox/console/", path)
-                    .map(Self::Console)
-            }
-            // The sandbox has its own routes. The caller has already looked for one of them.
+            // Pages of a hook. The caller has already asked it.
             BuiltinRoute::Console | BuiltinRoute::ConsoleFile | BuiltinRoute::SandboxTool => None,
         }
     }
@@ -86,7 +79,8 @@ impl<'w> Page<'w> {
 
 /// Returns whether a listener serves a page at this path.
 pub(crate) fn is_page(path: &str, thread: &ThreadState) -> bool {
-    Page::find(path, thread).is_some() || sandbox::SandboxRoute::find(path, thread).is_some()
+    Page::find(path, thread).is_some()
+        || thread.app.hook.as_ref().is_some_and(|hook| hook.has_page(path, thread))
 }
 
 /// Answers a request outside the base path.
@@ -106,10 +100,10 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
         let message = match thread.serves {
             Serves::Ops => {
                 let pages = BuiltinRoute::ALL.map(BuiltinRoute::template).into_iter();
-                let tools = sandbox::SandboxRoute::ALL.map(sandbox::SandboxRoute::path);
+                let hooked = thread.app.hook.as_ref().map(|hook| hook.paths()).unwrap_or_default();
                 format!(
                     "This path does not exist; this listener serves {}.",
-                    wire::listed(pages.chain(tools).filter(|path| is_page(path, thread)))
+                    wire::listed(pages.chain(hooked.iter().copied()).filter(|path| is_page(path, thread)))
                 )
             }
             _ => format!("This path does not exist; the API operations are under {}/.", settings.base_path),
@@ -133,9 +127,6 @@ pub(crate) async fn answer(thread: &ThreadState, parts: &Parts, head: &RequestHe
         Page::Reference(file) => {
             reference::answer(file, reference::POLICY, &parts.headers).unwrap_or_else(Answer::from)
         }
-        Page::Console(file) => guard::check_page(&thread.app, parts, head)
-            .and_then(|()| reference::answer(file, reference::CONSOLE_POLICY, &parts.headers))
-            .unwrap_or_else(Answer::from),
         Page::ToReference => Answer::empty(StatusCode::FOUND)
             .with_header(LOCATION, const { HeaderValue::from_static(DOCS_PATH) }),
     }

@@ -3,29 +3,28 @@
 use std::cell::Cell;
 use std::net::IpAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::Method;
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode};
 use petstore_domain::{AccountId, Scope, Scopes, Timestamp};
 use petstore_ports::{Cost, api};
 
 use super::QueueFull;
 use crate::counts::counters::Decision;
-use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::{client_number, presented};
 use crate::exchange::forwarded::ForwardedOrigin;
 use crate::exchange::operations::OperationCall;
-use crate::exchange::recording::{Arrival, Recording, SandboxNotes};
-use crate::exchange::sandbox::{Caller, Interrupted};
-use crate::exchange::{builtin_endpoints, cors, gate, host, operations, sandbox};
+use crate::exchange::{builtin_endpoints, cors, gate, host, operations};
 use crate::io::activity::Activity;
+use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
+use crate::thread::{Arrival, HookedRequest, Intercepted};
 use crate::wire;
 use crate::wire::builtin_routes::BuiltinRoute;
 use crate::wire::error::{ApiError, Code};
@@ -42,48 +41,19 @@ pub(super) struct RequestNotes {
     pub(super) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
-    /// Facts for the sandbox; none for a request that is not recorded and meets no planned failure. They are behind one
-    /// pointer, because this struct is part of the future of every request.
-    pub(super) sandbox: Option<Box<SandboxNotes>>,
+    /// The part of the server's hook in the request; none if the server has no hook, or the hook does not act on it.
+    pub(super) hooked: Option<Box<dyn HookedRequest>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
 
 impl RequestNotes {
-    /// Returns the facts for the sandbox.
-    fn for_sandbox(&mut self) -> &mut SandboxNotes {
-        self.sandbox.get_or_insert_default()
+    /// Takes what the hook knows of the caller, and returns its answer.
+    fn intercept(&mut self, intercepted: Intercepted) -> Answer {
+        let Intercepted { answer, quota, account } = intercepted;
+        (self.quota, self.account) = (quota, account);
+        answer
     }
-
-    /// Adds a request under the base path to the journal of the sandbox.
-    #[inline(never)]
-    fn begin(&mut self, sandbox: &SandboxState, arrival: &Arrival<'_>, body: &mut RequestBody) {
-        let (is_under, resource) = (self.under_base, self.resource);
-        if let Some(recorder) = sandbox.recorder().filter(|_| is_under) {
-            self.for_sandbox().recording = Some(Recording::begin(recorder, arrival, resource, body));
-        }
-    }
-
-    /// Records a planned failure and returns its response.
-    fn interrupt(&mut self, interrupted: Interrupted) -> Answer {
-        match interrupted {
-            Interrupted::Dropped => {
-                self.for_sandbox().dropped = true;
-                Answer::empty(StatusCode::SERVICE_UNAVAILABLE)
-            }
-            Interrupted::Answered { answer, quota, account } => {
-                (self.quota, self.account) = (quota, account);
-                answer
-            }
-        }
-    }
-}
-
-/// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
-/// The sandbox has its own check of the host.
-fn takes_any_name(parts: &Parts, thread: &ThreadState) -> bool {
-    BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
-        || sandbox::routes::SandboxRoute::find(parts.uri.path(), thread).is_some()
 }
 
 /// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
@@ -101,24 +71,20 @@ pub(super) async fn run_checks<const SECURE: bool>(
     // These are set before the first check, because every response of a deprecated operation has the deprecation
     // headers.
     (notes.under_base, notes.resource) = (is_under, resource);
-    if let Some(sandbox) = &app.sandbox {
-        let arrival = Arrival { thread, activity, client, parts, head, is_secure: SECURE };
-        notes.begin(sandbox, &arrival, body);
+    let arrival = Arrival { thread, activity, client, parts, head, is_secure: SECURE, is_under, resource };
+    if let Some(hook) = &app.hook {
+        notes.hooked = Arc::clone(hook).begin(arrival, body);
     }
     if let Err(answer) = check_bounds::<SECURE>(app, parts, head) {
         return answer;
     }
-    let any_name = !is_under && takes_any_name(parts, thread);
+    let any_name = !is_under && takes_any_name(parts, notes);
     let authority = match host::authority(parts, head, thread, any_name) {
         Ok(authority) => authority,
         Err(reason) => return ApiError::new(Code::InvalidHost, reason).into(),
     };
     if !is_under {
-        if let Some(route) = sandbox::routes::SandboxRoute::find(parts.uri.path(), thread) {
-            let answer = Box::pin(sandbox::routes::answer(route, thread, parts, head, body)).await;
-            return answer.unwrap_or_else(|| notes.interrupt(Interrupted::Dropped));
-        }
-        return Box::pin(builtin_endpoints::answer(thread, parts, head)).await;
+        return Box::pin(answer_outside(arrival, notes, body)).await;
     }
     if parts.method == Method::OPTIONS {
         return answer_options(app, resource, parts, head);
@@ -132,17 +98,11 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
     let operation = resource.and_then(|resource| resource.operation(&parts.method));
     let cost = if operation == Some(OperationId::GetRateLimit) { Cost::Nothing } else { Cost::One };
-    let _permit = match &app.sandbox {
-        None => None,
-        // The future is boxed, so that a sandbox does not enlarge the future of every request.
-        Some(sandbox) => {
-            let caller = Caller { thread, activity, client, parts, head };
-            match Box::pin(pass_sandbox(sandbox, caller, resource, cost, notes, body)).await {
-                Ok(permit) => Some(permit),
-                Err(answer) => return answer,
-            }
-        }
-    };
+    if let Some(hooked) = &mut notes.hooked
+        && let Err(intercepted) = hooked.before(arrival, cost, body).await
+    {
+        return notes.intercept(intercepted);
+    }
     let now = thread.time();
     let key = match presented(head, &parts.headers) {
         Ok(key) => key,
@@ -200,36 +160,20 @@ pub(super) async fn run_checks<const SECURE: bool>(
     }
 }
 
-/// Lets a request pass the planned failures of the sandbox, or returns the planned response.
-async fn pass_sandbox(
-    sandbox: &SandboxState,
-    caller: Caller<'_>,
-    resource: Option<Resource>,
-    cost: Cost,
-    notes: &mut RequestNotes,
-    body: &mut RequestBody,
-) -> Result<RequestPermit, Answer> {
-    let fault = sandbox::next_fault(sandbox, caller.parts, resource);
-    if let Some(fault) = &fault {
-        notes.for_sandbox().planned = Some(fault.to_string().into());
+/// Returns whether a request outside of the API may have any host name. A health probe may, because it addresses an IP address.
+fn takes_any_name(parts: &Parts, notes: &RequestNotes) -> bool {
+    BuiltinRoute::find(parts.uri.path()).is_some_and(BuiltinRoute::is_probe)
+        || notes.hooked.as_ref().is_some_and(|hooked| hooked.takes_any_name())
+}
+
+/// Answers a request outside the base path: by the hook, or by a page of the server.
+async fn answer_outside(arrival: Arrival<'_>, notes: &mut RequestNotes, body: &mut RequestBody) -> Answer {
+    if let Some(hooked) = &mut notes.hooked
+        && let Err(intercepted) = hooked.before(arrival, Cost::Nothing, body).await
+    {
+        return notes.intercept(intercepted);
     }
-    let injected = sandbox::inject_fault(sandbox, caller, resource, cost, fault).await;
-    match injected {
-        Ok((permit, fault)) => {
-            if fault.is_some() {
-                notes.for_sandbox().fault = fault;
-            }
-            Ok(permit)
-        }
-        Err(interrupted) => {
-            let answer = notes.interrupt(interrupted);
-            if notes.sandbox.as_ref().is_some_and(|noted| noted.dropped) {
-                // The journal shows the body of the request whose answer is lost.
-                body.discard().await;
-            }
-            Err(answer)
-        }
-    }
+    builtin_endpoints::answer(arrival.thread, arrival.parts, arrival.head).await
 }
 
 /// Answers OPTIONS, for any path under the base path.

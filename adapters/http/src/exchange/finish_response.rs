@@ -6,14 +6,14 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
 
 use crate::exchange::cors;
-use crate::exchange::recording::{Recording, lines_bytes};
-use crate::exchange::request_id::RequestId;
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
 use crate::io::raw_headers::RawHeaders;
 use crate::response::answer::Answer;
 use crate::response::header_templates::{Values, push_lines};
 use crate::response::quota_headers::QuotaNote;
+use crate::thread::AnswerRecord;
+use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::route::Resource;
 
@@ -71,22 +71,20 @@ pub(crate) fn finish_response(
     response
 }
 
-/// Finishes a response and records it in the sandbox's journal; its body is recorded while hyper sends it. It is a function
-/// apart from [`finish_response`], so that the latter has no step for the journal.
+/// Finishes a response and records it; its body is recorded while hyper sends it. It is a function apart from
+/// [`finish_response`], so that the latter has no step for a record.
 #[inline(never)]
 pub(super) fn finish_and_record(
-    mut recording: Box<Recording>,
+    mut record: Box<dyn AnswerRecord>,
     thread: &ThreadState,
     activity: &Rc<Activity>,
     answer: Answer,
     common: CommonHeaders,
     bypass: Option<(&RawHeaders, HeaderMap)>,
 ) -> Response<ResponseBody> {
-    let bypasses = bypass.is_some();
+    let raw = bypass.as_ref().map(|(lines, _)| *lines);
     let mut response = finish_response(thread, activity, answer, common, bypass);
-    let bytes = lines_bytes(response.headers());
-    let lines = if bypasses { activity.raw_headers.copy(bytes) } else { Vec::with_capacity(bytes) };
-    recording.made(response.status(), lines, response.headers());
-    response.body_mut().record(recording, activity);
+    record.made(response.status(), raw, response.headers());
+    response.body_mut().record(record, activity);
     response
 }

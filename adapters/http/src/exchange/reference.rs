@@ -1,4 +1,4 @@
-//! The reference page at `/docs` and the console at `/sandbox`, served from files that the owner provides.
+//! Pages such as the reference page at `/docs`, served from files that the owner provides.
 
 use hyper::header::{
     CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY, VARY,
@@ -15,13 +15,6 @@ use crate::wire::{self, EntityTag};
 pub(crate) const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri \
      'none'; form-action 'none'; frame-ancestors 'none'",
-);
-
-/// The content security policy of the console. It has no `data:` URLs either, and trusted types: a script that inserts a
-/// text of a client as markup fails.
-pub(crate) const CONSOLE_POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
-     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 
 const NO_REFERRER: HeaderValue = HeaderValue::from_static("no-referrer");

@@ -11,8 +11,8 @@ use crate::counts::counters;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::credentials::presented;
 use crate::exchange::forwarded::ForwardedOrigin;
-use crate::exchange::request_id::RequestId;
 use crate::response::answer::Answer;
+use crate::thread::request_id::RequestId;
 use crate::thread::shared::App;
 use crate::wire::request_head::RequestHead;
 

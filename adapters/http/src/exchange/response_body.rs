@@ -8,13 +8,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body as HyperBody, Frame, SizeHint};
-use petstore_request_journal::AnswerOutcome;
 use tokio::time::{Duration, Sleep, sleep};
 
-use crate::exchange::recording::Recording;
-use crate::io::activity::{Activity, Streaming};
+use crate::io::activity::{Activity, DeliveryNotice, Streaming};
 use crate::io::offered_stream::{ChunkStream, OfferedStream};
 use crate::response::body::{Body, CHUNK_MAX, Framing, StreamBody};
+use crate::thread::{AnswerEnd, AnswerRecord};
 
 /// Time for a source to produce its last chunk after the server begins to stop. It only has to write a few bytes.
 pub(crate) const STREAM_END_TIME: Duration = Duration::from_secs(1);
@@ -30,7 +29,7 @@ pub(crate) enum ResponseBody {
     Whole(Option<Bytes>),
     /// An answer that is recorded, with its bytes; none after they were taken. They are behind a pointer, because hyper
     /// moves every body several times.
-    Recorded(Option<Box<Recording>>),
+    Recorded(Option<Box<dyn AnswerRecord>>),
     Stream(Rc<RefCell<OpenStream>>),
 }
 
@@ -43,8 +42,8 @@ pub(crate) struct OpenStream {
     end_timer: Option<Pin<Box<Sleep>>>,
     is_over: bool,
     is_offered: bool,
-    /// The record of the request in the sandbox's journal. If the stream is dropped before its end, the client has left.
-    recording: Option<Box<Recording>>,
+    /// The record of the answer. If the stream is dropped before its end, the client has left.
+    record: Option<Box<dyn AnswerRecord>>,
 }
 
 impl ResponseBody {
@@ -56,28 +55,28 @@ impl ResponseBody {
     }
 
     /// Records the body while it is sent.
-    pub(crate) fn record(&mut self, mut recording: Box<Recording>, activity: &Rc<Activity>) {
+    pub(crate) fn record(&mut self, mut record: Box<dyn AnswerRecord>, activity: &Rc<Activity>) {
         match self {
             Self::Whole(unsent) => {
                 // The bytes of an answer to HEAD stay, because hyper needs their length.
-                let sent = if recording.is_head() { None } else { unsent.take() };
+                let sent = if record.is_head() { None } else { unsent.take() };
                 match sent {
                     Some(bytes) if activity.has_client_closed() => {
-                        recording.body(&bytes);
-                        recording.end_with_connection(activity);
+                        record.body(&bytes);
+                        end_with_connection(record, activity);
                         *unsent = Some(bytes);
                     }
                     Some(bytes) => {
-                        recording.hold(bytes);
-                        *self = Self::Recorded(Some(recording));
+                        record.hold(bytes);
+                        *self = Self::Recorded(Some(record));
                     }
-                    None if activity.has_client_closed() => recording.end_with_connection(activity),
-                    None => recording.end(AnswerOutcome::Sent),
+                    None if activity.has_client_closed() => end_with_connection(record, activity),
+                    None => record.end(AnswerEnd::Sent),
                 }
             }
             Self::Stream(stream) => {
-                recording.begin_stream();
-                stream.borrow_mut().recording = Some(recording);
+                record.begin_stream();
+                stream.borrow_mut().record = Some(record);
             }
             Self::Recorded(_) => {}
         }
@@ -90,9 +89,15 @@ impl ResponseBody {
             end_timer: None,
             is_over: false,
             is_offered: false,
-            recording: None,
+            record: None,
         })))
     }
+}
+
+/// Records the end of an answer once the connection has ended, because the client has closed its side and may have left.
+fn end_with_connection(record: Box<dyn AnswerRecord>, activity: &Activity) {
+    let end = |is_taken| record.end(if is_taken { AnswerEnd::Sent } else { AnswerEnd::Gone });
+    activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
 }
 
 impl OpenStream {
@@ -103,22 +108,22 @@ impl OpenStream {
         let is_stopping = self.streaming.is_stopping(context);
         match self.body.source.poll_chunk(context, is_stopping) {
             Poll::Ready(Some(chunk)) if chunk.len() <= CHUNK_MAX => {
-                if let Some(recording) = &mut self.recording {
-                    recording.body(&chunk);
+                if let Some(record) = &mut self.record {
+                    record.body(&chunk);
                 }
                 Poll::Ready(Some(Ok(chunk)))
             }
             Poll::Ready(Some(_)) => self.cut(),
             Poll::Ready(None) if self.body.source.is_cut() => {
-                if let Some(recording) = self.recording.take() {
-                    recording.end(AnswerOutcome::Dropped);
+                if let Some(record) = self.record.take() {
+                    record.end(AnswerEnd::Cut);
                 }
                 self.cut()
             }
             Poll::Ready(None) => {
                 self.is_over = true;
-                if let Some(recording) = self.recording.take() {
-                    recording.end(AnswerOutcome::Sent);
+                if let Some(record) = self.record.take() {
+                    record.end(AnswerEnd::Sent);
                 }
                 Poll::Ready(None)
             }
@@ -167,7 +172,7 @@ impl HyperBody for ResponseBody {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Recorded(answer) => {
-                Poll::Ready(answer.take().map(|recording| Ok(Frame::data(recording.end_and_send()))))
+                Poll::Ready(answer.take().map(|record| Ok(Frame::data(record.end_and_send()))))
             }
             Self::Stream(stream) => {
                 if !stream.borrow().is_offered {

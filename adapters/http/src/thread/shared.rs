@@ -15,8 +15,8 @@ use crate::base::stats::TransportStats;
 use crate::counts::counters::ServerCounters;
 use crate::response::body::StreamPlaces;
 use crate::response::gzip::CachedGzip;
+use crate::thread::Hook;
 use crate::thread::live_cors::LiveCors;
-use crate::thread::sandbox::SandboxState;
 
 /// The routes that a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,8 @@ pub(crate) struct App {
     /// The CORS setting. Its first value is [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
     pub(crate) counters: ServerCounters,
-    pub(crate) sandbox: Option<SandboxState>,
+    /// The hook; none costs nothing but a branch.
+    pub(crate) hook: Option<Arc<dyn Hook>>,
     pub(crate) gzip_documents: GzipDocuments,
     /// Open streaming answers, at most [`Bounds::streams`](crate::base::settings::Bounds::streams).
     pub(crate) streams: StreamPlaces,
@@ -75,19 +76,15 @@ pub(crate) struct App {
 
 impl App {
     /// Creates the state of a server, with all counts at zero.
-    pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings) -> Self {
+    pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings, hook: Option<Arc<dyn Hook>>) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
-        let sandbox = settings
-            .sandbox
-            .clone()
-            .map(|port| SandboxState::new(port, settings.epoch.clone(), settings.journal));
         Self {
             api,
             webhooks: OnceLock::new(),
             settings,
             cors,
             counters: ServerCounters::default(),
-            sandbox,
+            hook,
             gzip_documents: GzipDocuments::default(),
             streams: StreamPlaces::default(),
             api_port: AtomicU16::new(0),
@@ -142,8 +139,8 @@ impl App {
     /// Records that a listener stops. Returns the instant at which the first one began to stop.
     pub(crate) fn begin_drain(&self) -> Instant {
         let since = *self.draining.get_or_init(Instant::now);
-        if let Some(sandbox) = &self.sandbox {
-            sandbox.cancel_delays();
+        if let Some(hook) = &self.hook {
+            hook.drain_begins();
         }
         self.drain_begins.notify_waiters();
         since

@@ -79,8 +79,8 @@ impl ThreadState {
     /// The time of day, for a request.
     pub(crate) fn time(&self) -> Timestamp {
         let read = || self.app.api.now();
-        // A request may set a sandbox's clock, and the next request must see the new time at once.
-        if self.app.sandbox.is_some() { read() } else { self.send_batch.time(read) }
+        // A request to a hook may set the clock, and the next request must see the new time at once.
+        if self.app.hook.is_some() { read() } else { self.send_batch.time(read) }
     }
 
     /// Starts the tasks that all connections of this thread need.

@@ -9,23 +9,17 @@ use super::bodies::unknown_status;
 use super::cursor::{Bind, List, Walk};
 use super::links;
 use crate::wire::error::ApiError;
-use parameters::{Parameters, number};
+pub(crate) use parameters::{Parameters, number};
 
 use super::faults::FieldFault;
 
 mod event_stream;
 mod events;
 mod parameters;
-mod report;
-mod requests;
-mod sinks;
 mod webhooks;
 
 pub(crate) use event_stream::{EventStreamQuery, LAST_EVENT_ID, stream_events};
-pub(crate) use events::{EventListQuery, list_events};
-pub(crate) use report::client_report;
-pub(crate) use requests::{RecordForm, RecordQuery, keeps_journal, sandbox_request, sandbox_requests};
-pub(crate) use sinks::{settle_within, sink_requests};
+pub(crate) use events::{EventListQuery, list_events, wait};
 pub(crate) use webhooks::{list_deliveries, list_webhooks};
 
 /// The maximum number of items of a page.

@@ -9,8 +9,8 @@ use tokio::time::Duration;
 use super::LAST_REQUEST_TIME;
 use crate::base::observe::Exchange;
 use crate::counts::route_label::UNKNOWN;
-use crate::exchange::request_id::RequestId;
 use crate::io::socket::Stream;
+use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
 
 /// Shuts down a stream on which no answer is pending.

@@ -13,17 +13,16 @@ use bytes::{Buf, Bytes};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{Request, Response};
-use petstore_request_journal::AnswerOutcome;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::base::settings::{
     Deadlines, FIELD_SLOT_BYTES, PENDING_ANSWERS_FEW, PENDING_BYTES_MAX, STREAMS_MAX, WAITING_HEADS_MAX,
 };
-use crate::exchange::recording::Recording;
 use crate::exchange::response_body::{ResponseBody, StreamCut};
 use crate::io::activity::Activity;
 use crate::thread::overload::OpenGuard;
+use crate::thread::{AnswerEnd, AnswerRecord};
 
 /// The answers of a connection that the client has not read yet, and the requests that wait until the client reads
 /// them.
@@ -264,8 +263,8 @@ pub(super) enum TrackedBody {
         bytes: Bytes,
         pending: PendingData,
         request_guard: RequestGuard,
-        /// The record of the request in the sandbox's journal.
-        recording: Option<Box<Recording>>,
+        /// The record of the answer.
+        record: Option<Box<dyn AnswerRecord>>,
     },
     /// The request counts as answered once the stream begins. Each chunk is tracked separately.
     Stream { body: ResponseBody, flow_control: Rc<FlowControl> },
@@ -295,12 +294,12 @@ impl TrackedBody {
             }
             ResponseBody::Whole(Some(bytes)) => {
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
-                Self::Whole { bytes, pending, request_guard, recording: None }
+                Self::Whole { bytes, pending, request_guard, record: None }
             }
-            ResponseBody::Recorded(Some(recording)) => {
-                let bytes = recording.unsent().clone();
+            ResponseBody::Recorded(Some(record)) => {
+                let bytes = record.unsent().clone();
                 let pending = flow_control.add(bytes.len(), AnswerKind::Whole);
-                Self::Whole { bytes, pending, request_guard, recording: Some(recording) }
+                Self::Whole { bytes, pending, request_guard, record: Some(record) }
             }
             body @ ResponseBody::Stream(_) => Self::Stream { body, flow_control },
         };
@@ -326,9 +325,9 @@ impl Body for TrackedBody {
             });
         }
         match std::mem::replace(&mut *self, Self::Done) {
-            Self::Whole { bytes, pending, request_guard, recording } => {
-                if let Some(recording) = recording {
-                    recording.end(AnswerOutcome::Sent);
+            Self::Whole { bytes, pending, request_guard, record } => {
+                if let Some(record) = record {
+                    record.end(AnswerEnd::Sent);
                 }
                 Poll::Ready(Some(Ok(Frame::data(TrackedChunk {
                     bytes,

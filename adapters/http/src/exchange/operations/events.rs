@@ -62,7 +62,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
 }
 
 /// Waits for an event of interest. Returns `false` if the request must be answered now: the time is up, the server
-/// stops, the log has begun a new epoch, the sandbox is about to change, or the key may no longer read.
+/// stops, the log has begun a new epoch, the hook of the server ends all waits, or the key may no longer read.
 async fn wait(call: &OperationCall<'_>, known: LogEnd, interest: EventInterest, deadline: Instant) -> bool {
     let _waiting = call.activity.waiting();
     let begun = Instant::now();
@@ -88,7 +88,7 @@ async fn wait_until(
             tokio::select! {
                 end = call.api().log_changed(known, interest) => Some(end),
                 () = app.drain_begins() => None,
-                () = sandbox_changes(app) => None,
+                () = interrupted(app) => None,
             }
         };
         match timeout_at(next_check, changed).await {
@@ -106,11 +106,10 @@ async fn wait_until(
     }
 }
 
-/// Waits until a reset of the sandbox or a change of its clock is requested. Either one begins only when no request is
-/// in flight.
-async fn sandbox_changes(app: &App) {
-    match &app.sandbox {
-        Some(sandbox) => sandbox.change_begins().await,
+/// Waits until the hook of the server needs the end of all waits.
+async fn interrupted(app: &App) {
+    match &app.hook {
+        Some(hook) => hook.interrupts_waits().await,
         None => std::future::pending().await,
     }
 }

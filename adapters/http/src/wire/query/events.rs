@@ -97,7 +97,7 @@ pub(super) fn kinds(parameters: &mut Parameters<'_>) -> EventKinds {
 }
 
 /// Parses the time to wait, in seconds.
-pub(super) fn wait(text: &str) -> Result<Duration, FieldFault> {
+pub(crate) fn wait(text: &str) -> Result<Duration, FieldFault> {
     let message = "must be from 0 to 30 seconds";
     let secs = number(text)?.and_then(|secs| u64::try_from(secs).ok()).filter(|secs| *secs <= WAIT_MAX_SECS);
     secs.map(Duration::from_secs).ok_or_else(|| FieldFault::new("out_of_range", message))

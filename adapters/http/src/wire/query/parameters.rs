@@ -18,7 +18,7 @@ const PARAMETERS_MAX: usize = 256;
 type Parameter<'q> = (Cow<'q, str>, Option<Cow<'q, str>>);
 
 /// The parameters of one query.
-pub(super) struct Parameters<'q> {
+pub(crate) struct Parameters<'q> {
     rest: Vec<Parameter<'q>>,
     faults: FieldFaults,
     /// The parameters that were taken, encoded again.
@@ -27,7 +27,7 @@ pub(super) struct Parameters<'q> {
 
 impl<'q> Parameters<'q> {
     /// Splits a query into parameters. Empty pieces are ignored.
-    pub(super) fn of(query: Option<&'q str>) -> Self {
+    pub(crate) fn of(query: Option<&'q str>) -> Self {
         let query = query.unwrap_or_default();
         let taken = String::with_capacity(query.len());
         let mut parameters = Self { rest: Vec::new(), faults: FieldFaults::default(), taken };
@@ -50,7 +50,7 @@ impl<'q> Parameters<'q> {
     }
 
     /// Takes a parameter with a single value.
-    pub(super) fn one<T>(
+    pub(crate) fn one<T>(
         &mut self,
         name: &'static str,
         judge: impl FnOnce(&str) -> Result<T, FieldFault>,
@@ -66,7 +66,7 @@ impl<'q> Parameters<'q> {
     }
 
     /// Takes a parameter with several values, repeated or separated by commas.
-    pub(super) fn many<T>(
+    pub(crate) fn many<T>(
         &mut self,
         name: &'static str,
         judge: impl Fn(&str) -> Result<T, FieldFault>,
@@ -86,7 +86,7 @@ impl<'q> Parameters<'q> {
     }
 
     /// Returns the parameters that were taken, encoded again, or the error if any fault was found.
-    pub(super) fn finish(mut self) -> Result<String, ApiError> {
+    pub(crate) fn finish(mut self) -> Result<String, ApiError> {
         for (index, (name, _)) in self.rest.iter().enumerate() {
             if self.rest[..index].iter().all(|(other, _)| other != name) {
                 let fault = FieldFault::new("unknown_parameter", "is not a parameter of this operation");
@@ -130,7 +130,7 @@ impl<'q> Parameters<'q> {
 }
 
 /// Parses a plain decimal number; `None` if it is too large.
-pub(super) fn number(text: &str) -> Result<Option<usize>, FieldFault> {
+pub(crate) fn number(text: &str) -> Result<Option<usize>, FieldFault> {
     let plain = match text.as_bytes() {
         [b'0'] => true,
         [] | [b'0', ..] => false,

@@ -5,8 +5,8 @@ use hyper::header::HeaderValue;
 use petstore_ports::WebhookSecret;
 
 use super::bodies::{EXACT_MAX, duration, number};
-use crate::thread::sandbox::fault_plan::DELAY_MAX;
-use crate::thread::sandbox::sinks::{ScriptedAnswer, SinkEnd, SinkScript};
+use super::fault_plan::DELAY_MAX;
+use super::sink_store::{ScriptedAnswer, SinkEnd, SinkScript};
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::fields::{Fields, boolean, text};

@@ -13,15 +13,16 @@ use petstore_ports::{StoreError, StoreErrorKind};
 use petstore_request_journal::plain_json;
 
 use super::bodies::{clock_change, new_key};
+use super::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
 use super::fault_rules::fault_plan;
 use super::read_json::read;
-use super::{event_log, guard, keys, report, requests, sinks, webhook_states};
-use crate::exchange::body::RequestBody;
+use super::state::SandboxState;
+use super::{event_log, guard, keys, query, report, requests, sinks, webhook_states};
 use crate::exchange::cors;
+use crate::io::request_body::RequestBody;
 use crate::response::answer::{Answer, Content};
-use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
-use crate::thread::shared::{App, Serves};
+use crate::thread::Arrival;
+use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire;
 use crate::wire::error::{ApiError, Code};
@@ -67,9 +68,8 @@ impl SandboxRoute {
         Self::Report,
     ];
 
-    /// Returns the route that a path names on this listener; `None` without a sandbox.
-    pub(crate) fn find(path: &str, thread: &ThreadState) -> Option<Self> {
-        let sandbox = thread.app.sandbox.as_ref()?;
+    /// Returns the route that a path names on this listener.
+    pub(super) fn find(path: &str, thread: &ThreadState, sandbox: &SandboxState) -> Option<Self> {
         if thread.serves == Serves::Contract {
             return None;
         }
@@ -85,6 +85,17 @@ impl SandboxRoute {
         });
         found.filter(|route| sandbox.recorder().is_some() || !route.needs_journal())
     }
+
+    /// The paths of all routes.
+    pub(super) const PATHS: [&str; Self::ALL.len()] = {
+        let mut paths = [""; Self::ALL.len()];
+        let mut place = 0;
+        while place < paths.len() {
+            paths[place] = Self::ALL[place].path();
+            place += 1;
+        }
+        paths
+    };
 
     /// Returns whether the route exists only if the sandbox has a journal.
     const fn needs_journal(self) -> bool {
@@ -135,25 +146,20 @@ impl SandboxRoute {
     }
 }
 
-/// Returns whether a request is for a sink, which takes webhooks under any host name.
-fn takes_any_host(parts: &Parts, thread: &ThreadState) -> bool {
-    parts.method == Method::POST && SandboxRoute::find(parts.uri.path(), thread) == Some(SandboxRoute::Sink)
-}
-
 /// Runs a route and returns its response; none if the connection is to be closed without one.
-pub(crate) async fn answer(
+pub(super) async fn answer(
     route: SandboxRoute,
-    thread: &ThreadState,
-    parts: &Parts,
-    head: &RequestHead<'_>,
+    sandbox: &Arc<SandboxState>,
+    arrival: Arrival<'_>,
     body: &mut RequestBody,
 ) -> Option<Answer> {
+    let Arrival { thread, parts, head, .. } = arrival;
     let app = &thread.app;
-    let Some(sandbox) = &app.sandbox else { return Some(Answer::empty(StatusCode::NOT_FOUND)) };
     if parts.method == Method::OPTIONS {
         return Some(cors::options(route.allow(), &app.cors, head, parts));
     }
-    let guarded = if takes_any_host(parts, thread) {
+    // A sink takes webhooks under any host name.
+    let guarded = if route == SandboxRoute::Sink && parts.method == Method::POST {
         guard::check_origin(app, parts, head)
     } else {
         guard::check(app, parts, head)
@@ -173,7 +179,7 @@ pub(crate) async fn answer(
         },
         (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
         (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
-        (SandboxRoute::Reset, &Method::POST) => reset(app, sandbox, parts).await,
+        (SandboxRoute::Reset, &Method::POST) => reset(sandbox, parts).await,
         _ if wire::no_parameters(parts.uri.query()).is_err() => {
             Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
         }
@@ -251,12 +257,12 @@ async fn answer_requests(
 }
 
 /// Resets the shop while no request is in flight. Completes even if the caller disconnects.
-async fn reset(app: &Arc<App>, sandbox: &SandboxState, parts: &Parts) -> Result<Answer, Answer> {
-    let keeps_journal = wire::keeps_journal(parts.uri.query())?;
+async fn reset(sandbox: &Arc<SandboxState>, parts: &Parts) -> Result<Answer, Answer> {
+    let keeps_journal = query::keeps_journal(parts.uri.query())?;
     let lock = sandbox.lock_for_reset().await?;
-    let app = Arc::clone(app);
+    let owned = Arc::clone(sandbox);
     let _lock = blocking(move || {
-        let Some(sandbox) = &app.sandbox else { return Ok(lock) };
+        let sandbox = owned;
         let epoch = sandbox.port().new_epoch()?;
         let done = sandbox.port().reset(epoch);
         // If the store cannot tell whether it was reset, the reset is treated as done, so that no earlier entity tag

@@ -1,12 +1,4 @@
-//! The state of a sandbox, a server for one tester: it can be reset, its clock can be set, and it injects planned
-//! faults.
-//!
-//! It exists only if the settings have a sandbox. Without one, a request pays only a few branches for it.
-
-pub(crate) mod fault_plan;
-pub(crate) mod readers;
-pub(crate) mod recorder;
-pub(crate) mod sinks;
+//! The state of a sandbox. It exists only if the settings have one.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,12 +8,12 @@ use petstore_request_journal::JournalBounds;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
-use fault_plan::{FaultPlan, PlannedFaults};
-use readers::Readers;
-use recorder::RequestRecorder;
-use sinks::Sinks;
-
+use super::fault_plan::{FaultPlan, PlannedFaults};
+use super::readers::Readers;
+use super::recorder::RequestRecorder;
+use super::sink_store::Sinks;
 use crate::base::epoch::Epoch;
+use crate::base::settings::HttpSettings;
 
 /// Time for which a reset waits for the requests in flight.
 const RESET_WAIT: Duration = Duration::from_secs(2);
@@ -110,11 +102,13 @@ impl SandboxState {
         RequestPermit(Arc::clone(&self.reset_lock).read_owned().await)
     }
 
-    pub(crate) fn new(port: Arc<dyn api::Sandbox>, epoch: Epoch, journal: Option<JournalBounds>) -> Self {
-        Self {
+    /// Creates the sandbox of a server; none if the settings have none.
+    pub(crate) fn of(settings: &HttpSettings) -> Option<Self> {
+        let (port, journal) = (settings.sandbox.clone()?, settings.journal);
+        Some(Self {
             port,
             webhooks: OnceLock::new(),
-            epoch,
+            epoch: settings.epoch.clone(),
             faults: PlannedFaults::default(),
             sinks: Sinks::default(),
             recorder: journal.map(|bounds| Arc::new(RequestRecorder::new(bounds))),
@@ -122,7 +116,7 @@ impl SandboxState {
             reset_lock: Arc::default(),
             changes: watch::Sender::default(),
             delay_cancellation: watch::Sender::default(),
-        }
+        })
     }
 
     /// Replaces the plan, and ends the delays of the previous one.

@@ -2,8 +2,8 @@
 //! name the fault.
 
 use super::*;
-use crate::exchange::sandbox::bodies::clock_change;
-use crate::exchange::sandbox::routes::render_plan;
+use crate::sandbox::bodies::clock_change;
+use crate::sandbox::routes::render_plan;
 use crate::woven::both;
 
 const WORDS: &[&str] = &[

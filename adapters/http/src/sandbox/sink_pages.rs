@@ -9,8 +9,8 @@ use petstore_request_journal::plain_json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::pieces::Elements;
-use crate::thread::sandbox::readers::Readers;
-use crate::thread::sandbox::sinks::{SinkPage, SinkRequest};
+use super::readers::Readers;
+use super::sink_store::{SinkPage, SinkRequest};
 use crate::wire;
 
 /// The requests of a list that are not rendered yet.

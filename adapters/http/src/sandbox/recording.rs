@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,35 +16,20 @@ use petstore_request_journal::{
 };
 use tokio::time::Instant;
 
-use super::Dropped;
+use super::recorder::RequestRecorder;
 use crate::base::body_copy::BodyCopy;
 use crate::counts::route_label::RouteLabel;
-use crate::exchange::body::RequestBody;
 use crate::exchange::credentials::presented;
-use crate::exchange::request_id::RequestId;
-use crate::exchange::sandbox;
-use crate::io::activity::{Activity, DeliveryNotice};
+use crate::io::raw_headers::RawHeaders;
+use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::fault_plan::InjectedFault;
-use crate::thread::sandbox::recorder::RequestRecorder;
+use crate::thread::request_id::RequestId;
 use crate::thread::shared::App;
-use crate::thread::thread_state::ThreadState;
-use crate::wire::request_head::RequestHead;
-use crate::wire::route::Resource;
+use crate::thread::{AnswerEnd, AnswerRecord, Arrival};
 
-/// A request whose head has arrived.
-pub(super) struct Arrival<'r> {
-    pub(super) thread: &'r ThreadState,
-    pub(super) activity: &'r Activity,
-    pub(super) client: IpAddr,
-    pub(super) parts: &'r Parts,
-    pub(super) head: &'r RequestHead<'r>,
-    pub(super) is_secure: bool,
-}
-
-/// The record of a request that is being answered. If it is dropped before [`Recording::end`], the client has left.
-pub(crate) struct Recording {
+/// The record of a request that is being answered. If it is dropped before its end, the client has left.
+pub(super) struct Recording {
     app: Arc<App>,
     recorder: Arc<RequestRecorder>,
     ticket: RecordTicket,
@@ -68,11 +52,10 @@ impl Recording {
     /// Adds a request to the journal.
     pub(super) fn begin(
         recorder: &Arc<RequestRecorder>,
-        arrival: &Arrival<'_>,
-        resource: Option<Resource>,
+        arrival: Arrival<'_>,
         body: &mut RequestBody,
     ) -> Box<Self> {
-        let Arrival { thread, activity, client, parts, head, is_secure } = *arrival;
+        let Arrival { thread, activity, client, parts, head, is_secure, resource, .. } = arrival;
         let begun = Instant::now();
         let id = RequestId::of(head, thread);
         let key = presented(head, &parts.headers).ok().and_then(|key| thread.key(key));
@@ -120,14 +103,33 @@ impl Recording {
         })
     }
 
-    /// Returns the id of the request. Takes the quota that the answer carries.
-    pub(super) fn id(&mut self, quota: Option<QuotaNote>) -> RequestId {
-        self.quota = quota;
-        self.id.clone()
+    /// Takes what is known once the request is served. `fault` is the planned fault that acted on it.
+    pub(super) fn served(
+        &mut self,
+        account: Option<AccountId>,
+        quota: Option<QuotaNote>,
+        fault: Option<Box<str>>,
+    ) {
+        (self.account, self.quota, self.fault) = (account, quota, fault);
+    }
+
+    /// Takes an answer that is lost although it was made.
+    pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
+        self.take_head(answer.status, Vec::new(), answer.headers.iter().map(|(name, value)| (name, value)));
+        if let Some(body) = answer.body.whole() {
+            self.body.add(body);
+        }
+        self.end_as(AnswerOutcome::Dropped);
+    }
+
+    /// Records the end of the answer.
+    pub(super) fn end_as(mut self: Box<Self>, outcome: AnswerOutcome) {
+        self.has_ended = true;
+        self.store(outcome);
     }
 
     /// Takes the status and the headers of an answer: the lines of some, and the others.
-    pub(super) fn made<'h>(
+    fn take_head<'h>(
         &mut self,
         status: StatusCode,
         mut lines: Vec<u8>,
@@ -143,64 +145,6 @@ impl Recording {
         (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
     }
 
-    /// Takes an answer that is lost although it was made.
-    pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
-        self.made(answer.status, Vec::new(), answer.headers.iter().map(|(name, value)| (name, value)));
-        if let Some(body) = answer.body.whole() {
-            self.body(body);
-        }
-        self.end(AnswerOutcome::Dropped);
-    }
-
-    /// Copies the whole body of an answer, which is not sent yet.
-    pub(super) fn hold(&mut self, unsent: Bytes) {
-        self.body(&unsent);
-        self.unsent = unsent;
-    }
-
-    /// Returns the body that is not sent yet.
-    pub(crate) fn unsent(&self) -> &Bytes {
-        &self.unsent
-    }
-
-    /// Returns the body, which is about to be sent, and records the end of the answer.
-    #[inline(never)]
-    pub(super) fn end_and_send(mut self: Box<Self>) -> Bytes {
-        let unsent = std::mem::take(&mut self.unsent);
-        self.end(AnswerOutcome::Sent);
-        unsent
-    }
-
-    /// Copies a part of the answer's body.
-    pub(super) fn body(&mut self, part: &[u8]) {
-        self.body.add(part);
-    }
-
-    /// Returns `true` for a request whose answer has no body.
-    pub(super) const fn is_head(&self) -> bool {
-        self.is_head
-    }
-
-    /// Records that a streaming answer has begun.
-    pub(super) fn begin_stream(&mut self) {
-        self.store(AnswerOutcome::Streaming);
-    }
-
-    /// Records the end of the answer.
-    pub(crate) fn end(mut self: Box<Self>, outcome: AnswerOutcome) {
-        self.has_ended = true;
-        self.store(outcome);
-    }
-
-    /// Records the end of the answer once the connection has ended, because the client has closed its side and may have
-    /// left.
-    pub(crate) fn end_with_connection(self: Box<Self>, activity: &Activity) {
-        let end = |is_taken| self.end(if is_taken { AnswerOutcome::Sent } else { AnswerOutcome::Gone });
-        activity.notify_of_delivery(DeliveryNotice(Box::new(end)));
-    }
-
-    // Apart from its callers, which also serve requests without a record.
-    #[inline(never)]
     fn store(&mut self, outcome: AnswerOutcome) {
         // A streaming answer is recorded once more, at its end.
         let is_last = outcome != AnswerOutcome::Streaming;
@@ -233,68 +177,59 @@ impl Recording {
     }
 }
 
+impl AnswerRecord for Recording {
+    fn id(&mut self, quota: Option<QuotaNote>) -> RequestId {
+        self.quota = quota;
+        self.id.clone()
+    }
+
+    fn made(&mut self, status: StatusCode, raw: Option<&RawHeaders>, headers: &HeaderMap) {
+        let bytes = lines_bytes(headers);
+        let lines = raw.map_or_else(|| Vec::with_capacity(bytes), |raw| raw.copy(bytes));
+        self.take_head(status, lines, headers);
+    }
+
+    fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.body.add(part);
+    }
+
+    fn hold(&mut self, unsent: Bytes) {
+        self.body.add(&unsent);
+        self.unsent = unsent;
+    }
+
+    fn unsent(&self) -> &Bytes {
+        &self.unsent
+    }
+
+    fn end_and_send(mut self: Box<Self>) -> Bytes {
+        let unsent = std::mem::take(&mut self.unsent);
+        self.end_as(AnswerOutcome::Sent);
+        unsent
+    }
+
+    fn begin_stream(&mut self) {
+        self.store(AnswerOutcome::Streaming);
+    }
+
+    fn end(self: Box<Self>, end: AnswerEnd) {
+        self.end_as(match end {
+            AnswerEnd::Sent => AnswerOutcome::Sent,
+            AnswerEnd::Cut => AnswerOutcome::Dropped,
+            AnswerEnd::Gone => AnswerOutcome::Gone,
+        });
+    }
+}
+
 impl Drop for Recording {
     fn drop(&mut self) {
         if !self.has_ended {
             self.store(AnswerOutcome::Gone);
         }
-    }
-}
-
-/// Facts about a request that only a sandbox needs.
-#[derive(Default)]
-pub(super) struct SandboxNotes {
-    /// The record in the journal; none if the request is not recorded.
-    pub(super) recording: Option<Box<Recording>>,
-    /// `true` if a planned failure closes the connection without a response.
-    pub(super) dropped: bool,
-    /// The planned fault that acted on the request, as text for the journal.
-    pub(super) planned: Option<Box<str>>,
-    /// `true` if the gate has admitted the request.
-    is_admitted: bool,
-    /// A planned fault that acts on the answer.
-    pub(super) fault: Option<Box<InjectedFault>>,
-}
-
-impl SandboxNotes {
-    /// Returns the record, with the account and the quota of the caller. Returns the facts themselves if a planned failure
-    /// acts on the answer, see [`SandboxNotes::act_after`].
-    pub(super) fn without_failure(
-        mut self: Box<Self>,
-        account: Option<AccountId>,
-        quota: Option<QuotaNote>,
-    ) -> Result<Option<Box<Recording>>, Box<Self>> {
-        if let Some(recording) = &mut self.recording {
-            (recording.account, recording.quota, recording.fault) = (account, quota, self.planned.take());
-        }
-        self.is_admitted = account.is_some();
-        if self.dropped || self.fault.is_some() { Err(self) } else { Ok(self.recording) }
-    }
-
-    /// Lets the planned failures of the sandbox act on an answer. Returns the record. Returns an error if the connection is
-    /// to be closed without the answer.
-    pub(super) async fn act_after(
-        self: Box<Self>,
-        thread: &ThreadState,
-        activity: &Activity,
-        answer: &mut Answer,
-    ) -> Result<Option<Box<Recording>>, Dropped> {
-        let Self { recording, dropped, planned: _, is_admitted, fault } = *self;
-        if dropped {
-            if let Some(recording) = recording {
-                recording.end(AnswerOutcome::Dropped);
-            }
-            return Err(Dropped);
-        }
-        if let Some(fault) = fault
-            && !sandbox::act_after(thread, activity, &fault, is_admitted, answer).await
-        {
-            if let Some(recording) = recording {
-                recording.lost(answer);
-            }
-            return Err(Dropped);
-        }
-        Ok(recording)
     }
 }
 
@@ -321,7 +256,7 @@ fn masked_lines(parts: &Parts) -> HeaderLines {
 }
 
 /// Returns the number of bytes of headers as lines.
-pub(super) fn lines_bytes(headers: &HeaderMap) -> usize {
+fn lines_bytes(headers: &HeaderMap) -> usize {
     headers
         .iter()
         .map(|(name, value)| HeaderLines::line_bytes(name.as_str().as_bytes(), value.as_bytes()))

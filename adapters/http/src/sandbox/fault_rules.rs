@@ -4,10 +4,8 @@ use hyper::Method;
 use petstore_domain::WindowKind;
 
 use super::bodies::{EXACT_MAX, duration, number};
+use super::fault_plan::{BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger};
 use crate::counts::route_label::RouteLabel;
-use crate::thread::sandbox::fault_plan::{
-    BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger,
-};
 use crate::wire::error::{ApiError, Code};
 use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, text};

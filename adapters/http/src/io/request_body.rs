@@ -28,7 +28,7 @@ pub(crate) struct RequestBody {
     /// `true` if the body ended early, was framed wrongly or missed its deadline. In the first two cases hyper reads
     /// nothing more from the connection.
     broken: bool,
-    /// A copy for the sandbox's journal. It is shared with the record of the request.
+    /// A copy for the record of the request, which shares it.
     copy: Option<Rc<RefCell<BodyCopy>>>,
 }
 

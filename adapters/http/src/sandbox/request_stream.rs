@@ -10,9 +10,9 @@ use bytes::Bytes;
 use petstore_request_journal::{JournalPage, push_summary};
 use tokio::time::{Instant, sleep_until};
 
+use super::recorder::RequestRecorder;
 use crate::exchange::outlet::Outlet;
 use crate::response::body::CHUNK_MAX;
-use crate::thread::sandbox::recorder::RequestRecorder;
 
 /// The shortest time between two reads of the journal.
 const READ_INTERVAL: Duration = Duration::from_millis(25);

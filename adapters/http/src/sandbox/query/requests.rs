@@ -7,10 +7,9 @@ use petstore_client_report::Rule;
 use petstore_domain::{ApiKey, KeyPrefix};
 use petstore_request_journal::{RecordFilter, StatusFilter};
 
-use super::super::faults::FieldFault;
-use super::events::wait;
-use super::parameters::{Parameters, number};
 use crate::wire::error::ApiError;
+use crate::wire::faults::FieldFault;
+use crate::wire::query::{Parameters, number, wait};
 
 /// The largest number of records of an answer, and of records that a client may wait for.
 const RECORDS_MAX: usize = 1_000;

@@ -5,8 +5,9 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, VARY};
 use hyper::http::request::Parts;
 use petstore_client_report::{ATTEMPTS_MAX, Report};
 
+use super::query::client_report;
+use super::recorder::RequestRecorder;
 use crate::response::answer::{Answer, Content};
-use crate::thread::sandbox::recorder::RequestRecorder;
 use crate::wire;
 
 /// The worst verdict of a report, for programs that read the table.
@@ -16,7 +17,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Returns the report as JSON, or as a table for a client that prefers plain text.
 pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
-    let query = wire::client_report(parts.uri.query())?;
+    let query = client_report(parts.uri.query())?;
     let is_text = wire::prefers_text(&parts.headers);
     let records = recorder.page().records;
     // A journal with a high limit takes long to judge.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::http::request::Parts;
 
 use super::bodies::BODY_MAX;
-use crate::exchange::body::RequestBody;
+use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::wire;

@@ -1,7 +1,7 @@
 //! Plans that are taken, and plans that are refused.
 
 use super::*;
-use crate::exchange::sandbox::routes::render_plan;
+use crate::sandbox::routes::render_plan;
 
 fn faults<T>(parsed: Result<T, ApiError>) -> Vec<(String, &'static str)> {
     let Err(error) = parsed else { return vec![] };

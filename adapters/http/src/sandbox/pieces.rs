@@ -9,10 +9,10 @@ use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use tokio::task::spawn_blocking;
 
+use super::readers::Readers;
 use crate::exchange::outlet::{Outlet, WrittenSource};
 use crate::response::answer::Answer;
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
-use crate::thread::sandbox::readers::Readers;
 
 /// The number of bytes from which a piece is complete. It may exceed them by one element.
 const PIECE_MIN: usize = 64 * 1024;

@@ -7,8 +7,8 @@ use petstore_request_journal::{Hints, JournalPage, RequestRecord, push_har_entry
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::pieces::Elements;
-use crate::thread::sandbox::readers::Readers;
-use crate::thread::sandbox::recorder::RequestRecorder;
+use super::readers::Readers;
+use super::recorder::RequestRecorder;
 
 /// The form of the records in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

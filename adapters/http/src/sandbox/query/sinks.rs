@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::faults::FieldFault;
-use super::events::wait;
-use super::parameters::{Parameters, number};
 use crate::wire::error::ApiError;
+use crate::wire::faults::FieldFault;
+use crate::wire::query::{Parameters, number, wait};
 
 /// The largest number of requests that a client may wait for.
 const COUNT_MAX: u64 = 1_000;

@@ -1,32 +1,15 @@
-//! The sandbox in the path of a request: planned failures, and the routes of the tester.
+//! Planned faults: what they do to a request before it is served, and to its answer.
 
-mod answer_changes;
-mod bodies;
-mod event_log;
-mod fault_rules;
-pub(crate) mod guard;
-mod journal_lists;
-mod keys;
-mod pieces;
-mod read_json;
-mod report;
-mod request_stream;
-mod requests;
-pub(crate) mod routes;
-mod sink_pages;
-mod sink_script;
-mod sinks;
-mod webhook_states;
-
-use std::net::IpAddr;
 use std::time::Duration;
 
 use hyper::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
-use hyper::http::request::Parts;
 use petstore_domain::{AccountId, WindowKind};
 use petstore_ports::{Cost, api};
 use tokio::time::timeout;
 
+use super::answer_changes;
+use super::fault_plan::{InjectedFault, Moment, Outcome};
+use super::state::{RequestPermit, SandboxState};
 use crate::counts::counters::Decision;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::credentials::presented;
@@ -34,48 +17,41 @@ use crate::exchange::gate;
 use crate::io::activity::Activity;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaNote;
-use crate::thread::sandbox::fault_plan::{InjectedFault, Moment, Outcome};
-use crate::thread::sandbox::{RequestPermit, SandboxState};
 use crate::thread::thread_state::ThreadState;
+use crate::thread::{Arrival, Intercepted};
 use crate::wire::error::{ApiError, Code};
 use crate::wire::in_seconds;
-use crate::wire::request_head::RequestHead;
 use crate::wire::route::Resource;
 
 /// The end of a request because of a planned failure.
-pub(crate) enum Interrupted {
+pub(super) enum Interrupted {
     /// The connection closes without a response.
     Dropped,
-    /// The planned response, and the quota and the account of the caller.
-    Answered { answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId> },
+    /// The planned response.
+    Answered(Box<Intercepted>),
 }
 
 /// Counts a call of the plan, and returns the fault that acts on it.
-pub(crate) fn next_fault(
-    sandbox: &SandboxState,
-    parts: &Parts,
-    resource: Option<Resource>,
-) -> Option<InjectedFault> {
-    sandbox.faults().next(&parts.method, RouteLabel::of(&resource?).template())
+pub(super) fn next_fault(sandbox: &SandboxState, arrival: Arrival<'_>) -> Option<InjectedFault> {
+    sandbox.faults().next(&arrival.parts.method, RouteLabel::of(&arrival.resource?).template())
 }
 
 /// Lets a request pass after its planned delay, unless a failure is planned for it. Returns the fault that acts after the
 /// request was served, if there is one.
-pub(crate) async fn inject_fault(
+pub(super) async fn act_before(
     sandbox: &SandboxState,
-    caller: Caller<'_>,
-    resource: Option<Resource>,
+    arrival: Arrival<'_>,
     cost: Cost,
     injected: Option<InjectedFault>,
-) -> Result<(RequestPermit, Option<Box<InjectedFault>>), Interrupted> {
-    let thread = caller.thread;
+) -> Result<(RequestPermit, Option<InjectedFault>), Interrupted> {
+    let thread = arrival.thread;
     let mut cancellation = sandbox.delay_cancellation();
     let resets = cancellation.borrow_and_update().resets;
     let injected = injected.unwrap_or(InjectedFault::NONE);
     let is_after = injected.moment == Moment::After;
     let is_delayed = !is_after && !injected.delay.is_zero() && !thread.app.is_draining();
     if is_delayed {
-        let _delay = caller.activity.delayed();
+        let _delay = arrival.activity.delayed();
         let _ = timeout(injected.delay, cancellation.changed()).await;
     }
     let permit = sandbox.enter().await;
@@ -83,37 +59,34 @@ pub(crate) async fn inject_fault(
         return Err(Interrupted::Dropped);
     }
     match injected.end {
-        _ if is_after => Ok((permit, Some(Box::new(injected)))),
+        _ if is_after => Ok((permit, Some(injected))),
         Outcome::Served => Ok((permit, None)),
         Outcome::Dropped => Err(Interrupted::Dropped),
-        Outcome::Changed(_) => Ok((permit, Some(Box::new(injected)))),
+        Outcome::Changed(_) => Ok((permit, Some(injected))),
         Outcome::Exhausted(window) => {
-            caller.admit(Cost::Rest(window)).await?;
+            admit(arrival, Cost::Rest(window)).await?;
             Ok((permit, None))
         }
         Outcome::Answered { code, retry_after } => {
             let is_refusal = code.status() == hyper::StatusCode::TOO_MANY_REQUESTS;
             let cost = if is_refusal { Cost::Nothing } else { cost };
-            let admission = caller.admit(cost).await?;
+            let admission = admit(arrival, cost).await?;
             thread.counters.decided(&admission.plan, Decision::Admitted);
-            Err(answered(&admission, resource, code, retry_after))
+            Err(answered(&admission, arrival.resource, code, retry_after))
         }
     }
 }
 
 /// Acts on the answer of a request that was served. Returns whether there is an answer.
-pub(crate) async fn act_after(
+pub(super) async fn act_after(
+    sandbox: &SandboxState,
     thread: &ThreadState,
     activity: &Activity,
     fault: &InjectedFault,
     is_admitted: bool,
     answer: &mut Answer,
 ) -> bool {
-    if let Some(sandbox) = &thread.app.sandbox
-        && fault.moment == Moment::After
-        && !fault.delay.is_zero()
-        && !thread.app.is_draining()
-    {
+    if fault.moment == Moment::After && !fault.delay.is_zero() && !thread.app.is_draining() {
         let mut cancellation = sandbox.delay_cancellation();
         cancellation.mark_unchanged();
         let _delay = activity.delayed();
@@ -129,35 +102,28 @@ pub(crate) async fn act_after(
     true
 }
 
-/// A request with its sender.
-pub(crate) struct Caller<'r> {
-    pub(crate) thread: &'r ThreadState,
-    pub(crate) activity: &'r Activity,
-    pub(crate) client: IpAddr,
-    pub(crate) parts: &'r Parts,
-    pub(crate) head: &'r RequestHead<'r>,
+/// Asks the gate, and returns its refusal as the answer of the request.
+async fn admit(arrival: Arrival<'_>, cost: Cost) -> Result<api::Admission<'_>, Interrupted> {
+    let Arrival { thread, client, parts, head, .. } = arrival;
+    let (now, mut quota) = (thread.time(), None);
+    let key = match presented(head, &parts.headers) {
+        Ok(key) => key,
+        Err(lack) => {
+            let answer = gate::without_key(&thread.app, client, lack, now, &mut quota).await;
+            return Err(intercepted(answer, quota, None));
+        }
+    };
+    let call = api::Call { key, address: client, cost, now };
+    thread.app.api.admit(call).await.map_err(|refusal| {
+        if let Some((plan, decision)) = gate::decision(&refusal) {
+            thread.counters.decided(plan, decision);
+        }
+        intercepted(gate::refused(refusal, now, &mut quota), quota, None)
+    })
 }
 
-impl<'r> Caller<'r> {
-    /// Asks the gate, and returns its refusal as the answer of the request.
-    async fn admit(&self, cost: Cost) -> Result<api::Admission<'r>, Interrupted> {
-        let (app, now, mut quota) = (&self.thread.app, self.thread.time(), None);
-        let key = match presented(self.head, &self.parts.headers) {
-            Ok(key) => key,
-            Err(lack) => {
-                let answer = gate::without_key(app, self.client, lack, now, &mut quota).await;
-                return Err(Interrupted::Answered { answer, quota, account: None });
-            }
-        };
-        let call = api::Call { key, address: self.client, cost, now };
-        app.api.admit(call).await.map_err(|refusal| {
-            if let Some((plan, decision)) = gate::decision(&refusal) {
-                self.thread.counters.decided(plan, decision);
-            }
-            let answer = gate::refused(refusal, now, &mut quota);
-            Interrupted::Answered { answer, quota, account: None }
-        })
-    }
+fn intercepted(answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId>) -> Interrupted {
+    Interrupted::Answered(Box::new(Intercepted { answer, quota, account }))
 }
 
 /// Answers an admitted request with a planned error. The reset time in the quota headers agrees with the planned
@@ -183,7 +149,7 @@ fn answered(
         }
         _ => answer,
     };
-    Interrupted::Answered { answer, quota: Some(note), account: Some(admission.account) }
+    intercepted(answer, Some(note), Some(admission.account))
 }
 
 /// Returns the planned response, with the headers that the contract requires for its code.

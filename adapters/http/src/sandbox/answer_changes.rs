@@ -10,9 +10,9 @@ use flate2::read::GzDecoder;
 use petstore_domain::AccountId;
 use tokio::time::{Sleep, sleep};
 
+use super::fault_plan::BodyFault;
 use crate::response::answer::{Answer, Coding, Content};
 use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, StreamPermit, StreamPlaces};
-use crate::thread::sandbox::fault_plan::BodyFault;
 
 /// The time between two parts of a slow body.
 const TICK: Duration = Duration::from_millis(100);

@@ -10,21 +10,22 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::journal_lists::{JournalList, ListForm};
 use super::pieces::Frame;
+use super::query::{RecordForm, RecordQuery, sandbox_request, sandbox_requests};
+use super::recorder::RequestRecorder;
 use super::request_stream::RequestStream;
+use super::state::SandboxState;
 use super::{guard, pieces};
 use crate::base::authority::split_port;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::outlet::WrittenSource;
 use crate::response::answer::{Answer, Content};
 use crate::response::body::{Body, Framing, StreamBody, StreamPermit};
-use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::recorder::RequestRecorder;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
+use crate::wire;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::{Field, RequestHead};
 use crate::wire::route::decode;
-use crate::wire::{self, RecordForm, RecordQuery};
 
 /// The prefix of the path of one record.
 pub(super) const PREFIX: &str = "/sandbox/requests/";
@@ -43,7 +44,7 @@ pub(super) async fn list(
     recorder: &Arc<RequestRecorder>,
     parts: &Parts,
 ) -> Result<Answer, Answer> {
-    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    let query = sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
     wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = recorder.hints(&page).await;
@@ -62,7 +63,7 @@ pub(super) async fn archive(
     parts: &Parts,
 ) -> Result<Answer, Answer> {
     const FILE: HeaderValue = HeaderValue::from_static("attachment; filename=\"petstore.har\"");
-    let query = wire::sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
+    let query = sandbox_requests(parts.uri.query(), RouteLabel::OF_CONTRACT)?;
     wait(thread, recorder, parts, &query).await;
     let page = recorder.page();
     let hints = hints_for(recorder, &page, &query).await;
@@ -87,7 +88,7 @@ pub(super) async fn one(
     head: &RequestHead<'_>,
 ) -> Result<Answer, Answer> {
     const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-    let (form, sequence) = wire::sandbox_request(parts.uri.query())?;
+    let (form, sequence) = sandbox_request(parts.uri.query())?;
     let id = parts.uri.path().strip_prefix(PREFIX).and_then(decode).unwrap_or_default();
     let number = id.strip_prefix('~').and_then(|number| number.parse::<u64>().ok());
     let mut page = recorder.page();

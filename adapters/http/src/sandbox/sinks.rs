@@ -16,15 +16,15 @@ use tokio::time::timeout;
 
 use super::bodies::BODY_MAX;
 use super::pieces::{self, Frame};
+use super::query::{settle_within, sink_requests};
 use super::read_json::read_bytes;
 use super::sink_pages::SinkList;
 use super::sink_script::sink_script;
-use crate::exchange::body::RequestBody;
+use super::sink_store::{Arrival, SINKS_MAX, SinkEnd, SinkSummary, SinkVerdict, TooManySinks};
+use super::state::SandboxState;
+use crate::io::request_body::RequestBody;
 use crate::response::answer::{Answer, Content};
-use crate::thread::sandbox::SandboxState;
-use crate::thread::sandbox::sinks::{Arrival, SINKS_MAX, SinkEnd, SinkSummary, SinkVerdict, TooManySinks};
 use crate::thread::thread_state::ThreadState;
-use crate::wire;
 use crate::wire::error::{ApiError, Code};
 
 /// The prefix of the paths of sinks.
@@ -160,7 +160,7 @@ pub(super) async fn read(
     parts: &Parts,
 ) -> Result<Answer, Answer> {
     let name = name_of(parts.uri.path())?;
-    let query = wire::sink_requests(parts.uri.query())?;
+    let query = sink_requests(parts.uri.query())?;
     if !query.wait.is_zero() && parts.method == Method::GET {
         let enough = sandbox.sinks().wait(name, query.after, query.count);
         let wait = async {
@@ -186,7 +186,7 @@ pub(super) fn remove(sandbox: &SandboxState, parts: &Parts) -> Result<Answer, An
 
 /// Waits until no delivery is due, and returns the deliveries that are left.
 pub(super) async fn settle(sandbox: &SandboxState, parts: &Parts) -> Result<Answer, Answer> {
-    let within = wire::settle_within(parts.uri.query())?;
+    let within = settle_within(parts.uri.query())?;
     let left = match sandbox.webhooks() {
         Some(webhooks) => webhooks.settle(within).await?,
         None => DeliveriesLeft { is_settled: true, ..DeliveriesLeft::default() },

@@ -11,7 +11,7 @@ use crate::wire::request_head::{Field, RequestHead};
 const REQUEST_ID_MAX: usize = 64;
 
 /// The number of letters and digits after `pet_` from which an id is taken for a part of a key if an upper-case letter is
-/// among them; otherwise [`KEY_DIGITS_MIN`], as in the journal of a sandbox. The digits of a key are random, and ids such as
+/// among them; otherwise [`KEY_DIGITS_MIN`], as in recorded requests. The digits of a key are random, and ids such as
 /// `pet_adoption1` are made of words. A key has 49, of which anyone may see 8.
 const MIXED_DIGITS_MIN: usize = 9;
 
@@ -29,7 +29,7 @@ pub(crate) enum RequestId {
 
 impl RequestId {
     /// Returns the client's id if it is valid, else a new one.
-    // Every request makes this call, and a sandbox one more, for which the compiler would not inline it.
+    // Every request makes this call, and a record one more, for which the compiler would not inline it.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn of(head: &RequestHead<'_>, thread: &ThreadState) -> Self {

@@ -1,8 +1,8 @@
 //! The query of the client report of a sandbox.
 
-use super::super::faults::FieldFault;
-use super::parameters::{Parameters, number};
 use crate::wire::error::ApiError;
+use crate::wire::faults::FieldFault;
+use crate::wire::query::{Parameters, number};
 
 /// The largest number of identical attempts that may fail in a row.
 const ATTEMPTS_MAX: u64 = 1_000;

@@ -1,0 +1,101 @@
+//! A request under the base path: its planned fault, and its record in the journal.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use petstore_ports::Cost;
+use petstore_request_journal::AnswerOutcome;
+
+use super::fault_plan::InjectedFault;
+use super::injection::{self, Interrupted};
+use super::recording::Recording;
+use super::state::{RequestPermit, SandboxState};
+use crate::io::request_body::RequestBody;
+use crate::response::answer::Answer;
+use crate::thread::{AnswerRecord, Arrival, Dropped, HookedRequest, Intercepted, LocalFuture, Served};
+
+/// A request under the base path of a sandbox.
+pub(super) struct ContractRequest {
+    /// Keeps a reset waiting until the request is served, or until its client has left. It is dropped before the record.
+    permit: Option<RequestPermit>,
+    /// The record in the journal; none if there is no journal.
+    recording: Option<Box<Recording>>,
+    sandbox: Arc<SandboxState>,
+    /// The planned fault that acted on the request, as text for the journal.
+    planned: Option<Box<str>>,
+    /// `true` if a planned failure closes the connection without a response.
+    is_dropped: bool,
+    /// A planned fault that acts on the answer.
+    fault: Option<InjectedFault>,
+}
+
+impl ContractRequest {
+    /// Adds the request to the journal.
+    pub(super) fn begin(sandbox: Arc<SandboxState>, arrival: Arrival<'_>, body: &mut RequestBody) -> Self {
+        let recording = sandbox.recorder().map(|recorder| Recording::begin(recorder, arrival, body));
+        Self { permit: None, recording, sandbox, planned: None, is_dropped: false, fault: None }
+    }
+}
+
+impl HookedRequest for ContractRequest {
+    fn takes_any_name(&self) -> bool {
+        false
+    }
+
+    fn before<'r>(
+        &'r mut self,
+        arrival: Arrival<'r>,
+        cost: Cost,
+        body: &'r mut RequestBody,
+    ) -> LocalFuture<'r, Result<(), Intercepted>> {
+        Box::pin(async move {
+            let fault = injection::next_fault(&self.sandbox, arrival);
+            self.planned = fault.as_ref().map(|fault| fault.to_string().into());
+            match injection::act_before(&self.sandbox, arrival, cost, fault).await {
+                Ok((permit, fault)) => {
+                    (self.permit, self.fault) = (Some(permit), fault);
+                    Ok(())
+                }
+                Err(Interrupted::Dropped) => {
+                    self.is_dropped = true;
+                    // The journal shows the body of the request whose answer is lost.
+                    body.discard().await;
+                    Err(Answer::empty(StatusCode::SERVICE_UNAVAILABLE).into())
+                }
+                Err(Interrupted::Answered(intercepted)) => Err(*intercepted),
+            }
+        })
+    }
+
+    fn after(
+        self: Box<Self>,
+        served: Served<'_>,
+    ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>> {
+        Box::pin(async move {
+            let Self { permit, mut recording, sandbox, planned, is_dropped, fault } = *self;
+            // The request is served, so a reset need not wait for a planned delay of its answer.
+            drop(permit);
+            if let Some(recording) = &mut recording {
+                recording.served(served.account, served.quota, planned);
+            }
+            if is_dropped {
+                if let Some(recording) = recording {
+                    recording.end_as(AnswerOutcome::Dropped);
+                }
+                return Err(Dropped);
+            }
+            let answer = served.answer;
+            if let Some(fault) = fault {
+                let is_admitted = served.account.is_some();
+                let (thread, activity) = (served.thread, served.activity);
+                if !injection::act_after(&sandbox, thread, activity, &fault, is_admitted, answer).await {
+                    if let Some(recording) = recording {
+                        recording.lost(answer);
+                    }
+                    return Err(Dropped);
+                }
+            }
+            Ok(recording.map(|recording| recording as Box<dyn AnswerRecord>))
+        })
+    }
+}
