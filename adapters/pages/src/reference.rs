@@ -16,11 +16,14 @@ use crate::files;
 
 files! { "reference":
     "" "text/html; charset=utf-8" from "index.html"
+    "contents.js" "text/javascript; charset=utf-8" from "contents.js"
     "favicon.svg" "image/svg+xml" from "favicon.svg"
+    "key.js" "text/javascript; charset=utf-8" from "key.js"
     "licence.txt" "text/plain; charset=utf-8" from "licence.txt"
     "notice.txt" "text/plain; charset=utf-8" from "notice.txt"
     "page.css" "text/css; charset=utf-8" from "page.css"
     "page.js" "text/javascript; charset=utf-8" from "page.js"
+    "samples.js" "text/javascript; charset=utf-8" from "samples.js"
     "swagger-ui-bundle.js" "text/javascript; charset=utf-8" from "swagger-ui-bundle.js"
     "swagger-ui.css" "text/css; charset=utf-8" from "swagger-ui.css"
     "theme.js" "text/javascript; charset=utf-8" from "theme.js"

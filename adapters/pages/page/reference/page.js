@@ -42,7 +42,9 @@ async function copy(text) {
 const COPIED_MS = 2000;
 
 /** A block of commands with a button that copies them. */
-function snippet(React, { text }) {
+function snippet(React, { text: written }) {
+  const key = useMadeKey(React);
+  const text = key ? written.replaceAll(KEY_PLACE, key) : written;
   const [isCopied, setCopied] = React.useState(false);
   const onClick = () => copy(text).then(() => {
     setCopied(true);
@@ -66,13 +68,14 @@ function section(React, Markdown, Snippet, source) {
 }
 
 /** The guide in foldable sections, of which the first is open. */
-function guide(React, Markdown, Snippet, source) {
+function guide(React, { Markdown, Snippet, KeyMaker }, source) {
   const [opening, ...sections] = source.split(/^## /m);
   const folded = sections.map((text, index) => {
     const end = text.indexOf('\n');
     const title = text.slice(0, end);
     return React.createElement('details', { key: title, className: 'guide-section', open: index === 0 },
       React.createElement('summary', null, title),
+      canMakeKeys && index === 0 && React.createElement(KeyMaker),
       section(React, Markdown, Snippet, text.slice(end)));
   });
   return React.createElement('div', { className: 'guide' }, React.createElement(Markdown, { source: opening }), folded);
@@ -103,7 +106,14 @@ function answer(React, Original, props) {
         React.createElement('strong', null, props.code), ' ', told)));
 }
 
-const petstore = ({ React }) => ({
+/** The contract as a plain object. It is large, so it is converted only when it has changed. */
+const converted = { from: null, to: null };
+function plain(contract) {
+  if (converted.from !== contract) Object.assign(converted, { from: contract, to: contract.toJS() });
+  return converted.to;
+}
+
+const petstore = ({ React, getSystem }) => ({
   fn: { opsFilter: search },
   statePlugins: {
     spec: {
@@ -122,6 +132,10 @@ const petstore = ({ React }) => ({
     // The original is not a button, and copies a path without its server.
     CopyToClipboardBtn: () => null,
     Snippet: (props) => snippet(React, props),
+    KeyMaker: () => keyMaker(React, getSystem()),
+    Contents: () => contents(React, getSystem()),
+    Samples: ({ path, method }) =>
+      samples(React, getSystem().getComponent('Snippet'), plain(getSystem().specSelectors.specJson()), path, method),
     FilterContainer: ({ layoutSelectors, layoutActions, specSelectors }) => {
       const phrase = layoutSelectors.currentFilter();
       const text = typeof phrase === 'string' ? phrase : '';
@@ -150,7 +164,9 @@ const petstore = ({ React }) => ({
     },
     Markdown: (Original, system) => (props) =>
       props.source && props.source === system.getSystem().specSelectors.info().get('description')
-        ? guide(React, Original, system.getSystem().getComponent('Snippet'), props.source)
+        ? guide(React, {
+          Markdown: Original, Snippet: system.getSystem().getComponent('Snippet'), KeyMaker: system.getSystem().getComponent('KeyMaker'),
+        }, props.source)
         : React.createElement(Original, props),
     headers: (Original) => (props) =>
       props.headers?.size > 0
@@ -159,6 +175,16 @@ const petstore = ({ React }) => ({
           React.createElement(Original, props))
         : null,
     response: (Original) => (props) => answer(React, Original, props),
+    // The samples stand beside the parameters, before anything is executed.
+    parameters: (Original, system) => (props) => {
+      const [path, method] = props.pathMethod;
+      const Samples = system.getSystem().getComponent('Samples');
+      return React.createElement('div', { className: 'parameters-and-samples' },
+        React.createElement(Original, props), React.createElement(Samples, { path, method }));
+    },
+    // The list is behind the page in the order of the keyboard: it would be in the way of every other control.
+    BaseLayout: (Original, system) => (props) => React.createElement(React.Fragment, null,
+      React.createElement(Original, props), React.createElement(system.getSystem().getComponent('Contents'))),
     // A single media type needs no choice. The original stays hidden, since other components read the chosen type from it.
     contentType: (Original) => (props) =>
       props.contentTypes?.size === 1
@@ -179,12 +205,14 @@ const petstore = ({ React }) => ({
   },
 });
 
-/** Replaces the address in the commands of the contract by the address of this page. */
+/** The address of the contract's server, as the browser reaches it. */
+const addressOf = (document) => new URL(prefix + (document.servers?.[0]?.url ?? ''), location.origin).href.replace(/\/$/, '');
+
+/** Replaces the address in the commands of the contract by the address of this page, and on a sandbox the words about the key. */
 function atThisAddress(document) {
   const WRITTEN = 'http://127.0.0.1:8080/v1';
-  const base = document.servers?.[0]?.url ?? '';
-  const here = new URL(prefix + base, location.origin).href.replace(/\/$/, '');
-  const description = document.info.description.replaceAll(WRITTEN, here);
+  const told = document.info.description.replaceAll(WRITTEN, addressOf(document));
+  const description = canMakeKeys ? told.replace(...ABOUT_KEYS) : told;
   return { ...document, info: { ...document.info, description } };
 }
 

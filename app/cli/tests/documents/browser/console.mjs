@@ -334,6 +334,8 @@ await withBrowser(async (browser) => {
     await shot(page, 'console-phone-full-detail');
     await page.getByRole('button', { name: 'Back to the list' }).tap();
     await page.locator('#list').waitFor();
+    const { x, width } = await page.getByRole('link', { name: 'API reference' }).boundingBox();
+    assert.ok(x >= 0 && x + width <= PHONE.viewport.width, 'the reference can be reached');
     await context.close();
   });
   await claim('beside a listener for operators the links lead to the listener of the API', async () => {

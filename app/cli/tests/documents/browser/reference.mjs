@@ -1,6 +1,7 @@
 // The reference page: reading, searching and trying, by mouse and by keyboard, on a desktop and a phone.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { DESK, PHONE, axe, claim, open, shot, told, until, withBrowser } from './browser.mjs';
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
@@ -30,6 +31,17 @@ async function authorize(page) {
   await dialog.getByText('Logout').first().waitFor();
   return dialog;
 }
+
+/** Runs a program with a key in its environment. Returns what it prints. */
+const printed = (program, args, input) =>
+  execFileSync(program, args, { input, encoding: 'utf8', env: { ...process.env, PETSTORE_KEY: told.key } });
+
+/** What runs a sample of each language. */
+const RUNNERS = {
+  curl: (text) => printed('sh', ['-c', `${text} -sS`]),
+  Python: (text) => printed('python3', ['-'], text),
+  JavaScript: (text) => printed('node', ['--input-type=module', '-'], text),
+};
 
 /** Sends an operation through its console, and reads what the console shows. */
 async function send(page, operation, body) {
@@ -64,6 +76,8 @@ await withBrowser(async (browser) => {
 
   await claim('it has no note of a sandbox, which it is none', async () => {
     assert.equal(await page.locator('#sandbox, aside').count(), 0);
+    assert.equal(await page.getByRole('button', { name: 'Make a key and insert it' }).count(), 0);
+    assert.ok((await page.locator('.guide-section').first().innerText()).includes('Ask the operator'));
   });
 
   await claim('the markers of the contract are badges', async () => {
@@ -116,6 +130,9 @@ await withBrowser(async (browser) => {
       await control(page, operation).click();
       const at = block(page, operation);
       await at.locator('.responses-wrapper').waitFor();
+      const sample = await at.getByRole('region', { name: 'Sample' }).locator('pre').innerText();
+      assert.ok(sample.startsWith('curl ') && sample.includes(`'${told.origin}/v1/`) && !sample.includes('{') === !operation.requestBody, sample);
+      assert.ok(!sample.includes('undefined'), sample);
       const codes = async (selector) => {
         const rows = await at.locator(`.responses-inner > table tr.response${selector}`).all();
         return Promise.all(rows.map((row) => row.getAttribute('data-code')));
@@ -176,6 +193,44 @@ await withBrowser(async (browser) => {
     }
     await find.fill('');
     await until('everything is shown again', async () => (await shown(page)) === operations.length);
+  });
+
+  await claim('a list beside the page leads to every operation, and follows the search', async () => {
+    const list = page.getByRole('navigation', { name: 'Operations' });
+    const names = async () => (await list.getByRole('link').allInnerTexts()).map((text) => text.split(/\s+/).at(-1));
+    assert.deepEqual((await names()).sort(), operations.map(({ operationId }) => operationId).sort());
+    const find = page.getByLabel('Find an operation');
+    await find.fill('createPet');
+    await until('the list is as short', async () => (await names()).join() === 'createPet');
+    await find.fill('');
+    await until('the list is whole again', async () => (await names()).length === operations.length);
+    const { tags, operationId } = named('getRateLimit');
+    await list.getByRole('link', { name: operationId }).click();
+    const at = block(page, named('getRateLimit'));
+    await at.locator('.opblock-body').waitFor();
+    await until('it is in view', () => at.evaluate((element) => {
+      const { top } = element.getBoundingClientRect();
+      return top >= -5 && top < innerHeight;
+    }));
+    await until('it has the focus', () => control(page, named('getRateLimit')).evaluate((element) => element === document.activeElement));
+    assert.equal(new URL(page.url()).hash, `#/${tags[0]}/${operationId}`);
+    await control(page, named('getRateLimit')).click();
+  });
+
+  await claim('the samples run as they are shown, in three languages', async () => {
+    for (const [operation, status, expected] of [[named('listPets'), 200, '"id":'], [named('createPet'), 201, '"name":"Luna"']]) {
+      await control(page, operation).click();
+      const part = block(page, operation).getByRole('region', { name: 'Sample' });
+      for (const [language, run] of Object.entries(RUNNERS)) {
+        await part.getByRole('button', { name: language }).click();
+        const text = await part.locator('pre').innerText();
+        const printed = run(text);
+        assert.ok(printed.includes(expected), `${language}: ${printed}\n${text}`);
+        if (language !== 'curl') assert.ok(printed.startsWith(`${status} `), printed);
+      }
+      await part.getByRole('button', { name: 'curl' }).click();
+      await control(page, operation).click();
+    }
   });
 
   await claim('without a key the console shows the refusal', async () => {
@@ -300,6 +355,16 @@ await withBrowser(async (browser) => {
       await visit(page);
       await shot(page, name);
       await check('as it opens');
+      const isPhone = name === 'phone';
+      assert.equal(await page.getByRole('navigation', { name: 'Operations' }).isVisible(), !isPhone, 'the list is where there is room');
+      if (isPhone) {
+        const field = async () => page.getByLabel('Find an operation').boundingBox();
+        assert.ok((await field()).width > PHONE.viewport.width * 0.8, 'the search is as wide as the screen');
+        await showTop(page.locator('.opblock').last());
+        const { y } = await field();
+        assert.ok(y >= 0 && y < 100, 'the search stays at the top');
+        await page.evaluate(() => scrollTo(0, 0));
+      }
       const dark = await page.evaluate(() => document.documentElement.classList.contains('dark-mode'));
       assert.equal(dark, name.includes('dark'));
       await authorize(page);

@@ -58,6 +58,32 @@ try {
         await context.close();
       });
     }
+    for (const [name, origin, prefix] of [['where it is', told.origin, ''], ['through a proxy', outside.origin, PREFIX]]) {
+      await claim(`read ${name}: a button makes a key, and inserts it into the console and the commands`, async () => {
+        const { page, context, faults } = await open(browser, DESK, origin);
+        await page.goto(`${origin}${prefix}/docs`);
+        const first = page.locator('.guide-section').first();
+        const maker = first.getByRole('button', { name: 'Make a key and insert it' });
+        await maker.waitFor();
+        assert.ok(!(await first.innerText()).includes('Ask the operator'));
+        await maker.click();
+        await page.locator('.btn.authorize.locked').waitFor();
+        await first.getByRole('status').filter({ hasText: 'is inserted' }).waitFor();
+        const key = /PETSTORE_KEY=(pet_\w{40,})$/m.exec(await first.locator('pre').innerText())[1];
+        const pets = await fetch(`${told.origin}/v1/pets`, { headers: { authorization: `Bearer ${key}` } });
+        assert.equal(pets.status, 200);
+        assert.deepEqual((await axe(page, '.guide')).filter(({ impact }) => ['serious', 'critical'].includes(impact)), []);
+        assert.deepEqual(faults, []);
+        await context.close();
+      });
+    }
+    await claim('beside a listener for operators no key can be made from the page, which says who has one', async () => {
+      const { page, context } = await open(browser, DESK, told.apart);
+      await page.goto(`${told.apart}/docs`);
+      await page.locator('.guide-section', { hasText: 'Ask the operator' }).waitFor();
+      assert.equal(await page.getByRole('button', { name: 'Make a key and insert it' }).count(), 0);
+      await context.close();
+    });
   });
 } finally {
   outside.close();
