@@ -15,7 +15,6 @@ mod role_settings;
 mod server_check;
 mod session;
 mod target;
-mod tls;
 mod tls_stream;
 mod url;
 
@@ -24,4 +23,4 @@ pub use pace::CONNECTIONS_A_SECOND_MAX;
 pub(crate) use parameter::Parameter;
 pub use server_check::Server;
 pub(crate) use session::{Confirmed, Session, Settings, Statement};
-pub use target::{Roots, Target, TargetError};
+pub use target::Target;

@@ -5,7 +5,7 @@ mod link;
 mod lookup;
 mod pool;
 
-pub(crate) use batcher::Batcher;
+pub(crate) use batcher::{Rows, batcher};
 pub(crate) use link::Link;
 pub(crate) use lookup::Lookup;
 pub(crate) use pool::{Parameters, Pool};

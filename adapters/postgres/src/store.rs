@@ -20,13 +20,13 @@ use crate::health::Pulse;
 use crate::keys::KeyCache;
 use crate::nodes::{self, OwnNode};
 use crate::queries::Pool;
-use crate::random::Random;
 use crate::reads::Loaders;
 use crate::schema::{self, NewShop, Program};
 use crate::stats::Stats;
 use crate::trial::Trial;
 use crate::watch::Watch;
 use crate::writes::{AfterCommit, LaneParts, Reconnecting, Writes};
+use petstore_remote_connection::Random;
 
 /// The number of connections for pages.
 const PAGE_CONNECTIONS: usize = 4;

@@ -1,7 +1,6 @@
 //! Connections to Redis: their target, their replacement after a failure, and the clock of the server.
 
 mod addresses;
-mod backoff;
 mod examination_error;
 mod examine;
 mod failure;
@@ -22,4 +21,4 @@ pub use examine::examine_redis;
 pub use node::{RedisConnections, RedisOptions, RedisStats};
 pub use owner::PrefixOwner;
 pub use server_check::{RedisServer, Unfit};
-pub use target::{RedisTarget, RedisTargetError};
+pub use target::RedisTarget;

@@ -3,9 +3,9 @@
 //! A script in Redis states the quota rule again, because only Redis can change a hash in one atomic step. Tests compare
 //! it with the domain.
 
-mod batcher;
 mod begun_bans;
 mod connection;
+mod decisions;
 mod link;
 mod packing;
 mod quotas;
@@ -15,8 +15,8 @@ mod script;
 mod tests;
 
 pub use connection::{
-    PrefixOwner, RedisConnections, RedisOptions, RedisServer, RedisStats, RedisTarget, RedisTargetError,
-    Unfit, examine_redis,
+    PrefixOwner, RedisConnections, RedisOptions, RedisServer, RedisStats, RedisTarget, Unfit, examine_redis,
 };
 pub use link::{LinkError, LinkReply, RedisLink, RedisLinks};
+pub use petstore_remote_connection::{Roots, TargetError};
 pub use quotas::RedisQuotas;

@@ -1,21 +1,17 @@
 //! The port: passes each request to the batcher of its runtime.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
 use petstore_domain::{AccountId, KeyId, Limits, Timestamp, Usage};
 use petstore_ports::{Ask, Quotas, Reply, StoreError, Verdict};
-use tokio::runtime::{Handle, Id};
+use petstore_remote_connection::{Batcher, ByRuntime};
+use tokio::runtime::Handle;
 
-use crate::batcher::Batcher;
 use crate::begun_bans::BegunBans;
+use crate::decisions::Decisions;
 use crate::link::RedisLinks;
 use crate::request::Request;
 use crate::script::Script;
-
-/// The maximum number of batchers. Further runtimes use that of the background runtime.
-const BATCHERS_MAX: usize = 256;
 
 /// Quotas in Redis.
 ///
@@ -25,8 +21,7 @@ pub struct RedisQuotas {
     links: Arc<dyn RedisLinks>,
     script: Arc<Script>,
     bans: Arc<BegunBans>,
-    background: Handle,
-    by_runtime: RwLock<HashMap<Id, Arc<Batcher>>>,
+    by_runtime: ByRuntime<Batcher<Decisions>>,
 }
 
 impl RedisQuotas {
@@ -34,7 +29,7 @@ impl RedisQuotas {
     /// `background` runtime.
     pub fn new(links: Arc<dyn RedisLinks>, prefix: &str, background: Handle) -> Self {
         let script = Arc::new(Script::new(prefix));
-        Self { links, script, bans: Arc::default(), background, by_runtime: RwLock::default() }
+        Self { links, script, bans: Arc::default(), by_runtime: ByRuntime::new(background) }
     }
 
     /// The number of bans that requests of this node began. A ban is counted by one node only.
@@ -49,29 +44,11 @@ impl RedisQuotas {
     }
 
     fn decide(&self, request: Request) -> Reply<Result<Verdict, StoreError>> {
-        // A thread without a runtime cannot drive a link.
-        let mut runtime = Handle::try_current().unwrap_or_else(|_| self.background.clone());
-        let batcher = self.batcher(runtime.id()).unwrap_or_else(|| {
-            runtime = self.background.clone();
-            self.insert(runtime.id())
+        let (batcher, runtime) = self.by_runtime.get(|| {
+            let (script, bans) = (Arc::clone(&self.script), Arc::clone(&self.bans));
+            Batcher::new(Decisions { link: self.links.open(), script, bans })
         });
-        batcher.decide(request, &runtime)
-    }
-
-    /// The batcher of a runtime, which is created at the first call. None if it does not exist and there are too many.
-    fn batcher(&self, runtime: Id) -> Option<Arc<Batcher>> {
-        let (known, count) = {
-            let batchers = self.by_runtime.read();
-            (batchers.get(&runtime).cloned(), batchers.len())
-        };
-        known.or_else(|| (count < BATCHERS_MAX).then(|| self.insert(runtime)))
-    }
-
-    fn insert(&self, runtime: Id) -> Arc<Batcher> {
-        let mut batchers = self.by_runtime.write();
-        let new =
-            || Arc::new(Batcher::new(self.links.open(), Arc::clone(&self.script), Arc::clone(&self.bans)));
-        Arc::clone(batchers.entry(runtime).or_insert_with(new))
+        batcher.send(request, &runtime)
     }
 }
 

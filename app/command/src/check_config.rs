@@ -30,7 +30,7 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
     }
-    let of_redis = redis.as_ref().and_then(|target| target.encryption_words().1);
+    let of_redis = redis.as_ref().and_then(|target| target.encryption().1);
     for warning in warning.as_deref().into_iter().chain(db.warning()).chain(of_redis) {
         notify(&format!("warning: {warning}"));
     }
@@ -60,7 +60,7 @@ fn redis_server(target: &RedisTarget, args: &ServeArgs) -> Result<Table<2>, Fail
     let mut table = Table::new(["REDIS", "FOUND"]);
     let rows = [
         ("server", format!("{} {}", server.program, server.version)),
-        ("encryption", target.encryption_words().0.to_owned()),
+        ("encryption", target.encryption().0.to_owned()),
         ("maxmemory-policy", server.eviction),
         (
             "appendonly",

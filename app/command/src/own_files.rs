@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{self, Path, PathBuf};
 
+use petstore_remote_connection::Roots;
 use petstore_sqlite::{COMPANIONS, companion};
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +98,10 @@ pub(crate) fn of_server(args: &ServeArgs, config: Option<PathBuf>) -> Vec<NamedF
 }
 
 fn issuers_of_redis(args: &ServeArgs) -> Option<PathBuf> {
-    args.redis_url.as_ref()?.needs_roots()?.map(Path::to_owned)
+    match args.redis_url.as_ref()?.roots() {
+        Roots::File(file) => Some(file.to_owned()),
+        Roots::System | Roots::NotNeeded => None,
+    }
 }
 
 /// The files as they are at this moment.

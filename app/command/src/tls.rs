@@ -20,7 +20,6 @@ use crate::text_file::bytes_without_mark;
 
 pub(crate) mod client;
 pub(crate) mod lazy_roots;
-mod verifier;
 
 /// The provider of cryptography. It is passed explicitly, because no default is installed.
 pub(crate) fn provider() -> Arc<CryptoProvider> {

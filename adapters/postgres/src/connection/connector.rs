@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
+use petstore_remote_connection::{Random, share};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::backoff::Backoff;
+use super::backoff::SharedBackoff;
 use super::counts::ConnectionCounts;
 use super::driver::{Warnings, drive};
 use super::hosts::Hosts;
@@ -20,11 +21,9 @@ use super::pace::Pace;
 use super::role_settings::{COMMON, CONNECTION, READER, WRITER};
 use super::server_check::Server;
 use super::session::{Session, assignments};
-use super::target::{ATTEMPT_TIME, Target};
-use super::tls::Encryption;
+use super::target::{ATTEMPT_TIME, Encryption, Target};
 use crate::connection::continuity::{Continuity, History, Reason, history, renew};
 use crate::error::Driver;
-use crate::random::Random;
 
 /// The time limit for waiting until an attempt to connect is allowed.
 const TURN_TIME: Duration = Duration::from_millis(500);
@@ -72,7 +71,7 @@ pub(crate) struct Connector {
     target: Target,
     hosts: Hosts,
     turns: Semaphore,
-    backoff: Backoff,
+    backoff: SharedBackoff,
     pace: Pace,
     /// The number of times that the whole server has failed or was replaced. A connection that was opened before the last
     /// time is not used again.
@@ -97,7 +96,7 @@ impl Connector {
             password: Mutex::new(target.config.get_password().map(<[u8]>::to_vec)),
             target,
             turns: Semaphore::new(1),
-            backoff: Backoff::new(Random::of_handle(seed)),
+            backoff: SharedBackoff::new(Random::of_handle(seed)),
             pace: Pace::new(Instant::now()),
             server_failures: Arc::default(),
             continuity: Arc::new(Continuity::new(Random::of_handle(seed))),
@@ -283,9 +282,7 @@ impl Connector {
         let addresses = found.map_err(|error| StoreError::unavailable(NO_ADDRESS).with_source(error))?;
         let mut failure = StoreError::unavailable(NO_ADDRESS);
         for (left, (place, config)) in (1..=addresses.len()).rev().zip(addresses) {
-            let time = until.saturating_duration_since(Instant::now());
-            let time = time / u32::try_from(left).unwrap_or(u32::MAX);
-            match timeout(time, self.open_at(&config, role)).await {
+            match timeout(share(until, left), self.open_at(&config, role)).await {
                 Ok(Ok((client, warnings, server))) => {
                     if self.hosts.connected(place) {
                         // The other connections lead to a host that accepts no writes any more, or does not answer.

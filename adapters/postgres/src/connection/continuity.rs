@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::connection::session::Session;
 use crate::error::failed;
-use crate::random::Random;
+use petstore_remote_connection::Random;
 
 use known::{Commit, Known, Verdict};
 pub(crate) use known::{Found, History, Loss, Mark, Standbys};

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_remote_connection::{Roots, Verification, client_config, is_this_machine};
 use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
-
-use super::tls::{Encryption, Verification, client_config};
 
 /// The schema of the tables, unless the URL names another one.
 pub(super) const DEFAULT_SCHEMA: &str = "petstore";
@@ -52,21 +51,16 @@ pub struct Target {
 #[derive(Clone)]
 pub(super) struct Tls(pub(super) Arc<ClientConfig>);
 
-/// The source of the certificates that may issue the server's certificate.
+/// The conditions under which a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Roots<'t> {
-    /// None: the server's certificate is not verified, or the connection is not encrypted.
-    NotNeeded,
-    /// The certificates that the system trusts.
-    System,
-    /// The certificates in this file (PEM).
-    File(&'t Path),
+pub(super) enum Encryption {
+    /// Never.
+    Never,
+    /// If the server offers it.
+    IfOffered(Verification),
+    /// Always: a server without TLS is refused.
+    Always(Verification),
 }
-
-/// The reason why a URL is not accepted. It never contains a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct TargetError(pub(super) String);
 
 impl Target {
     /// The same target with this schema.
@@ -221,10 +215,7 @@ impl From<Config> for Target {
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
-        Host::Tcp(name) => {
-            name.eq_ignore_ascii_case("localhost")
-                || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
+        Host::Tcp(name) => is_this_machine(name),
     }
 }
 

@@ -1,13 +1,14 @@
 //! The URL of a database: parsing it, and writing it without the password.
 
-use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use petstore_remote_connection::{
+    TargetError, Verification, after_scheme, check_encoded, decoded, host_and_port, user_without_password,
+};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use super::target::{DEFAULT_SCHEMA, Target, TargetError};
-use super::tls::{Encryption, Verification};
+use super::target::{DEFAULT_SCHEMA, Encryption, Target};
 
 /// The schemes of a URL.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
@@ -65,7 +66,7 @@ impl Target {
 
     /// Returns `true` if a text begins with the scheme of such a URL, even if the rest cannot be parsed.
     pub fn is_url(text: &str) -> bool {
-        after_scheme(text).is_some()
+        after_schemes(text).is_some()
     }
 }
 
@@ -76,28 +77,18 @@ impl fmt::Display for Target {
 }
 
 /// The rest of a URL behind its scheme; none for another text.
-fn after_scheme(text: &str) -> Option<&str> {
-    SCHEMES.into_iter().find_map(|scheme| {
-        let start = text.get(..scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then(|| &text[scheme.len()..])
-    })
+fn after_schemes(text: &str) -> Option<&str> {
+    SCHEMES.into_iter().find_map(|scheme| after_scheme(text, scheme))
 }
 
 /// Parses a URL. No error contains a part of it in which a password may stand.
 fn parse(url: &str) -> Result<Target, TargetError> {
-    let Some(rest) = after_scheme(url) else {
+    let Some(rest) = after_schemes(url) else {
         return refused("expected a URL such as postgres://user@host/database");
     };
     let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
     let authority = before_query.split('/').next().unwrap_or_default();
-    let (in_authority, in_all) = (authority.matches('@').count(), rest.matches('@').count());
-    // If a password contains a @, / or ? that is not encoded, the text behind that character is taken for a host, a
-    // database or a parameter, which errors may show.
-    if in_all > 1 || in_all > in_authority {
-        return refused(
-            "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A",
-        );
-    }
+    check_encoded(rest, authority)?;
     let mut own = Own::default();
     let mut others = String::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -128,7 +119,7 @@ fn parse(url: &str) -> Result<Target, TargetError> {
     // The driver's errors name a parameter, never a value.
     let config: Result<Config, _> = format!("{}{before_query}{others}", SCHEMES[0]).parse();
     let config =
-        config.map_err(|error| TargetError(format!("the URL is not understood: {}", cause(&error))))?;
+        config.map_err(|error| TargetError::new(format!("the URL is not understood: {}", cause(&error))))?;
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         return refused(
             "the URL names no host; expected a host, or a socket's folder as ?host=/var/run/postgresql",
@@ -198,28 +189,19 @@ fn without_password(target: &Target) -> String {
     let config = &target.config;
     let mut url = SCHEMES[0].to_owned();
     if let Some(user) = config.get_user() {
-        // A colon in a user was encoded, perhaps together with the password behind it.
-        let (user, rest) = user.split_once(':').unwrap_or((user, ""));
-        url.push_str(user);
-        if target.has_password() || !rest.is_empty() {
-            url.push_str(":***");
-        }
-        url.push('@');
+        url.push_str(&user_without_password(user, target.has_password()));
     }
     let mut sockets = Vec::new();
     let mut hosts = Vec::new();
     let ports = config.get_ports();
     for (place, host) in config.get_hosts().iter().enumerate() {
-        let port = ports.get(place).or(ports.first()).copied().filter(|port| *port != PORT);
+        let port = ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
         match host {
             Host::Unix(folder) => {
                 sockets.push(format!("host={}", folder.display()));
-                sockets.extend(port.map(|port| format!("port={port}")));
+                sockets.extend((port != PORT).then(|| format!("port={port}")));
             }
-            Host::Tcp(name) => {
-                let name = if name.contains(':') { format!("[{name}]") } else { name.clone() };
-                hosts.push(port.map_or(name.clone(), |port| format!("{name}:{port}")));
-            }
+            Host::Tcp(name) => hosts.push(host_and_port(name, port, PORT)),
         }
     }
     url.push_str(&hosts.join(","));
@@ -235,11 +217,6 @@ fn without_password(target: &Target) -> String {
         separator = '&';
     }
     url
-}
-
-fn decoded(name: &str, value: &str) -> Result<String, TargetError> {
-    let decoded = percent_encoding::percent_decode_str(value).decode_utf8().map(Cow::into_owned);
-    decoded.map_err(|_| TargetError(format!("{name} in the URL is not UTF-8")))
 }
 
 /// The innermost cause of a driver's error.
@@ -258,7 +235,7 @@ fn is_misspelt(name: &str) -> bool {
 }
 
 fn refused<T>(why: impl Into<String>) -> Result<T, TargetError> {
-    Err(TargetError(why.into()))
+    Err(TargetError::new(why))
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use petstore_ports::StoreError;
-use tokio::sync::Semaphore;
+use petstore_remote_connection::Replaceable;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Row;
 
@@ -17,14 +16,12 @@ use crate::error::{Fate, failed, fate};
 pub(crate) struct Link {
     connector: Arc<Connector>,
     role: Role,
-    session: Mutex<Option<Arc<Session>>>,
-    /// One permit: statements that find no session wait for the one that opens it.
-    opening: Arc<Semaphore>,
+    session: Replaceable<Session>,
 }
 
 impl Link {
     pub(crate) fn new(connector: Arc<Connector>, role: Role) -> Self {
-        Self { connector, role, session: Mutex::default(), opening: Arc::new(Semaphore::new(1)) }
+        Self { connector, role, session: Replaceable::default() }
     }
 
     /// The time limit of a read on this connection.
@@ -53,7 +50,7 @@ impl Link {
             }
         });
         answered.await.unwrap_or_else(|_| {
-            self.session.lock().take();
+            self.session.clear();
             let late = StoreError::unavailable("PostgreSQL has not answered in time");
             Err(match first {
                 Some(failure) => late.with_source(failure),
@@ -63,40 +60,27 @@ impl Link {
     }
 
     async fn attempt(&self, sql: &str, parameters: &[&dyn Parameter]) -> Result<Vec<Row>, StoreError> {
-        let session = self.session().await?;
+        let session = self.session.get(is_usable, self.open()).await?;
         session.rows_alone(sql, parameters).await.map_err(|error| {
             // The server has undone the statement, and a new connection would lead to the same shortage.
             if fate(&error) != Fate::Exhausted {
-                self.discard(&session);
+                self.session.discard(&session);
             }
             failed("read", error)
         })
-    }
-
-    /// The open session, or a new one.
-    async fn session(&self) -> Result<Arc<Session>, StoreError> {
-        if let Some(session) = self.open_session() {
-            return Ok(session);
-        }
-        // The semaphore is never closed.
-        let _opening = self.opening.acquire().await;
-        if let Some(session) = self.open_session() {
-            return Ok(session);
-        }
-        self.open().await
     }
 
     /// Opens the connection in a task on the current runtime, which goes on after this time. Fails if it is not open by then, and
     /// at once while another caller opens it.
     pub(super) async fn open_within(self: &Arc<Self>, time: Duration) -> Result<(), StoreError> {
         let late = || StoreError::unavailable("a connection is still being opened");
-        let turn = Arc::clone(&self.opening).try_acquire_owned().map_err(|_| late())?;
+        let turn = self.session.turn().ok_or_else(late)?;
         if self.is_open() {
             return Ok(());
         }
         let link = Arc::clone(self);
         let opening = tokio::spawn(async move {
-            let opened = link.open().await.map(drop);
+            let opened = link.open().await.map(|session| drop(link.session.put(session)));
             drop(turn);
             opened
         });
@@ -107,31 +91,21 @@ impl Link {
     }
 
     /// Opens the connection. The caller holds the permit.
-    async fn open(&self) -> Result<Arc<Session>, StoreError> {
+    async fn open(&self) -> Result<Session, StoreError> {
         let mut session = self.connector.connect(self.role).await?;
         if self.role == Role::Reader {
             let limited = session.limit_reads().await;
             limited.map_err(|error| failed("set up the connection", error))?;
         }
-        let session = Arc::new(session);
-        *self.session.lock() = Some(Arc::clone(&session));
         Ok(session)
     }
 
     /// Returns whether a connection is open.
     pub(super) fn is_open(&self) -> bool {
-        self.open_session().is_some()
+        self.session.usable(is_usable).is_some()
     }
+}
 
-    fn open_session(&self) -> Option<Arc<Session>> {
-        self.session.lock().clone().filter(|session| !session.is_closed())
-    }
-
-    /// Forgets a session that has failed, unless it has been replaced already.
-    fn discard(&self, failed: &Arc<Session>) {
-        let mut session = self.session.lock();
-        if session.as_ref().is_some_and(|session| Arc::ptr_eq(session, failed)) {
-            *session = None;
-        }
-    }
+fn is_usable(session: &Session) -> bool {
+    !session.is_closed()
 }

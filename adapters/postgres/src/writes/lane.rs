@@ -20,7 +20,7 @@ use super::tokens::Tokens;
 use super::trials::{self, Asked, Late, Trying, try_write};
 use crate::calls::Calls;
 use crate::event_forms::EventForms;
-use crate::random::Random;
+use petstore_remote_connection::Random;
 
 /// The maximum number of transitions of a batch. With a larger batch the first caller would wait longer, and the cost
 /// of a commit would hardly be shared better.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use petstore_ports::StoreError;
+use petstore_remote_connection::share;
 use tokio::net::lookup_host;
 use tokio::time::{Instant, timeout};
 
@@ -52,10 +53,8 @@ impl Addresses {
             let opened = if left == 1 {
                 opening.await
             } else {
-                let part = until.saturating_duration_since(Instant::now());
-                let part = part / u32::try_from(left).unwrap_or(u32::MAX);
                 let late = || Err(StoreError::unavailable("Redis does not answer in time"));
-                timeout(part, opening).await.unwrap_or_else(|_| late())
+                timeout(share(until, left), opening).await.unwrap_or_else(|_| late())
             };
             match opened {
                 // A server that refuses the user is the right one.

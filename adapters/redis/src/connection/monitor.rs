@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use petstore_ports::{StoreError, StoreErrorKind};
+use petstore_remote_connection::{Backoff, Random, Waits};
 use redis::cmd;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::backoff::Backoff;
 use super::examination_error::{ExaminationError, late, refused};
 use super::node::RedisConnections;
 use super::permissions::check_permissions;
@@ -28,6 +28,14 @@ const EXAMINED_EVERY: u32 = 5;
 /// The time for which a node that starts waits for its server.
 const START_TIME: Duration = Duration::from_secs(5);
 
+/// The waits between attempts. They are short, because a node must be back within a second of its server. One task of a node
+/// connects, so that even many nodes are no load for a server.
+const WAITS: Waits = Waits {
+    min: Duration::from_millis(50),
+    first_max: Duration::from_millis(150),
+    max: Duration::from_millis(150),
+};
+
 /// A session with its latest measurements.
 struct Watch {
     session: Session,
@@ -41,7 +49,7 @@ impl RedisConnections {
     /// seconds, and may be absent then: returns none, and [`RedisConnections::run`] continues to look for it.
     pub async fn start(&self) -> Result<Option<RedisServer>, StoreError> {
         let since = Instant::now();
-        let mut backoff = Backoff::new(self.options.seed);
+        let mut backoff = Backoff::new(WAITS, Random::of_handle(self.options.seed));
         loop {
             match self.connect_and_examine().await {
                 Ok((_, server)) => {
@@ -55,14 +63,14 @@ impl RedisConnections {
                     self.fail(&error);
                     return Ok(None);
                 }
-                Err(_) => sleep(backoff.next()).await,
+                Err(_) => sleep(backoff.failed()).await,
             }
         }
     }
 
     /// Examines the server for as long as the node runs.
     pub async fn run(self: Arc<Self>) {
-        let mut backoff = Backoff::new(self.options.seed);
+        let mut backoff = Backoff::new(WAITS, Random::of_handle(self.options.seed));
         let mut watch = None;
         loop {
             // If the old connection fails, a new one shows whether the server does.
@@ -84,7 +92,7 @@ impl RedisConnections {
                 }
                 Err(ExaminationError { error, .. }) => {
                     self.fail(&error);
-                    sleep(backoff.next()).await;
+                    sleep(backoff.failed()).await;
                 }
             }
         }

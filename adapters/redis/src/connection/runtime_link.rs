@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use petstore_ports::StoreError;
+use petstore_remote_connection::Replaceable;
 use redis::{Cmd, Value};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::failure::{self, Aftermath};
@@ -25,23 +24,20 @@ const LATE_MAX: u32 = 3;
 /// The link of one runtime.
 pub(super) struct RuntimeLink {
     node: Arc<RedisConnections>,
-    current: Mutex<Option<Current>>,
-    /// Only one caller opens a connection.
-    turns: Semaphore,
+    current: Replaceable<Current>,
     /// Late replies since the last one in time.
     late: AtomicU32,
 }
 
 /// An open connection, and the number of outages when it was opened.
-#[derive(Clone)]
 struct Current {
-    session: Arc<Session>,
+    session: Session,
     outages: u64,
 }
 
 impl RuntimeLink {
     pub(super) fn new(node: Arc<RedisConnections>) -> Self {
-        Self { node, current: Mutex::default(), turns: Semaphore::new(1), late: AtomicU32::new(0) }
+        Self { node, current: Replaceable::default(), late: AtomicU32::new(0) }
     }
 
     async fn call(&self, command: &Cmd) -> Result<Value, LinkError> {
@@ -59,11 +55,14 @@ impl RuntimeLink {
     }
 
     async fn send_over_session(&self, command: &Cmd) -> Result<Value, LinkError> {
-        let current = self.open_session().await.map_err(LinkError::Failed)?;
+        // A connection that leads to a server that has failed since is not used.
+        let usable =
+            |current: &Current| current.outages == self.node.outages() && !current.session.is_ended();
+        let current = self.current.get(usable, self.open()).await.map_err(LinkError::Failed)?;
         current.session.send(command).await.map_err(|error| {
             let (error, aftermath) = failure::of_command(error);
             if aftermath != Aftermath::Usable {
-                self.discard(&current.session);
+                self.current.discard(&current);
             }
             if let (Aftermath::Unfit, LinkError::Failed(error)) = (aftermath, &error) {
                 self.node.report_failure(current.outages, error);
@@ -72,38 +71,12 @@ impl RuntimeLink {
         })
     }
 
-    /// The connection, opened if there is none that works.
-    async fn open_session(&self) -> Result<Current, StoreError> {
-        if let Some(current) = self.usable() {
-            return Ok(current);
-        }
-        // The semaphore is never closed.
-        let _turn = self.turns.acquire().await;
-        if let Some(current) = self.usable() {
-            return Ok(current);
-        }
+    async fn open(&self) -> Result<Current, StoreError> {
         let outages = self.node.outages();
         let opened = self.node.addresses.open(&self.node.target(), COMMAND_TIME).await;
-        let session = Arc::new(opened.inspect_err(|error| self.node.report_failure(outages, error))?);
+        let session = opened.inspect_err(|error| self.node.report_failure(outages, error))?;
         self.node.connects.fetch_add(1, Ordering::Relaxed);
-        let opened = Current { session, outages };
-        *self.current.lock() = Some(opened.clone());
-        Ok(opened)
-    }
-
-    /// The connection, unless it has ended, or leads to a server that has failed since.
-    fn usable(&self) -> Option<Current> {
-        let outages = self.node.outages();
-        let current = self.current.lock().clone();
-        current.filter(|current| current.outages == outages && !current.session.is_ended())
-    }
-
-    /// Discards a session, unless it was replaced meanwhile.
-    fn discard(&self, session: &Arc<Session>) {
-        let mut current = self.current.lock();
-        if current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.session, session)) {
-            *current = None;
-        }
+        Ok(Current { session, outages })
     }
 
     fn count_late(&self, outages: u64) -> StoreError {

@@ -1,10 +1,10 @@
 //! A Redis server, and the way to reach it.
 
 use std::fmt;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use petstore_remote_connection::{Roots, Verification, client_config, is_this_machine};
 use redis::RedisConnectionInfo;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
@@ -30,11 +30,6 @@ pub(super) struct Tls {
     pub(super) config: Option<Arc<ClientConfig>>,
 }
 
-/// The reason why a URL is not accepted. It never contains a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RedisTargetError(pub(super) String);
-
 impl RedisTarget {
     /// Returns whether the URL contains a password.
     pub fn has_password(&self) -> bool {
@@ -52,32 +47,32 @@ impl RedisTarget {
         self.password != other.password && *self == same
     }
 
-    /// Returns whether the connection is encrypted, and the file with the issuers of the server's certificate. Without
-    /// a file, the certificates that the system trusts are needed.
-    pub fn needs_roots(&self) -> Option<Option<&Path>> {
-        self.tls.as_ref().map(|tls| tls.ca_file.as_deref())
+    /// The certificates that [`RedisTarget::set_tls`] needs.
+    pub fn roots(&self) -> Roots<'_> {
+        match &self.tls {
+            None => Roots::NotNeeded,
+            Some(Tls { ca_file: None, .. }) => Roots::System,
+            Some(Tls { ca_file: Some(file), .. }) => Roots::File(file),
+        }
     }
 
-    /// Sets the certificates that may issue the server's certificate. Without them, a target with TLS refuses to
-    /// connect.
-    pub fn set_roots(
+    /// Sets the TLS client. Without it, a target with TLS refuses to connect.
+    pub fn set_tls(
         &mut self,
         provider: Arc<CryptoProvider>,
         roots: RootCertStore,
     ) -> Result<(), rustls::Error> {
         if let Some(tls) = &mut self.tls {
-            let config =
-                ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-            tls.config = Some(Arc::new(config.with_root_certificates(roots).with_no_client_auth()));
+            tls.config = Some(Arc::new(client_config(Verification::Full, provider, roots)?));
         }
         Ok(())
     }
 
     /// A description of the encryption, and a warning if another machine is reached without it.
-    pub fn encryption_words(&self) -> (&'static str, Option<&'static str>) {
+    pub fn encryption(&self) -> (&'static str, Option<&'static str>) {
         match &self.tls {
             Some(_) => ("TLS, the certificate and its host verified", None),
-            None if self.is_local() => ("none, to this machine", None),
+            None if is_this_machine(&self.host) => ("none, to this machine", None),
             None => ("none", Some("redis://: the connection to Redis is not encrypted; use rediss://")),
         }
     }
@@ -98,11 +93,6 @@ impl RedisTarget {
         }
         info
     }
-
-    fn is_local(&self) -> bool {
-        self.host.eq_ignore_ascii_case("localhost")
-            || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-    }
 }
 
 impl fmt::Debug for RedisTarget {
@@ -114,8 +104,7 @@ impl fmt::Debug for RedisTarget {
 /// Compares the URLs with their passwords. A start reads the certificates again.
 impl PartialEq for RedisTarget {
     fn eq(&self, other: &Self) -> bool {
-        let files = [self, other].map(RedisTarget::needs_roots);
-        files[0] == files[1]
+        self.roots() == other.roots()
             && (&self.host, self.port, &self.user, &self.password, self.database)
                 == (&other.host, other.port, &other.user, &other.password, other.database)
     }

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use super::target::{RedisTarget, RedisTargetError, Tls};
+use petstore_remote_connection::{
+    Roots, TargetError, after_scheme, check_encoded, decoded, host_and_port, user_without_password,
+};
+
+use super::target::{RedisTarget, Tls};
 
 /// The schemes of a URL, without and with TLS.
 const PLAIN: &str = "redis://";
@@ -16,28 +20,21 @@ const DATABASE_MAX: u16 = 16_383;
 
 impl RedisTarget {
     /// Parses a URL such as `rediss://user:password@host:6380/0?cacert=/etc/ca.pem`.
-    pub fn parse(url: &str) -> Result<Self, RedisTargetError> {
-        parse(url).map_err(RedisTargetError)
+    pub fn parse(url: &str) -> Result<Self, TargetError> {
+        parse(url)
     }
 }
 
 /// Parses a URL. No error contains a part of it in which a password may stand.
-fn parse(url: &str) -> Result<RedisTarget, String> {
-    let (is_tls, rest) = match (strip(url, PLAIN), strip(url, ENCRYPTED)) {
+fn parse(url: &str) -> Result<RedisTarget, TargetError> {
+    let (is_tls, rest) = match (after_scheme(url, PLAIN), after_scheme(url, ENCRYPTED)) {
         (Some(rest), _) => (false, rest),
         (None, Some(rest)) => (true, rest),
-        (None, None) => return Err("expected a URL such as rediss://USER@HOST:PORT".to_owned()),
+        (None, None) => return refused("expected a URL such as rediss://USER@HOST:PORT"),
     };
     let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = before_query.split_once('/').unwrap_or((before_query, ""));
-    // If a password contains a @, / or ? that is not encoded, the text behind that character is taken for a host, a
-    // database or a parameter, which errors may show.
-    if rest.matches('@').count() > 1 || rest.contains('@') && !authority.contains('@') {
-        return Err(
-            "the user and the password must be percent-encoded: @ is %40, / is %2F, ? is %3F, : is %3A"
-                .to_owned(),
-        );
-    }
+    check_encoded(rest, authority)?;
     let (credentials, address) = authority.rsplit_once('@').unwrap_or(("", authority));
     let (host, port) = address_parts(address)?;
     let (user, password) = match credentials.split_once(':') {
@@ -50,13 +47,13 @@ fn parse(url: &str) -> Result<RedisTarget, String> {
         digits => digits.parse().ok().filter(|number| *number <= DATABASE_MAX),
     };
     let database = database.ok_or_else(|| {
-        format!(
+        TargetError::new(format!(
             "the database behind the host must be a number from 0 to {DATABASE_MAX}, as in redis://host/0"
-        )
+        ))
     })?;
     let ca_file = ca_file(query)?;
     if ca_file.is_some() && !is_tls {
-        return Err("cacert needs a connection with TLS: use rediss://".to_owned());
+        return refused("cacert needs a connection with TLS: use rediss://");
     }
     Ok(RedisTarget {
         host,
@@ -68,23 +65,22 @@ fn parse(url: &str) -> Result<RedisTarget, String> {
     })
 }
 
-/// The rest of a URL behind a scheme, which may be in upper case.
-fn strip<'u>(url: &'u str, scheme: &str) -> Option<&'u str> {
-    let start = url.get(..scheme.len())?;
-    start.eq_ignore_ascii_case(scheme).then(|| &url[scheme.len()..])
-}
-
 /// The host and the port. An IPv6 address is in brackets.
-fn address_parts(address: &str) -> Result<(String, u16), String> {
+fn address_parts(address: &str) -> Result<(String, u16), TargetError> {
     if address.contains(',') {
-        return Err("expected one host: name the address that leads to the primary".to_owned());
+        return refused("expected one host: name the address that leads to the primary");
     }
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or("an IPv6 address needs both brackets")?;
+            let (host, port) = rest
+                .split_once(']')
+                .ok_or_else(|| TargetError::new("an IPv6 address needs both brackets"))?;
             let port = match port {
                 "" => None,
-                port => Some(port.strip_prefix(':').ok_or("expected a port behind the IPv6 address")?),
+                port => Some(
+                    port.strip_prefix(':')
+                        .ok_or_else(|| TargetError::new("expected a port behind the IPv6 address"))?,
+                ),
             };
             (host, port)
         }
@@ -94,7 +90,7 @@ fn address_parts(address: &str) -> Result<(String, u16), String> {
         },
     };
     if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c == '%') {
-        return Err("the URL names no host; expected a URL such as rediss://USER@HOST:PORT".to_owned());
+        return refused("the URL names no host; expected a URL such as rediss://USER@HOST:PORT");
     }
     let is_number = |port: &&str| port.bytes().all(|b| b.is_ascii_digit());
     let port = match port {
@@ -103,52 +99,38 @@ fn address_parts(address: &str) -> Result<(String, u16), String> {
             Some(port).filter(is_number).and_then(|port| port.parse().ok()).filter(|port| *port > 0)
         }
     };
-    let port = port.ok_or("the port in the URL must be a number from 1 to 65535")?;
+    let port =
+        port.ok_or_else(|| TargetError::new("the port in the URL must be a number from 1 to 65535"))?;
     Ok((host.to_owned(), port))
 }
 
 /// The value of the only parameter.
-fn ca_file(query: &str) -> Result<Option<String>, String> {
+fn ca_file(query: &str) -> Result<Option<String>, TargetError> {
     let mut file = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("cacert", value)) if !value.is_empty() => file = Some(decoded("cacert", value)?),
-            _ => return Err("the URL has an unknown parameter; expected cacert=FILE".to_owned()),
+            _ => return refused("the URL has an unknown parameter; expected cacert=FILE"),
         }
     }
     Ok(file)
 }
 
-fn decoded(what: &str, text: &str) -> Result<String, String> {
-    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    decoded.map(std::borrow::Cow::into_owned).map_err(|_| format!("{what} in the URL is not UTF-8"))
+fn refused<T>(why: &str) -> Result<T, TargetError> {
+    Err(TargetError::new(why))
 }
 
 impl fmt::Display for RedisTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tls.is_some() { ENCRYPTED } else { PLAIN })?;
-        let user = self.user.as_deref().unwrap_or_default();
-        // A colon in a user was encoded, perhaps together with the password behind it.
-        let (name, rest) = user.split_once(':').unwrap_or((user, ""));
-        match (name, self.password.is_some() || !rest.is_empty()) {
-            ("", false) => {}
-            (name, false) => write!(f, "{name}@")?,
-            (name, true) => write!(f, "{name}:***@")?,
-        }
-        if self.host.contains(':') {
-            write!(f, "[{}]", self.host)?;
-        } else {
-            f.write_str(&self.host)?;
-        }
-        if self.port != PORT {
-            write!(f, ":{}", self.port)?;
-        }
+        f.write_str(&user_without_password(self.user.as_deref().unwrap_or_default(), self.has_password()))?;
+        f.write_str(&host_and_port(&self.host, self.port, PORT))?;
         if self.database != 0 {
             write!(f, "/{}", self.database)?;
         }
-        match self.needs_roots().flatten() {
-            Some(file) => write!(f, "?cacert={}", file.display()),
-            None => Ok(()),
+        match self.roots() {
+            Roots::File(file) => write!(f, "?cacert={}", file.display()),
+            Roots::NotNeeded | Roots::System => Ok(()),
         }
     }
 }
@@ -207,7 +189,7 @@ mod tests {
 
     #[test]
     fn encryption_is_described_and_its_absence_on_a_network_is_a_warning() {
-        let words = |url| RedisTarget::parse(url).unwrap().encryption_words();
+        let words = |url| RedisTarget::parse(url).unwrap().encryption();
         assert_eq!(words("redis://localhost"), ("none, to this machine", None));
         assert!(words("redis://redis.example").1.is_some_and(|warning| warning.contains("not encrypted")));
         assert_eq!(words("rediss://redis.example").1, None);

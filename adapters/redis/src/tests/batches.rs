@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use petstore_domain::{AccountId, BanPolicy, KeyId, Limit, Limits, Timestamp};
 use petstore_ports::{Ask, Cost, Quotas, RecordedBan, StoreErrorKind, Verdict};
+use petstore_remote_connection::BATCH_MAX;
 use petstore_test_servers::Redis;
 
 use super::test_link::TestLinks;
 use super::{block_on, joined};
-use crate::batcher::BATCH_MAX;
 use crate::quotas::RedisQuotas;
 
 fn ask(account: u64, minute: u32) -> Ask {

@@ -138,7 +138,7 @@ pub(super) async fn count_in_redis(
     log: &Log,
 ) -> Result<(), Failure> {
     let Some(target) = target else { return Ok(()) };
-    if let Some(warning) = target.encryption_words().1 {
+    if let Some(warning) = target.encryption().1 {
         log.warn(warning);
     }
     let prefix = if let Some(number) = backend.shop_number() {

@@ -8,12 +8,11 @@ use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
 use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
 use petstore_postgres::{
-    CommitObserver, EventRetention, Examined, NewNode, Node, OpenError, Options, PostgresStore, Roots,
-    SchemaState, Target,
+    CommitObserver, EventRetention, Examined, NewNode, Node, OpenError, Options, PostgresStore, SchemaState,
+    Target,
 };
 use petstore_redis::RedisQuotas;
 use petstore_service::{OnQuotaOutage, Ports};
-use rustls::RootCertStore;
 
 use super::commits::CommitCounters;
 use super::{Backend, Kind};
@@ -90,15 +89,9 @@ pub(crate) fn check_made(db: &Db) -> Result<(), Failure> {
 
 /// Returns the target with the TLS configuration that its connections need.
 fn with_tls(target: &Target) -> Result<Target, Failure> {
-    let roots = match target.roots() {
-        Roots::NotNeeded => RootCertStore::empty(),
-        Roots::System => tls::client::system_roots()?,
-        Roots::File(file) => tls::client::roots_in(file)
-            .map_err(|why| Failure::usage(format!("sslrootcert in the URL of db: {why}")))?,
-    };
+    let roots = tls::client::roots(target.roots(), "sslrootcert in the URL of db")?;
     let mut target = target.clone();
-    let set = target.set_tls(tls::provider(), roots);
-    set.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
+    target.set_tls(tls::provider(), roots).map_err(|error| tls::client::unusable(&error))?;
     Ok(target)
 }
 

@@ -10,7 +10,6 @@ use petstore_redis::{
     examine_redis,
 };
 use petstore_service::{LiveNodes, OnQuotaOutage, Ports, QuotaShares};
-use rustls::RootCertStore;
 use tokio::runtime::Handle;
 
 use crate::environment::SystemEntropy;
@@ -154,14 +153,8 @@ pub(crate) async fn check_server(
 /// Returns the target with the certificates that its connections need.
 fn with_roots(target: &RedisTarget) -> Result<RedisTarget, Failure> {
     let mut target = target.clone();
-    let roots = match target.needs_roots() {
-        None => RootCertStore::empty(),
-        Some(None) => tls::client::system_roots()?,
-        Some(Some(file)) => tls::client::roots_in(file)
-            .map_err(|why| Failure::usage(format!("cacert in the URL of redis-url: {why}")))?,
-    };
-    let set = target.set_roots(tls::provider(), roots);
-    set.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
+    let roots = tls::client::roots(target.roots(), "cacert in the URL of redis-url")?;
+    target.set_tls(tls::provider(), roots).map_err(|error| tls::client::unusable(&error))?;
     Ok(target)
 }
 

@@ -4,11 +4,10 @@ use std::net::{IpAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::danger::ServerCertVerified;
+use petstore_remote_connection::{Roots, Verification, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, RootCertStore, StreamOwned};
 
-use super::verifier::{CertificateRule, Presented, client_config};
 use super::{chain, provider};
 use crate::failure::Failure;
 
@@ -20,9 +19,21 @@ pub(crate) fn verifying() -> Result<ClientConfig, Failure> {
 
 /// Returns the configuration of a client that checks the server's certificate against these certificates.
 pub(crate) fn trusting(roots: RootCertStore) -> Result<ClientConfig, Failure> {
-    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| Failure::because(format!("cannot use TLS: {error}")))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
+    client_config(Verification::Full, provider(), roots).map_err(|error| unusable(&error))
+}
+
+/// The failure of a configuration.
+pub(crate) fn unusable(error: &Error) -> Failure {
+    Failure::because(format!("cannot use TLS: {error}"))
+}
+
+/// Returns the certificates from this source. `setting`: the name of the setting that names a file.
+pub(crate) fn roots(source: Roots<'_>, setting: &str) -> Result<RootCertStore, Failure> {
+    match source {
+        Roots::NotNeeded => Ok(RootCertStore::empty()),
+        Roots::System => system_roots(),
+        Roots::File(file) => roots_in(file).map_err(|why| Failure::usage(format!("{setting}: {why}"))),
+    }
 }
 
 /// Returns the certificates that the system trusts. If SSL_CERT_FILE or SSL_CERT_DIR is set, returns the certificates
@@ -50,23 +61,14 @@ pub(crate) fn roots_in(file: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Connects to the server of this machine over TLS, without a check of its certificate.
+/// Connects to the server of this machine over TLS, without a check of its certificate. The health check sends no secret. It
+/// could not check the certificate anyway, because the certificate is issued for the public name and not for this address. The
+/// file may also hold a renewed certificate that the server has not loaded yet.
 pub(crate) fn connect(
     stream: TcpStream,
     address: IpAddr,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, Error> {
-    let config = client_config(provider(), AnyCertificate)?;
+    let config = client_config(Verification::Nothing, provider(), RootCertStore::empty())?;
     let connection = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address.into()))?;
     Ok(StreamOwned::new(connection, stream))
-}
-
-/// Accepts any certificate. The health check sends no secret. It could not check the certificate anyway, because the
-/// certificate is issued for the public name and not for this address. The file may also hold a renewed certificate
-/// that the server has not loaded yet.
-struct AnyCertificate;
-
-impl CertificateRule for AnyCertificate {
-    fn verify(&self, _: &Presented<'_>) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
 }

@@ -4,14 +4,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use petstore_remote_connection::{CertificateRule, Presented, client_config_by};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 
-use super::client::system_roots;
+use super::client::{system_roots, unusable};
 use super::provider;
-use super::verifier::{CertificateRule, Presented, client_config};
 use crate::failure::Failure;
 
 /// Returns the configuration of a client that checks the server's certificate against the certificates that the system
@@ -25,7 +25,7 @@ pub(crate) fn verifying_later(
         if_missing: Box::new(if_missing),
         verifier: OnceLock::new(),
     };
-    client_config(provider, roots).map_err(|error| Failure::because(format!("cannot use TLS: {error}")))
+    client_config_by(provider, roots).map_err(|error| unusable(&error))
 }
 
 struct LazyRoots {

@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use super::super::target::Roots;
+use petstore_remote_connection::Roots;
+
 use super::*;
 
 fn target(url: &str) -> Target {

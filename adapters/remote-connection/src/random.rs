@@ -7,17 +7,17 @@ static HANDLES: AtomicU64 = AtomicU64::new(0);
 
 /// A sequence of pseudo-random numbers (SplitMix64).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     /// The sequence of a new handle that was opened with this seed.
-    pub(crate) fn of_handle(seed: u64) -> Self {
+    pub fn of_handle(seed: u64) -> Self {
         let number = HANDLES.fetch_add(1, Ordering::Relaxed);
         Self(seed.wrapping_add(number.rotate_left(32)))
     }
 
     /// The next number.
-    pub(crate) fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,7 +26,7 @@ impl Random {
     }
 
     /// A number below a bound that is not 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 }

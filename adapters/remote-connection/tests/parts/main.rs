@@ -1,0 +1,4 @@
+//! The parts of remote connections, without a server.
+
+mod batches;
+mod objects;
