@@ -1,8 +1,6 @@
 //! `petstore events`: the event log of a server, as its clients read it.
 
-mod api_client;
 mod backoff;
-mod base_url;
 mod database_tail;
 mod file_tail;
 mod line;
@@ -17,23 +15,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use petstore_domain::EventId;
 
-pub(crate) use self::api_client::{ApiClient, JSON};
 pub(crate) use self::backoff::Backoff;
-pub(crate) use self::base_url::BaseUrl;
 use self::output::Output;
 pub(crate) use self::page::{EventFields, ReceivedEvent};
 pub(crate) use self::pages::{LogEnded, LogPages, PAGE_MAX};
 use crate::failure::Failure;
+use crate::http_client::{ApiClient, BaseUrl, default_server};
 use crate::runtime::single_threaded;
 use crate::settings::expected::number;
-use crate::settings::{Db, PgArgs, shown, value_of};
+use crate::settings::{Db, PgArgs};
 use crate::text_file;
-
-/// The variable with the base URL of a server.
-const URL_VARIABLE: &str = "PETSTORE_URL";
-
-/// The base URL of a server with default settings.
-const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
 /// The variable with the API key.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
@@ -130,16 +121,6 @@ impl LogServer {
         let client = ApiClient::new(server, &key(self.key, self.key_file.as_deref())?)?;
         Ok(LogPages::new(client, after.map(|id| id.to_string()), types))
     }
-}
-
-/// Returns the server that the variable names, else the local one. The variable is not a setting of the server, so
-/// commands that do not need it ignore a wrong value.
-pub(crate) fn default_server() -> Result<BaseUrl, Failure> {
-    let set = value_of(URL_VARIABLE).and_then(|url| url.into_string().ok());
-    let url = set.as_deref().unwrap_or(LOCAL_SERVER);
-    BaseUrl::parse(url).map_err(|why| {
-        Failure::usage(format!("{URL_VARIABLE}={:?} in the environment: {why}", shown(url, true)))
-    })
 }
 
 /// Returns the API key: the one that is given, else the one in the file, else the one in the variable.

@@ -1,18 +1,14 @@
 //! `petstore healthcheck`: for container images without curl.
 
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::http_client::{ApiClient, NoAnswer, PROBE_TIME};
+use crate::runtime::single_threaded;
 use crate::settings::expected::address;
-use crate::tls;
-
-/// The time limit of each step.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The address of /ready.
 #[derive(Debug, Args)]
@@ -42,48 +38,56 @@ impl HealthcheckArgs {
         }
         // The operations listener never uses TLS.
         let is_secure = self.tls_cert.is_some() && self.ops_listen.is_none();
-        let status = ask(address, is_secure).map_err(|error| match error.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                Failure::because(format!("{address}: no server listens there: {error}"))
-            }
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                Failure::because(format!("{address}: no answer within {} s", PATIENCE.as_secs()))
-            }
-            _ => Failure::because(format!("{address}: {error}")),
+        let mut client = ApiClient::of_this_machine(address, is_secure)?;
+        let answer = single_threaded()?.block_on(client.get_as("*/*", "/ready", PROBE_TIME));
+        let answer = answer.map_err(|NoAnswer { why, is_no_http, .. }| {
+            let hint = if is_no_http && !is_secure { "; if it uses TLS, name its --tls-cert" } else { "" };
+            Failure::because(format!("{address}: {why}{hint}"))
         })?;
-        match status.as_str() {
-            "200" => Ok(()),
-            "404" if self.ops_listen.is_none() => {
+        match answer.status.as_u16() {
+            200 => Ok(()),
+            404 if self.ops_listen.is_none() => {
                 let hint = "if the server has a separate address for it, name it with --ops-listen";
                 Err(Failure::because(format!("{address}: /ready answers 404; {hint}")))
             }
-            _ => Err(Failure::because(format!("{address}: /ready answers {status}"))),
+            status => Err(Failure::because(format!("{address}: /ready answers {status}"))),
         }
     }
 }
 
-/// Returns the status of GET /ready.
-fn ask(address: SocketAddr, is_secure: bool) -> io::Result<String> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    if is_secure {
-        status(tls::client::connect(stream, address.ip()).map_err(io::Error::other)?, address)
-    } else {
-        status(stream, address)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
 
-fn status(mut stream: impl Read + Write, address: SocketAddr) -> io::Result<String> {
-    write!(stream, "GET /ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-    stream.flush()?;
-    // `HTTP/1.1 200`: the first twelve bytes of the status line.
-    let mut line = [0; 12];
-    stream.read_exact(&mut line).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => io::Error::other(
-            "the server closed the connection without an answer; if it uses TLS, name its --tls-cert",
-        ),
-        _ => error,
-    })?;
-    Ok(String::from_utf8_lossy(&line[9..]).into_owned())
+    use super::*;
+
+    /// The message of a check of a server that gives this answer to the first connection.
+    fn checked(answer: &'static [u8]) -> String {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let listen = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _: usize = stream.read(&mut [0; 4_096]).unwrap();
+            stream.write_all(answer).unwrap();
+        });
+        let checked = HealthcheckArgs { listen, ops_listen: None, tls_cert: None }.run();
+        server.join().unwrap();
+        checked.map_or_else(|failure| failure.message, |()| "healthy".to_owned())
+    }
+
+    #[test]
+    fn a_server_that_is_not_ready_or_speaks_tls_is_told_apart() {
+        assert_eq!(checked(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), "healthy");
+        for (answer, end) in [
+            (&b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"[..], ": /ready answers 503"),
+            (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "name it with --ops-listen"),
+            (b"", "; if it uses TLS, name its --tls-cert"),
+            // The alert of a server with TLS.
+            (b"\x15\x03\x03\x00\x02\x02\x32", "; if it uses TLS, name its --tls-cert"),
+        ] {
+            let message = checked(answer);
+            assert!(message.ends_with(end), "{message}");
+        }
+    }
 }

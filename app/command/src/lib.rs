@@ -13,6 +13,7 @@ mod files;
 mod first_key;
 mod healthcheck;
 mod help;
+mod http_client;
 mod keys;
 mod listen;
 mod log;

@@ -1,17 +1,12 @@
 //! `petstore sandbox`: the client report of a running sandbox.
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
 
-use crate::events::{ApiClient, BaseUrl, JSON, default_server};
 use crate::failure::Failure;
+use crate::http_client::{ANSWER_TIME, ApiClient, BaseUrl, JSON, default_server};
 use crate::runtime::single_threaded;
 use crate::settings::expected::number;
 use crate::terminal::{print, visible, visible_json};
-
-/// The time limit of an answer. A journal of the default size is judged in milliseconds.
-const ANSWER_TIME: Duration = Duration::from_secs(30);
 
 /// The media type of the table.
 const TEXT: &str = "text/plain";

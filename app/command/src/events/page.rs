@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::api_client::ApiAnswer;
+use crate::http_client::ApiAnswer;
 use crate::terminal::visible_line;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");

@@ -4,18 +4,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::api_client::ApiClient;
 use super::backoff::Backoff;
-use super::base_url::BaseUrl;
 use super::page::{self, Page, Refusal};
 use crate::environment::{Stopwatch, SystemEntropy};
+use crate::http_client::{ApiClient, BaseUrl, LONG_POLL, LONG_POLL_ANSWER_TIME};
 use crate::terminal::notify;
-
-/// The time for which the server is asked to wait for an event. It is the longest time that the API allows.
-const WAIT: Duration = Duration::from_secs(30);
-
-/// The time limit of an answer: the wait of the server, and time for the answer itself.
-const ANSWER_TIME: Duration = WAIT.saturating_add(Duration::from_secs(15));
 
 /// The shortest time between two attempts, also if a server asks for none.
 const RETRY_AFTER_MIN: Duration = Duration::from_millis(500);
@@ -74,7 +67,7 @@ impl LogPages {
         let asked = Stopwatch::start();
         let query = self.query(limit);
         let page = self.page(&query).await?;
-        if page.events.is_empty() && !page.has_more && asked.elapsed() < WAIT / 2 {
+        if page.events.is_empty() && !page.has_more && asked.elapsed() < LONG_POLL / 2 {
             // The server has ended the wait early, because it stops or because its log has begun a new epoch. A pause
             // keeps the caller's loop from sending requests without interruption.
             self.pause = Some(self.next_pause());
@@ -89,14 +82,15 @@ impl LogPages {
         let types =
             if self.types.is_empty() { String::new() } else { format!("&type={}", self.types.join(",")) };
         let after = self.after.as_deref().unwrap_or_default();
-        format!("after={after}&limit={limit}&wait={}{types}", WAIT.as_secs())
+        format!("after={after}&limit={limit}&wait={}{types}", LONG_POLL.as_secs())
     }
 
     /// Requests the page of a query, and tries again after a temporary failure.
     async fn page(&mut self, query: &str) -> Result<Page, LogEnded> {
         let mut is_lost = false;
         loop {
-            let (why, after) = match self.client.get(&format!("/events?{query}"), ANSWER_TIME).await {
+            let (why, after) = match self.client.get(&format!("/events?{query}"), LONG_POLL_ANSWER_TIME).await
+            {
                 // If the first request fails, the URL may be wrong, so the failure is reported at once. A server that
                 // has answered before is tried again.
                 Err(error) if error.is_permanent || !self.has_answered => return Err(LogEnded(error.why)),

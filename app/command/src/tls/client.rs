@@ -1,12 +1,9 @@
 //! TLS clients of commands. One of them checks the certificate of the server; the client of the health check does not.
 
-use std::net::{IpAddr, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 
 use petstore_remote_connection::{Roots, Verification, client_config};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Error, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, Error, RootCertStore};
 
 use super::{chain, provider};
 use crate::failure::Failure;
@@ -61,14 +58,9 @@ pub(crate) fn roots_in(file: &Path) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Connects to the server of this machine over TLS, without a check of its certificate. The health check sends no secret. It
-/// could not check the certificate anyway, because the certificate is issued for the public name and not for this address. The
-/// file may also hold a renewed certificate that the server has not loaded yet.
-pub(crate) fn connect(
-    stream: TcpStream,
-    address: IpAddr,
-) -> Result<StreamOwned<ClientConnection, TcpStream>, Error> {
-    let config = client_config(Verification::Nothing, provider(), RootCertStore::empty())?;
-    let connection = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address.into()))?;
-    Ok(StreamOwned::new(connection, stream))
+/// Returns the configuration of a client that checks no certificate. A health check of a server on this machine sends no
+/// secret, and could not check the certificate anyway, because the certificate is issued for the public name and not for this
+/// address. The file may also hold a renewed certificate that the server has not loaded yet.
+pub(crate) fn trusting_any() -> Result<ClientConfig, Failure> {
+    client_config(Verification::Nothing, provider(), RootCertStore::empty()).map_err(|error| unusable(&error))
 }

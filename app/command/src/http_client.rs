@@ -1,8 +1,11 @@
-//! A client of a server's API: one connection, one request at a time.
+//! The client of a server that all commands use: one connection, one request at a time, within named bounds.
+
+mod base_url;
 
 use std::error::Error as _;
 use std::fmt::Write as _;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +22,31 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::base_url::BaseUrl;
+pub(crate) use self::base_url::BaseUrl;
 use crate::failure::Failure;
+use crate::settings::{shown, value_of};
 use crate::{tls, version};
+
+/// The variable with the base URL of a server.
+const URL_VARIABLE: &str = "PETSTORE_URL";
+
+/// The base URL of a server with default settings.
+const LOCAL_SERVER: &str = "http://127.0.0.1:8080/v1";
 
 /// The time limit for opening a connection, including the TLS handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// The time limit for a probe of a server on this machine: for its connection, and again for its answer.
+pub(crate) const PROBE_TIME: Duration = Duration::from_secs(3);
+
+/// The time limit of an answer that the server has at once.
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(30);
+
+/// The time for which the server is asked to wait for an event. It is the longest time that the API allows.
+pub(crate) const LONG_POLL: Duration = Duration::from_secs(30);
+
+/// The time limit of the answer to a long poll: the wait of the server, and time for the answer itself.
+pub(crate) const LONG_POLL_ANSWER_TIME: Duration = LONG_POLL.saturating_add(Duration::from_secs(15));
 
 /// The maximum size of a body that is read. It is several times the size of the largest page of events.
 const BODY_MAX: usize = 8 << 20;
@@ -46,11 +68,17 @@ pub(crate) struct NoAnswer {
     pub(crate) why: String,
     /// Set if another attempt would end in the same way.
     pub(crate) is_permanent: bool,
+    /// Set if the other end closed the connection, or spoke another protocol.
+    pub(crate) is_no_http: bool,
 }
 
 impl NoAnswer {
     fn temporary(why: impl Into<String>) -> Self {
-        Self { why: why.into(), is_permanent: false }
+        Self { why: why.into(), is_permanent: false, is_no_http: false }
+    }
+
+    fn permanent(why: impl Into<String>) -> Self {
+        Self { is_permanent: true, ..Self::temporary(why) }
     }
 }
 
@@ -59,13 +87,14 @@ pub(crate) struct ApiClient {
     url: BaseUrl,
     authorization: Option<HeaderValue>,
     tls: Option<TlsConnector>,
+    connect_time: Duration,
     /// The open connection, while no request uses it.
     sender: Option<SendRequest<Empty<Bytes>>>,
 }
 
 impl ApiClient {
     /// Returns a client that is not connected yet.
-    pub(super) fn new(url: BaseUrl, key: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(url: BaseUrl, key: &str) -> Result<Self, Failure> {
         let mut authorization = HeaderValue::try_from(format!("Bearer {key}"))
             .map_err(|_| Failure::usage("the API key has characters that no key has: copy it again"))?;
         authorization.set_sensitive(true);
@@ -74,17 +103,28 @@ impl ApiClient {
 
     /// Returns a client that sends no key, and is not connected yet.
     pub(crate) fn without_key(url: BaseUrl) -> Result<Self, Failure> {
-        let tls = if url.is_secure { Some(connector()?) } else { None };
-        Ok(Self { url, authorization: None, tls, sender: None })
+        let tls = url.is_secure.then(tls::client::verifying).transpose()?;
+        Ok(Self::with(url, tls, CONNECT_TIME))
+    }
+
+    /// Returns a client of a server on this machine, whose certificate is not checked. It sends no secret.
+    pub(crate) fn of_this_machine(address: SocketAddr, is_secure: bool) -> Result<Self, Failure> {
+        let tls = is_secure.then(tls::client::trusting_any).transpose()?;
+        Ok(Self::with(BaseUrl::of_address(address, is_secure), tls, PROBE_TIME))
+    }
+
+    fn with(url: BaseUrl, tls: Option<ClientConfig>, connect_time: Duration) -> Self {
+        let tls = tls.map(|config| TlsConnector::from(Arc::new(config)));
+        Self { url, authorization: None, tls, connect_time, sender: None }
     }
 
     /// The base URL of the server.
-    pub(super) const fn url(&self) -> &BaseUrl {
+    pub(crate) const fn url(&self) -> &BaseUrl {
         &self.url
     }
 
     /// Sends a GET request, and returns its answer if it is complete within the time limit.
-    pub(super) async fn get(&mut self, path_and_query: &str, limit: Duration) -> Result<ApiAnswer, NoAnswer> {
+    pub(crate) async fn get(&mut self, path_and_query: &str, limit: Duration) -> Result<ApiAnswer, NoAnswer> {
         self.get_as(JSON, path_and_query, limit).await
     }
 
@@ -97,9 +137,9 @@ impl ApiClient {
     ) -> Result<ApiAnswer, NoAnswer> {
         let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
-            None => timeout(CONNECT_TIME, self.connect())
+            None => timeout(self.connect_time, self.connect())
                 .await
-                .map_err(|_| NoAnswer::temporary(late("connection", CONNECT_TIME)))??,
+                .map_err(|_| NoAnswer::temporary(late("connection", self.connect_time)))??,
         };
         let request = self.request(media_type, path_and_query)?;
         let exchange = async {
@@ -128,7 +168,7 @@ impl ApiClient {
             .header(ACCEPT, media_type)
             .header(USER_AGENT, format!("petstore/{}", version::NUMBER))
             .body(Empty::new())
-            .map_err(|error| NoAnswer { why: error.to_string(), is_permanent: true })
+            .map_err(|error| NoAnswer::permanent(error.to_string()))
     }
 
     async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
@@ -136,7 +176,7 @@ impl ApiClient {
         let stream = TcpStream::connect((&**host, *port)).await.map_err(|error| unconnected(&error))?;
         let Some(tls) = &self.tls else { return start(stream).await };
         let name = ServerName::try_from(host.clone())
-            .map_err(|_| NoAnswer { why: format!("{host} is not a host name"), is_permanent: true })?;
+            .map_err(|_| NoAnswer::permanent(format!("{host} is not a host name")))?;
         start(tls.connect(name, stream).await.map_err(|error| not_trusted(&error))?).await
     }
 }
@@ -151,9 +191,14 @@ async fn start(
     Ok(sender)
 }
 
-fn connector() -> Result<TlsConnector, Failure> {
-    let config: ClientConfig = tls::client::verifying()?;
-    Ok(TlsConnector::from(Arc::new(config)))
+/// Returns the server that the variable names, else the local one. The variable is not a setting of the server, so
+/// commands that do not need it ignore a wrong value.
+pub(crate) fn default_server() -> Result<BaseUrl, Failure> {
+    let set = value_of(URL_VARIABLE).and_then(|url| url.into_string().ok());
+    let url = set.as_deref().unwrap_or(LOCAL_SERVER);
+    BaseUrl::parse(url).map_err(|why| {
+        Failure::usage(format!("{URL_VARIABLE}={:?} in the environment: {why}", shown(url, true)))
+    })
 }
 
 fn late(what: &str, limit: Duration) -> String {
@@ -171,15 +216,12 @@ fn unconnected(error: &io::Error) -> NoAnswer {
 fn not_trusted(error: &io::Error) -> NoAnswer {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls {
-        Some(rustls::Error::InvalidCertificate(_)) => NoAnswer {
-            why: format!(
-                "the server's certificate is not trusted: {error}; if its issuer is your own, name the issuer's \
-                 certificate in SSL_CERT_FILE"
-            ),
-            is_permanent: true,
-        },
+        Some(rustls::Error::InvalidCertificate(_)) => NoAnswer::permanent(format!(
+            "the server's certificate is not trusted: {error}; if its issuer is your own, name the issuer's certificate \
+             in SSL_CERT_FILE"
+        )),
         Some(rustls::Error::InvalidMessage(_)) => {
-            NoAnswer { why: format!("the server does not speak TLS there: {error}"), is_permanent: true }
+            NoAnswer::permanent(format!("the server does not speak TLS there: {error}"))
         }
         _ => NoAnswer::temporary(format!("the TLS handshake failed: {error}")),
     }
@@ -193,5 +235,6 @@ fn unanswered(error: &hyper::Error) -> NoAnswer {
         let _ = write!(why, ": {error}");
         cause = error.source();
     }
-    NoAnswer::temporary(why)
+    let is_no_http = error.is_parse() || error.is_incomplete_message();
+    NoAnswer { is_no_http, ..NoAnswer::temporary(why) }
 }

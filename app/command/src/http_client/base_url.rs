@@ -1,6 +1,7 @@
 //! The base URL of a server.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use hyper::Uri;
@@ -24,6 +25,12 @@ pub(crate) struct BaseUrl {
 }
 
 impl BaseUrl {
+    /// Returns the URL of an address, without a path.
+    pub(super) fn of_address(address: SocketAddr, is_secure: bool) -> Self {
+        let (host, port) = (address.ip().to_string(), address.port());
+        Self { is_secure, host, port, authority: address.to_string(), path: String::new() }
+    }
+
     /// Returns the URL without its path.
     pub(crate) fn origin(self) -> Self {
         Self { path: String::new(), ..self }
