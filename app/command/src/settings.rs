@@ -26,7 +26,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, ArgGroup, Args};
 use petstore_domain::{Limit, TargetException};
 use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
@@ -47,8 +47,11 @@ pub(crate) use self::values::{
 use crate::openapi;
 
 /// The table of all settings. The flags, the variables, the keys of the settings file, the help, the sample file and
-/// the reference are made from it. The `value_name` of a setting shows the range of its values.
+/// the reference are made from it. The `value_name` of a setting shows the range of its values. The group [`ON_ALL_NODES`]
+/// has the settings that should be the same on all nodes of a shop, because a client may reach any of them. Their values are
+/// in the database, so none of them is a secret; URLs are without their passwords.
 #[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new(ON_ALL_NODES).multiple(true))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate setting")]
 pub(crate) struct ServeArgs {
     /// Address to serve on
@@ -68,15 +71,15 @@ pub(crate) struct ServeArgs {
     pub(crate) tls_key: Option<PathBuf>,
 
     /// Base path of the contract
-    #[arg(long, env = "PETSTORE_BASE_PATH", default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving", hide = true)]
+    #[arg(long, env = "PETSTORE_BASE_PATH", group = ON_ALL_NODES, default_value = openapi::BASE_PATH, value_parser = expected::base_path, value_name = "PATH", help_heading = "Serving", hide = true)]
     pub(crate) base_path: String,
 
     /// Origin of links; default: as reported by a trusted proxy, else the request's Host
-    #[arg(long, env = "PETSTORE_PUBLIC_URL", value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
+    #[arg(long, env = "PETSTORE_PUBLIC_URL", group = ON_ALL_NODES, value_parser = expected::public_url, value_name = "URL", help_heading = "Serving", hide = true)]
     pub(crate) public_url: Option<String>,
 
     /// Hosts that are served, without ports; default: any. Probes and metrics accept any host
-    #[arg(long, env = "PETSTORE_HOSTS", value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
+    #[arg(long, env = "PETSTORE_HOSTS", group = ON_ALL_NODES, value_parser = expected::host, value_delimiter = ',', value_name = "HOST,…", help_heading = "Serving", hide = true)]
     pub(crate) hosts: Vec<HostName>,
 
     /// Proxies whose Forwarded and X-Forwarded headers are trusted: addresses or networks
@@ -136,27 +139,27 @@ pub(crate) struct ServeArgs {
     pub(crate) initial_key_file: Option<PathBuf>,
 
     /// Time for which a rotated key stays valid, unless the rotation sets it
-    #[arg(long, env = "PETSTORE_OVERLAP", default_value = DEFAULT_OVERLAP, value_parser = expected::duration, value_name = "TIME", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_OVERLAP", group = ON_ALL_NODES, default_value = DEFAULT_OVERLAP, value_parser = expected::duration, value_name = "TIME", help_heading = "Data", hide = true)]
     pub(crate) overlap: Duration,
 
     /// Time for which the answer to an Idempotency-Key is kept
-    #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", default_value = "24h", value_parser = expected::time(Duration::from_mins(1)..=DAYS_30), value_name = "1m..30days", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_IDEMPOTENCY_LIFE", group = ON_ALL_NODES, default_value = "24h", value_parser = expected::time(Duration::from_mins(1)..=DAYS_30), value_name = "1m..30days", help_heading = "Data", hide = true)]
     pub(crate) idempotency_life: Duration,
 
     /// Maximum number of answers kept for one account
-    #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", default_value = "100000", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_IDEMPOTENCY_MAX", group = ON_ALL_NODES, default_value = "100000", value_parser = expected::number::<u32>(1..=10_000_000), value_name = "1..10000000", help_heading = "Data", hide = true)]
     pub(crate) idempotency_max: u32,
 
     /// Time for which an event is kept in the event log
-    #[arg(long, env = "PETSTORE_EVENT_RETENTION", default_value = "30days", value_parser = expected::time(Duration::from_mins(1)..=DAYS_365), value_name = "1m..365days", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_EVENT_RETENTION", group = ON_ALL_NODES, default_value = "30days", value_parser = expected::time(Duration::from_mins(1)..=DAYS_365), value_name = "1m..365days", help_heading = "Data", hide = true)]
     pub(crate) event_retention: Duration,
 
     /// Maximum bytes of the event log; by default 256 MiB in a file and 16 MiB in memory
-    #[arg(long, env = "PETSTORE_EVENT_BYTES", value_parser = expected::number::<u64>(EVENT_BYTES), value_name = "65536..1099511627776", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_EVENT_BYTES", group = ON_ALL_NODES, value_parser = expected::number::<u64>(EVENT_BYTES), value_name = "65536..1099511627776", help_heading = "Data", hide = true)]
     pub(crate) event_bytes: Option<u64>,
 
     /// Redis server that counts quotas for all nodes of a PostgreSQL database; default: each node counts for itself
-    #[arg(long, env = "PETSTORE_REDIS_URL", value_parser = redis::target, value_name = "URL", help_heading = "Redis", hide = true)]
+    #[arg(long, env = "PETSTORE_REDIS_URL", group = ON_ALL_NODES, value_parser = redis::target, value_name = "URL", help_heading = "Redis", hide = true)]
     pub(crate) redis_url: Option<RedisTarget>,
 
     /// File with the password of the Redis user
@@ -170,7 +173,7 @@ pub(crate) struct ServeArgs {
     pub(crate) redis_password_file: Option<PathBuf>,
 
     /// Text with which the names of all keys in Redis begin; default: petstore: and a number of the shop
-    #[arg(long, env = "PETSTORE_REDIS_PREFIX", value_parser = redis::prefix, value_name = "WORD", help_heading = "Redis", hide = true)]
+    #[arg(long, env = "PETSTORE_REDIS_PREFIX", group = ON_ALL_NODES, value_parser = redis::prefix, value_name = "WORD", help_heading = "Redis", hide = true)]
     pub(crate) redis_prefix: Option<String>,
 
     /// Accept a Redis server that drops counts and bans when its memory is full
@@ -181,6 +184,7 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         env = "PETSTORE_QUOTA_FALLBACK",
+        group = ON_ALL_NODES,
         default_value = "closed",
         value_enum,
         value_name = "closed|local",
@@ -191,63 +195,63 @@ pub(crate) struct ServeArgs {
     pub(crate) quota_fallback: QuotaFallback,
 
     /// Requests a minute on the Free plan
-    #[arg(long, env = "PETSTORE_FREE_MINUTE", default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_FREE_MINUTE", group = ON_ALL_NODES, default_value = "60", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) free_minute: Limit,
 
     /// Requests a day on the Free plan, at least those of a minute
-    #[arg(long, env = "PETSTORE_FREE_DAY", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_FREE_DAY", group = ON_ALL_NODES, default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) free_day: Limit,
 
     /// Requests a minute on the Pro plan
-    #[arg(long, env = "PETSTORE_PRO_MINUTE", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_PRO_MINUTE", group = ON_ALL_NODES, default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) pro_minute: Limit,
 
     /// Requests a day on the Pro plan, at least those of a minute
-    #[arg(long, env = "PETSTORE_PRO_DAY", default_value = "10000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_PRO_DAY", group = ON_ALL_NODES, default_value = "10000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) pro_day: Limit,
 
     /// Requests a minute on the Business plan
-    #[arg(long, env = "PETSTORE_BUSINESS_MINUTE", default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_BUSINESS_MINUTE", group = ON_ALL_NODES, default_value = "1000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) business_minute: Limit,
 
     /// Requests a day on the Business plan, at least those of a minute
-    #[arg(long, env = "PETSTORE_BUSINESS_DAY", default_value = "100000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
+    #[arg(long, env = "PETSTORE_BUSINESS_DAY", group = ON_ALL_NODES, default_value = "100000", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Plans", hide = true)]
     pub(crate) business_day: Limit,
 
     /// Requests a minute without a valid key, for each peer address; of IPv6 for each network of 64 bits
-    #[arg(long, env = "PETSTORE_ADDRESS_LIMIT", default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Limits", hide = true)]
+    #[arg(long, env = "PETSTORE_ADDRESS_LIMIT", group = ON_ALL_NODES, default_value = "300", value_parser = expected::limit, value_name = "1..2147483647", help_heading = "Limits", hide = true)]
     pub(crate) address_limit: Limit,
 
     /// Requests of one account that may be in flight at once
-    #[arg(long, env = "PETSTORE_IN_FLIGHT_MAX", default_value = "100", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Limits", hide = true)]
+    #[arg(long, env = "PETSTORE_IN_FLIGHT_MAX", group = ON_ALL_NODES, default_value = "100", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Limits", hide = true)]
     pub(crate) in_flight_max: u32,
 
     /// Refusals in one window before a key is banned; default: the plan's requests a minute, at least 10
-    #[arg(long, env = "PETSTORE_BAN_STRIKES", value_parser = expected::number::<u32>(1..=u64::from(Limit::MAX)), value_name = "1..2147483647", help_heading = "Bans", hide = true)]
+    #[arg(long, env = "PETSTORE_BAN_STRIKES", group = ON_ALL_NODES, value_parser = expected::number::<u32>(1..=u64::from(Limit::MAX)), value_name = "1..2147483647", help_heading = "Bans", hide = true)]
     pub(crate) ban_strikes: Option<u32>,
 
     /// Length of a first ban
-    #[arg(long, env = "PETSTORE_BAN_LENGTH", default_value = "2m", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    #[arg(long, env = "PETSTORE_BAN_LENGTH", group = ON_ALL_NODES, default_value = "2m", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_length: Duration,
 
     /// Time after the start of a ban in which the next one lasts twice as long; at least twice the ban's length
-    #[arg(long, env = "PETSTORE_BAN_MEMORY", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    #[arg(long, env = "PETSTORE_BAN_MEMORY", group = ON_ALL_NODES, default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_memory: Duration,
 
     /// Length of the longest ban, at least that of a first one
-    #[arg(long, env = "PETSTORE_BAN_LENGTH_MAX", default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
+    #[arg(long, env = "PETSTORE_BAN_LENGTH_MAX", group = ON_ALL_NODES, default_value = "24h", value_parser = expected::time(SECOND..=DAYS_30), value_name = "1s..30days", help_heading = "Bans", hide = true)]
     pub(crate) ban_length_max: Duration,
 
     /// Origins whose pages may read answers: `any`, `off`, or a list
-    #[arg(long, env = "PETSTORE_CORS", default_value = "any", value_parser = expected::cors, value_name = "any|off|ORIGIN,…", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_CORS", group = ON_ALL_NODES, default_value = "any", value_parser = expected::cors, value_name = "any|off|ORIGIN,…", help_heading = "Answers", hide = true)]
     pub(crate) cors: Cors,
 
     /// Refuse changes without If-Match (428)
-    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", group = ON_ALL_NODES, default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) require_if_match: bool,
 
     /// Answer getPet with 410 from its sunset on
-    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
+    #[arg(long, env = "PETSTORE_ENFORCE_SUNSET", group = ON_ALL_NODES, default_value = "true", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]
     pub(crate) enforce_sunset: bool,
 
     /// Compress lists from 1 KiB with gzip for clients that accept it
@@ -259,7 +263,7 @@ pub(crate) struct ServeArgs {
     pub(crate) connections_max: Option<usize>,
 
     /// Maximum size of a request body in bytes
-    #[arg(long, env = "PETSTORE_BODY_MAX", default_value = "1048576", value_parser = expected::number::<usize>(1..=64 * 1024 * 1024), value_name = "1..67108864", help_heading = "Deadlines and bounds", hide = true)]
+    #[arg(long, env = "PETSTORE_BODY_MAX", group = ON_ALL_NODES, default_value = "1048576", value_parser = expected::number::<usize>(1..=64 * 1024 * 1024), value_name = "1..67108864", help_heading = "Deadlines and bounds", hide = true)]
     pub(crate) body_max: usize,
 
     /// Time for a request's head to arrive
@@ -295,11 +299,11 @@ pub(crate) struct ServeArgs {
     pub(crate) drain_timeout: Duration,
 
     /// Deliver webhooks
-    #[arg(long, env = "PETSTORE_WEBHOOKS", default_value = "on", action = ArgAction::Set, value_parser = expected::on_off, value_name = "on|off", help_heading = "Webhooks", hide = true)]
+    #[arg(long, env = "PETSTORE_WEBHOOKS", group = ON_ALL_NODES, default_value = "on", action = ArgAction::Set, value_parser = expected::on_off, value_name = "on|off", help_heading = "Webhooks", hide = true)]
     pub(crate) webhooks: bool,
 
     /// Hosts and networks that webhooks may go to, also over plain http, although their addresses are not public
-    #[arg(long, env = "PETSTORE_WEBHOOK_ALLOW", value_parser = TargetException::parse, value_delimiter = ',', value_name = "HOST|NETWORK,…", help_heading = "Webhooks", hide = true)]
+    #[arg(long, env = "PETSTORE_WEBHOOK_ALLOW", group = ON_ALL_NODES, value_parser = TargetException::parse, value_delimiter = ',', value_name = "HOST|NETWORK,…", help_heading = "Webhooks", hide = true)]
     pub(crate) webhook_allow: Vec<TargetException>,
 
     /// File with the master key of the webhooks' secrets; default: FILE.webhook-key beside the data file
@@ -317,7 +321,7 @@ pub(crate) struct ServeArgs {
     pub(crate) webhook_ca: Option<PathBuf>,
 
     /// Times a minute that an account may create, replay or enable webhooks; default: 60, and no limit in a sandbox
-    #[arg(long, env = "PETSTORE_WEBHOOK_STARTS", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Webhooks", hide = true)]
+    #[arg(long, env = "PETSTORE_WEBHOOK_STARTS", group = ON_ALL_NODES, value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Webhooks", hide = true)]
     pub(crate) webhook_starts: Option<u32>,
 
     /// Testing: /sandbox/ with reset, clock and failures
@@ -377,6 +381,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "PETSTORE_LOG_SAMPLE", default_value = "1", value_parser = expected::number::<u32>(1..=1_000_000), value_name = "1..1000000", help_heading = "Log", hide = true)]
     pub(crate) log_sample: u32,
 }
+
+/// The group of the settings that should be the same on all nodes. All others concern one machine, or the connection of its
+/// clients.
+const ON_ALL_NODES: &str = "on-all-nodes";
 
 /// The range of the transport's deadlines.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_hours(1);
