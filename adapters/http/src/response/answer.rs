@@ -127,6 +127,11 @@ impl Answer {
     /// An error after which the client may retry in `secs` seconds, at least one. The header and the body name them: many
     /// programs, and models that call through converters, see the body only.
     pub(crate) fn retry_in(error: &ApiError, secs: u64) -> Self {
+        debug_assert!(
+            error.code.has_retry_after(),
+            "{:?} has no Retry-After in the table of codes",
+            error.code
+        );
         let secs = secs.max(1);
         let body = wire::render_error(error, Some(secs));
         Self::json(error.code.status(), body).with_header(RETRY_AFTER, HeaderValue::from(secs))
@@ -164,7 +169,11 @@ impl Answer {
 }
 
 impl From<ApiError> for Answer {
+    /// An error whose code has `Retry-After` gets the shortest wait.
     fn from(error: ApiError) -> Self {
+        if error.code.has_retry_after() {
+            return Self::retry_in(&error, jitter());
+        }
         Self::json(error.code.status(), wire::render_error(&error, None))
     }
 }
@@ -218,6 +227,16 @@ mod tests {
     #[test]
     fn an_answer_is_moved_without_a_call_of_memcpy() {
         assert!(size_of::<Answer>() <= 128, "{}", size_of::<Answer>());
+    }
+
+    #[test]
+    fn each_code_has_its_status_and_retry_after_if_the_table_says_so() {
+        for code in Code::ALL {
+            let answer = Answer::from(ApiError::new(*code, "No."));
+            let names: Vec<_> = answer.headers.iter().map(|(name, _)| name).collect();
+            assert_eq!(answer.status, code.status());
+            assert_eq!(names, if code.has_retry_after() { vec![&RETRY_AFTER] } else { vec![] }, "{code:?}");
+        }
     }
 
     #[test]

@@ -105,17 +105,16 @@ fn end(fields: &mut Fields<'_>) -> Outcome {
         fields.refuse("bytesPerSecond", &FieldFault::new("conflict", "is allowed only with body slow"));
     }
     let code = error_code(fields, status, word);
-    let may_wait =
-        code.is_some_and(|code| code == Code::KeyBanned || matches!(code.status().as_u16(), 429 | 503));
-    if retry_after.is_some() && !may_wait {
+    if retry_after.is_some() && !code.is_some_and(Code::has_retry_after) {
         let rule = "is allowed only with status 429 or 503 or code key_banned";
         fields.refuse("retryAfter", &FieldFault::new("conflict", rule));
     }
     match (code, body, window) {
         // The contract requires Retry-After with each of these codes.
-        (Some(code), ..) => {
-            Outcome::Answered { code, retry_after: may_wait.then_some(retry_after.unwrap_or(1)) }
-        }
+        (Some(code), ..) => Outcome::Answered {
+            code,
+            retry_after: code.has_retry_after().then_some(retry_after.unwrap_or(1)),
+        },
         (None, Some(BodyFault::Slow { .. }), _) => {
             let speed = speed.and_then(|speed| u32::try_from(speed).ok()).unwrap_or(SPEED);
             Outcome::Changed(BodyFault::Slow { bytes_per_second: speed })

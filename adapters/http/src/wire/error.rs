@@ -1,11 +1,14 @@
-//! Error responses. This is the only place that maps an error to a status code.
+//! Error responses. The table of codes is the only place that gives an error its status and says whether it has `Retry-After`.
+//! The module that finds an error chooses its code.
 
 use std::borrow::Cow;
 
 use hyper::StatusCode;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal)*) => {
+    (@ retry_after) => { true };
+    (@) => { false };
+    ($($(#[$doc:meta])* $name:ident = $status:literal $text:literal $(+ $retry_after:ident)?)*) => {
         /// The error codes of the API contract. Codes are stable, messages are not.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Code { $($(#[$doc])* $name,)* }
@@ -27,6 +30,11 @@ macro_rules! codes {
                     Err(_) => StatusCode::INTERNAL_SERVER_ERROR,
                 }
             }
+
+            /// Returns whether a retry may succeed after some seconds, which responses with this code name.
+            pub(crate) const fn has_retry_after(self) -> bool {
+                match self { $(Self::$name => codes!(@ $($retry_after)?),)* }
+            }
         }
     };
 }
@@ -45,7 +53,7 @@ codes! {
     ApiKeyExpired = 401 "api_key_expired"
     ApiKeyRevoked = 401 "api_key_revoked"
     InsufficientScope = 403 "insufficient_scope"
-    KeyBanned = 403 "key_banned"
+    KeyBanned = 403 "key_banned" + retry_after
     NotFound = 404 "not_found"
     MethodNotAllowed = 405 "method_not_allowed"
     NotAcceptable = 406 "not_acceptable"
@@ -69,13 +77,13 @@ codes! {
     UnsupportedMediaType = 415 "unsupported_media_type"
     IdempotencyKeyReused = 422 "idempotency_key_reused"
     PreconditionRequired = 428 "precondition_required"
-    RateLimitExceeded = 429 "rate_limit_exceeded"
-    QuotaExceeded = 429 "quota_exceeded"
-    TooManyConcurrentRequests = 429 "too_many_concurrent_requests"
+    RateLimitExceeded = 429 "rate_limit_exceeded" + retry_after
+    QuotaExceeded = 429 "quota_exceeded" + retry_after
+    TooManyConcurrentRequests = 429 "too_many_concurrent_requests" + retry_after
     HeadersTooLarge = 431 "headers_too_large"
     InternalError = 500 "internal_error"
-    Unavailable = 503 "unavailable"
-    Overloaded = 503 "overloaded"
+    Unavailable = 503 "unavailable" + retry_after
+    Overloaded = 503 "overloaded" + retry_after
 }
 
 /// One fault of a body or a parameter.
@@ -119,7 +127,10 @@ mod tests {
     #[test]
     fn codes_are_unique_lower_case_and_have_error_statuses() {
         for (place, code) in Code::ALL.iter().enumerate() {
-            assert!((400..=503).contains(&code.status().as_u16()), "{code:?}");
+            let status = code.status().as_u16();
+            assert!((400..=503).contains(&status), "{code:?}");
+            let may_retry = *code == Code::KeyBanned || matches!(status, 429 | 503);
+            assert_eq!(code.has_retry_after(), may_retry, "{code:?}: as the contract says");
             assert!(code.as_str().bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{code:?}");
             assert!(Code::ALL[..place].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
         }

@@ -12,6 +12,8 @@ use crate::counts::route_label::UNKNOWN;
 use crate::io::socket::Stream;
 use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::render_error;
 
 /// Shuts down a stream on which no answer is pending.
 pub(super) async fn close<T: Stream>(mut stream: T) {
@@ -42,17 +44,21 @@ pub(super) fn note_unread(thread: &ThreadState, peer: IpAddr, status: StatusCode
 
 /// Answers a request whose head did not arrive in time, which hyper cannot do.
 pub(super) async fn refuse_late_head<T: Stream>(mut stream: T, id: &RequestId) {
-    const BODY: &str = "{\"code\":\"request_timeout\",\"message\":\"The request head did not arrive in time.\",\"status\":408}\n";
-    let answer = format!(
-        "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+    let error = ApiError::new(Code::RequestTimeout, "The request head did not arrive in time.");
+    let (status, body) = (error.code.status(), render_error(&error, None));
+    let mut answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
          cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-request-id: {}\r\n\
-         connection: close\r\n\r\n{BODY}",
-        BODY.len(),
+         connection: close\r\n\r\n",
+        body.len() + 1,
         id.as_str()
-    );
+    )
+    .into_bytes();
+    answer.extend(body);
+    answer.push(b'\n');
     // The answer is given up if it does not fit into the socket's buffer.
     let _ = tokio::time::timeout(LAST_REQUEST_TIME, async {
-        stream.write_all(answer.as_bytes()).await?;
+        stream.write_all(&answer).await?;
         stream.shutdown().await
     })
     .await;
