@@ -20,11 +20,11 @@ name_type! {
 /// An account. It owns one or more keys; the quota is the account's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its id.
+    /// The number by which the account is named for ever, from 1.
     pub id: AccountId,
-    /// Its name.
+    /// The name, which no other account has, compared by its folded form.
     pub name: AccountName,
-    /// Its plan.
+    /// The plan, which sets the quota of all keys of the account together.
     pub plan: Plan,
     /// When it was made.
     pub created_at: Timestamp,

@@ -139,7 +139,7 @@ impl KeyPrefix {
         if well_formed { Ok(Self(prefix)) } else { Err(ApiKeyError) }
     }
 
-    /// The characters.
+    /// The prefix as text: the beginning of a key, which may be shown and stored.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("base62 is ASCII")
     }

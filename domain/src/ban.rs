@@ -57,7 +57,7 @@ impl BanPolicy {
 /// A key's ban, in force or over. A key keeps its last ban, because the length of the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ban {
-    /// When it began.
+    /// The time of the refusal that began it.
     pub since: Timestamp,
     /// The end of the ban. If an operator has lifted the ban, the end is earlier than `since` plus `length`.
     pub until: Timestamp,

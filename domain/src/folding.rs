@@ -25,7 +25,7 @@ impl FoldedName {
         Self(fold(name).into())
     }
 
-    /// The folded text.
+    /// The folded text, which is compared and stored, and never shown.
     pub fn as_str(&self) -> &str {
         &self.0
     }

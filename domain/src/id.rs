@@ -61,7 +61,7 @@ macro_rules! id_type {
                 parse(text).map(Self)
             }
 
-            /// The number.
+            /// The number, from 1 to [`ID_MAX`].
             pub const fn get(self) -> u64 {
                 self.0.get()
             }

@@ -21,7 +21,7 @@ impl KeyLabel {
         }
     }
 
-    /// The text.
+    /// The label as text; empty if the key has none.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -36,7 +36,7 @@ impl fmt::Debug for KeyLabel {
 /// A key as a store keeps it: everything but the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// Its id.
+    /// The number by which operators name the key. It is no secret.
     pub id: KeyId,
     /// The account that owns it.
     pub account: AccountId,
@@ -70,7 +70,7 @@ pub enum KeyFault {
     /// An operator revoked it.
     #[error("the key has been revoked")]
     Revoked,
-    /// It has expired.
+    /// The end of its validity has come, as its creation or a rotation has set it.
     #[error("the key has expired")]
     Expired,
 }

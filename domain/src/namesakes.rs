@@ -41,7 +41,7 @@ unique_names!(AccountName, CategoryName);
 /// A record that is renamed because an older record has its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renamed<Id = CategoryId, Name = CategoryName> {
-    /// The record.
+    /// The younger record, whose name changes.
     pub id: Id,
     /// The older record, whose name is equal after folding.
     pub of: Id,

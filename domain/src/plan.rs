@@ -22,9 +22,9 @@ impl Limit {
 /// The limits of an account: requests in one UTC minute and in one UTC day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests a minute.
+    /// Requests in one UTC minute.
     pub minute: Limit,
-    /// Requests a day.
+    /// Requests in one UTC day, at least as many as in a minute.
     pub day: Limit,
 }
 
@@ -84,7 +84,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// The plan's name.
+    /// The word for clients and for the command line, such as `free`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -107,7 +107,7 @@ pub struct PlanTable {
 }
 
 impl PlanTable {
-    /// The specification's table.
+    /// The limits that the specification gives, and the defaults of the settings.
     pub const SPECIFICATION: Self = Self {
         free: Limits { minute: Limit(60), day: Limit(1_000) },
         pro: Limits { minute: Limit(300), day: Limit(10_000) },

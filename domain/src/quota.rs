@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::{Limit, Limits, Timestamp};
 
-/// The two windows.
+/// The spans for which requests are counted. They begin at fixed times, the same for all accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WindowKind {
-    /// The UTC minute.
+    /// 60 seconds, from the first second of a minute on.
     Minute,
-    /// The UTC day.
+    /// 86,400 seconds, from midnight in UTC on.
     Day,
 }
 
 impl WindowKind {
-    /// Length in seconds.
+    /// The length of a window, in seconds.
     pub const fn secs(self) -> u64 {
         match self {
             Self::Minute => 60,
@@ -47,7 +47,7 @@ impl Window {
         Self { number, used }
     }
 
-    /// Its number.
+    /// The number of the window, counted from 1970.
     pub const fn number(self) -> u32 {
         self.number
     }

@@ -15,7 +15,7 @@ impl Scopes {
     /// Reading and writing: the default.
     pub const DEFAULT: Self = Self { read: true, write: true, webhooks: false };
 
-    /// Every scope.
+    /// Reading, writing and webhooks.
     pub const ALL: Self = Self { read: true, write: true, webhooks: true };
 
     /// Parses a list such as `read,write`, with at least one scope.
@@ -59,11 +59,11 @@ impl Scopes {
 /// One scope of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Reading.
+    /// Reads of pets, categories, orders, the inventory and events.
     Read,
-    /// Writing.
+    /// Changes of pets, categories, orders and the inventory.
     Write,
-    /// Webhooks.
+    /// Reads and changes of the webhooks of the account, and their secrets.
     Webhooks,
 }
 

@@ -173,7 +173,7 @@ macro_rules! name_type {
                 $crate::text::parse_name(text).map(|name| Self($crate::text::ShortText::new(name)))
             }
 
-            /// The name, trimmed.
+            /// The name as it was given, without blanks at its ends.
             pub fn as_str(&self) -> &str {
                 self.0.as_str()
             }

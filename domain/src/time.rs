@@ -24,7 +24,7 @@ pub enum TimestampError {
 }
 
 impl Timestamp {
-    /// 1970-01-01T00:00:00Z.
+    /// The time from which milliseconds are counted: 1970-01-01T00:00:00Z.
     pub const EPOCH: Self = Self(0);
 
     /// The latest point in time: 9999-12-31T23:59:59.999Z.

@@ -30,16 +30,16 @@ impl Version {
 /// A resource together with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned<T> {
-    /// The resource.
+    /// The resource as it is in this version.
     pub value: T,
-    /// Its version.
+    /// The number of the version, which rises with each change that clients see.
     pub version: Version,
 }
 
 /// The caller's condition on the resource before it is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Precondition {
-    /// No condition.
+    /// The change applies to every version.
     None,
     /// No condition was stated, but the service requires one.
     Required,

@@ -65,22 +65,22 @@ impl StoreError {
         Self(Box::new(Inner { kind, message: message.into(), source: None }))
     }
 
-    /// A [`StoreErrorKind::Busy`] failure.
+    /// A [`StoreErrorKind::Busy`] failure: nothing was done, because too much waits.
     pub fn busy(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StoreErrorKind::Busy, message)
     }
 
-    /// A [`StoreErrorKind::Unavailable`] failure.
+    /// A [`StoreErrorKind::Unavailable`] failure: nothing was done, and a retry may succeed.
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StoreErrorKind::Unavailable, message)
     }
 
-    /// A [`StoreErrorKind::Indeterminate`] failure.
+    /// A [`StoreErrorKind::Indeterminate`] failure: the change was made or not.
     pub fn indeterminate(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StoreErrorKind::Indeterminate, message)
     }
 
-    /// A [`StoreErrorKind::Corrupt`] failure.
+    /// A [`StoreErrorKind::Corrupt`] failure: stored data cannot be read, and a retry does not help.
     pub fn corrupt(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StoreErrorKind::Corrupt, message)
     }

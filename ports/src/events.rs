@@ -69,7 +69,7 @@ pub struct EventPage {
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventRead {
-    /// A page.
+    /// The events from the position on, up to the limit of the query.
     Page(EventPage),
     /// The position to begin at is not in the log: it belongs to another epoch, events after it have been dropped, or
     /// it is beyond the last event.
@@ -168,7 +168,7 @@ pub trait EventReader: Send + Sync {
     /// The extent of the log.
     fn bounds(&self) -> Reply<Result<EventBounds, StoreError>>;
 
-    /// Reads a page.
+    /// Reads the events of one page, or tells that the log does not have its beginning any more.
     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>>;
 }
 

@@ -20,11 +20,11 @@ pub enum KeyLookup {
 /// The fields of a key and its account that every request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credential {
-    /// The key.
+    /// The id of the key, under which its strikes and its ban are counted.
     pub key: KeyId,
     /// The account that owns it.
     pub account: AccountId,
-    /// The account's plan.
+    /// The plan of the account, which sets its quota.
     pub plan: Plan,
     /// The scopes that the key grants.
     pub scopes: Scopes,

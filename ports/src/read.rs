@@ -35,7 +35,7 @@ pub struct PageRequest {
 pub enum PageEnd {
     /// At least one more record follows. The page has exactly `limit` records: only the last page may have fewer.
     More,
-    /// No record follows.
+    /// No record that matches the filter follows.
     Last,
 }
 
@@ -44,7 +44,7 @@ pub enum PageEnd {
 pub struct StatusSet(u8);
 
 impl StatusSet {
-    /// Adds a status.
+    /// Admits pets with this status, too.
     pub fn add(&mut self, status: PetStatus) {
         self.0 |= Self::bit(status);
     }
@@ -81,7 +81,7 @@ impl FromIterator<PetStatus> for StatusSet {
 pub struct PetFilter {
     /// One of these statuses.
     pub statuses: StatusSet,
-    /// This category.
+    /// The category of the pets; none admits every category.
     pub category_id: Option<CategoryId>,
     /// This name, compared by its folded form alone: no pattern and no collation.
     pub name: Option<FoldedName>,
@@ -199,7 +199,7 @@ pub trait PetReader: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait CategoryReader: Send + Sync {
-    /// One category.
+    /// Reads a category; none if there is no category with this id.
     fn category(&self, id: CategoryId) -> Reply<Result<Option<CategoryRecord>, StoreError>>;
 
     /// A page of categories.
@@ -215,7 +215,7 @@ pub trait CategoryReader: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait OrderReader: Send + Sync {
-    /// One order.
+    /// Reads an order; none if there is no order with this id.
     fn order(&self, id: OrderId) -> Reply<Result<Option<OrderRecord>, StoreError>>;
 
     /// A page of orders.

@@ -53,7 +53,7 @@ impl<'a, T> ScopedReply<'a, T> {
 }
 
 impl<'a, T: Send + 'a> ScopedReply<'a, T> {
-    /// Maps the result.
+    /// Applies a function to the result, at once if the reply is ready.
     pub fn map<U: Send + 'a>(self, change: impl FnOnce(T) -> U + Send + 'a) -> ScopedReply<'a, U> {
         match self.0 {
             Inner::Now(value) => ScopedReply(Inner::Now(value.map(change))),

@@ -31,13 +31,13 @@ impl fmt::Debug for WebhookSecret {
 /// A received request whose signature is checked: three headers, and the body in the bytes that were received.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedRequest<'a> {
-    /// The header `webhook-id`.
+    /// The header `webhook-id`; none if it is missing or no text.
     pub id: Option<&'a str>,
-    /// The header `webhook-timestamp`.
+    /// The header `webhook-timestamp`, in seconds since 1970.
     pub timestamp: Option<&'a str>,
-    /// The header `webhook-signature`.
+    /// The header `webhook-signature`: one or more signatures, each with its version.
     pub signature: Option<&'a str>,
-    /// The body.
+    /// The body, byte for byte.
     pub body: &'a [u8],
 }
 
@@ -60,7 +60,7 @@ pub enum SignatureVerdict {
     #[error("stale: the signature is right, but webhook-timestamp is {seconds} s in the past, and {max} s are tolerated",
         max = SignatureVerdict::TOLERANCE_SECONDS)]
     Stale {
-        /// The age.
+        /// The age of the request, in seconds.
         seconds: u64,
     },
     /// The signature is right, but the time of the request is too far in the future.

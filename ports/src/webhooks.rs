@@ -18,7 +18,7 @@ pub const SETTLED_KEPT: usize = 1_000;
 /// The time for which settled deliveries are kept.
 pub const SETTLED_KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 
-/// Reads webhooks.
+/// Reads webhooks for their accounts and for the dispatcher.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait WebhookReader: Send + Sync {
     /// The webhooks of an account, with each change that was answered before the call, also by another handle of the same
@@ -48,7 +48,7 @@ pub struct WebhookChanges {
 /// The right to deliver the events of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeliveryLease {
-    /// The webhook.
+    /// The webhook that is delivered under this lease.
     pub webhook: WebhookId,
     /// The number of the lease. It rises each time the webhook is claimed by another handle.
     pub number: u64,
@@ -57,7 +57,7 @@ pub struct DeliveryLease {
 /// A lease that was granted, and the progress of the webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedWebhook {
-    /// The lease.
+    /// The lease, which each save of progress must show.
     pub lease: DeliveryLease,
     /// The progress; none before the first save.
     pub progress: Option<Progress>,
@@ -75,7 +75,7 @@ pub enum LeaseState {
 /// A page of the deliveries of a webhook, by event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryQuery {
-    /// The webhook.
+    /// The webhook whose deliveries are listed.
     pub webhook: WebhookId,
     /// The states that pass.
     pub statuses: DeliveryStatusSet,
@@ -134,6 +134,6 @@ pub trait DeliveryLog: Send + Sync {
     /// A page of deliveries.
     fn deliveries(&self, query: DeliveryQuery) -> Reply<Result<Vec<Delivery>, StoreError>>;
 
-    /// One delivery.
+    /// Reads a delivery; none if the webhook has none of this event, or it is no longer kept.
     fn delivery(&self, webhook: WebhookId, event: EventId) -> Reply<Result<Option<Delivery>, StoreError>>;
 }

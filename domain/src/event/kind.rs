@@ -23,7 +23,7 @@ pub enum EventKind {
     PetDeleted,
     /// A category was created.
     CategoryCreated,
-    /// A category changed.
+    /// The name or the description of a category changed.
     CategoryUpdated,
     /// A category was deleted.
     CategoryDeleted,

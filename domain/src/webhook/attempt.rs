@@ -13,7 +13,7 @@ pub struct Attempt {
     pub number: u32,
     /// The cause of the attempt.
     pub trigger: AttemptTrigger,
-    /// The result.
+    /// The answer of the receiver, or the reason why there is none.
     pub outcome: AttemptOutcome,
 }
 
@@ -43,7 +43,7 @@ pub struct AttemptOutcome {
 /// The answer of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReceiverAnswer {
-    /// The status code.
+    /// The status code of the answer, such as 204.
     pub status: u16,
     /// The first [`ReceiverAnswer::BODY_MAX`] bytes of the body, if they are text.
     pub body: Option<Box<str>>,
@@ -54,7 +54,7 @@ pub struct ReceiverAnswer {
     pub retry_after: Option<Box<str>>,
     /// The header `Location`. It is never followed.
     pub location: Option<Box<str>>,
-    /// The header `Content-Type`.
+    /// The header `Content-Type`, as it was sent.
     pub content_type: Option<Box<str>>,
     /// The reason why the body was not read to its end; none if it was. It does not decide on the result of the attempt.
     pub cut: Option<AnswerCut>,
@@ -75,7 +75,7 @@ pub enum AnswerCut {
 }
 
 impl AnswerCut {
-    /// Each reason.
+    /// Each reason, for parsers and tests of the contract.
     pub const ALL: [Self; 3] = [Self::TooLong, Self::Late, Self::Closed];
 
     /// The word for clients, such as `too_long`.
@@ -134,7 +134,7 @@ pub enum AttemptError {
 }
 
 impl AttemptError {
-    /// Each reason.
+    /// Each reason, for parsers and tests of the contract.
     pub const ALL: [Self; 9] = [
         Self::DnsFailed,
         Self::AddressRefused,

@@ -6,13 +6,13 @@ use crate::{EventId, EventKind, Timestamp};
 /// The delivery of one event to one webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The webhook.
+    /// The webhook whose receiver gets the event.
     pub webhook: WebhookId,
-    /// The event.
+    /// The event, which names the delivery among those of its webhook.
     pub event: EventId,
     /// The kind of the event.
     pub kind: EventKind,
-    /// The state.
+    /// The state, pending until the delivery is settled.
     pub status: DeliveryStatus,
     /// The number of attempts so far.
     pub attempts: u32,
@@ -28,7 +28,7 @@ pub struct Delivery {
 /// A change of a delivery: the end of an attempt, or of the whole delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryUpdate {
-    /// The event.
+    /// The event of the delivery that changes.
     pub event: EventId,
     /// The kind of the event.
     pub kind: EventKind,
@@ -92,7 +92,7 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Each state.
+    /// Each state, for parsers and tests of the contract.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
 
     /// The word for clients, such as `pending`.
@@ -115,10 +115,10 @@ impl DeliveryStatus {
 pub struct DeliveryStatusSet(u8);
 
 impl DeliveryStatusSet {
-    /// Any state.
+    /// The set without a condition, which every delivery passes.
     pub const ANY: Self = Self(0);
 
-    /// Adds a state.
+    /// Lets deliveries in this state pass, too.
     pub const fn add(&mut self, status: DeliveryStatus) {
         self.0 |= 1 << status as u8;
     }

@@ -24,7 +24,7 @@ impl WebhookId {
         Self(bits.to_be_bytes())
     }
 
-    /// The random bits.
+    /// The random bits, as stores keep the id.
     pub const fn bits(self) -> u128 {
         u128::from_be_bytes(self.0)
     }

@@ -11,7 +11,7 @@ use crate::{AccountId, Description, EventId, Timestamp, Version};
 /// limit without counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountWebhooks {
-    /// The account.
+    /// The account that owns the webhooks and whose events they get.
     pub account: AccountId,
     /// The webhooks. Without one there is no record.
     pub webhooks: Vec<Webhook>,
@@ -38,15 +38,15 @@ impl AccountWebhooks {
 /// A webhook: a receiver that gets events by HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
-    /// Its id.
+    /// The random id, which clients cannot guess.
     pub id: WebhookId,
-    /// Its version.
+    /// The version, which rises with each change of its settings.
     pub version: Version,
     /// The address of the receiver.
     pub url: WebhookUrl,
     /// The types of events that it gets.
     pub types: EventPatterns,
-    /// The client's description.
+    /// A note of the client, which the shop does not read.
     pub description: Option<Description>,
     /// The order in which it gets events.
     pub ordering: DeliveryOrder,
@@ -100,7 +100,7 @@ pub struct DeliveryRun {
 pub struct Redelivery {
     /// The number of the request for this webhook, from 1.
     pub number: u64,
-    /// The event.
+    /// The event that is delivered once more.
     pub event: EventId,
     /// The time of the request.
     pub at: Timestamp,

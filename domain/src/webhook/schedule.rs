@@ -66,7 +66,7 @@ pub(crate) fn jittered(delay: Duration, permille: i32) -> Duration {
     delay * factor / 1_000
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the hash FNV-1a in 64 bits, the same on all machines and in all releases.
 pub(crate) fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }

@@ -30,21 +30,21 @@ pub enum DispatchInput<'a> {
         /// The position up to which the log was read.
         scanned: Position,
     },
-    /// Attempts may begin.
+    /// The dispatcher has room for attempts.
     Tick {
         /// The maximum number of attempts.
         attempts_max: usize,
     },
     /// An attempt has ended.
     Outcome {
-        /// The event.
+        /// The event that was sent.
         position: Position,
-        /// The result.
+        /// The end of the attempt, with its answer or error.
         result: AttemptResult,
     },
     /// An attempt was dropped before its request was sent.
     Dropped {
-        /// The event.
+        /// The event that was not sent.
         position: Position,
         /// The cause of the attempt, which is that of the next one.
         trigger: AttemptTrigger,
@@ -55,7 +55,7 @@ pub enum DispatchInput<'a> {
     Missing(Position),
     /// A client asks for an event once more.
     Redeliver {
-        /// The event.
+        /// The event that is delivered once more.
         position: Position,
         /// The number of the request.
         number: u64,
@@ -76,9 +76,9 @@ pub enum AttemptResult {
 /// A task that the rule gives to the dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DispatchOrder {
-    /// Sends an event.
+    /// Begins an attempt to post an event to the receiver.
     Send {
-        /// The event.
+        /// The event to post.
         position: Position,
         /// The number of the attempt, from 1.
         attempt: u32,
@@ -87,19 +87,19 @@ pub enum DispatchOrder {
     },
     /// Records that another attempt follows.
     Retry {
-        /// The event.
+        /// The event whose attempt has failed.
         position: Position,
         /// The time of the next attempt.
         due: Timestamp,
     },
     /// Records the end of a delivery.
     Settle {
-        /// The event.
+        /// The event whose delivery has ended.
         position: Position,
         /// The state of the delivery.
         status: DeliveryStatus,
     },
-    /// Disables the webhook.
+    /// Disables the webhook for this reason. No attempt begins until it is enabled again.
     Disable(DisabledReason),
     /// Calls the rule with a tick at this time. It is the last order of a step, if attempts can begin without any other
     /// input.

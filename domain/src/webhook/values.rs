@@ -22,7 +22,7 @@ impl WebhookUrl {
         if is_visible && text.len() <= Self::MAX { Ok(Self(text.into())) } else { Err(WebhookUrlError) }
     }
 
-    /// The text.
+    /// The URL as the client wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -154,7 +154,7 @@ pub enum DisabledReason {
 }
 
 impl DisabledReason {
-    /// Each reason.
+    /// Each reason, for parsers and tests of the contract.
     pub const ALL: [Self; 9] = [
         Self::User,
         Self::Gone,

@@ -28,16 +28,16 @@ pub struct NewKey {
 /// A key with its secret. The secret is not stored, so this is the only time at which it can be shown.
 #[derive(Debug, Clone)]
 pub struct RevealedKey<T> {
-    /// The secret.
+    /// The whole key, which a client sends with each request.
     pub secret: ApiKey,
-    /// The stored record.
+    /// The stored record, without the secret.
     pub made: T,
 }
 
 /// A key and its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyListing {
-    /// The key.
+    /// The record of the key, without the secret.
     pub key: KeyRecord,
     /// The account that owns it.
     pub account: Account,
@@ -74,7 +74,7 @@ pub trait Administration: Send + Sync {
     /// Returns up to `limit` keys with an id above `after`, by id. A ban that is not recorded yet is included.
     async fn keys(&self, after: Option<KeyId>, limit: usize) -> Result<Vec<KeyListing>, StoreError>;
 
-    /// Changes a key.
+    /// Changes the label or the scopes of a key that exists.
     async fn update_key(&self, id: KeyId, patch: KeyPatch) -> Result<KeyRecord, Failure<UnknownKey>>;
 
     /// Creates a successor of a key. The old key stays valid for the overlap.

@@ -13,7 +13,7 @@ use crate::{CategoryFilter, CategorySink, PageEnd, PageRequest, PetFilter, PetSi
 /// The animals of the shop.
 #[async_trait]
 pub trait Pets: Send + Sync {
-    /// One pet.
+    /// Reads a pet with its version; none if there is no pet with this id.
     fn pet(&self, id: PetId) -> Reply<Result<Option<Versioned<Pet>>, StoreError>>;
 
     /// A page of pets.
@@ -24,7 +24,7 @@ pub trait Pets: Send + Sync {
         sink: PetSink<'_>,
     ) -> Result<PageEnd, StoreError>;
 
-    /// Creates a pet.
+    /// Creates a pet in a category that exists, and its inventory item.
     async fn create_pet(
         &self,
         new: NewPet,
@@ -39,7 +39,7 @@ pub trait Pets: Send + Sync {
         precondition: Precondition,
     ) -> Result<Versioned<Pet>, Failure<UpdatePetRejection>>;
 
-    /// Deletes a pet.
+    /// Deletes a pet and its inventory item, unless open orders need it.
     async fn delete_pet(
         &self,
         id: PetId,
@@ -50,7 +50,7 @@ pub trait Pets: Send + Sync {
 /// The categories that group the animals.
 #[async_trait]
 pub trait Categories: Send + Sync {
-    /// One category.
+    /// Reads a category with its version; none if there is no category with this id.
     fn category(&self, id: CategoryId) -> Reply<Result<Option<Versioned<Category>>, StoreError>>;
 
     /// A page of categories.
@@ -61,7 +61,7 @@ pub trait Categories: Send + Sync {
         sink: CategorySink<'_>,
     ) -> Result<PageEnd, StoreError>;
 
-    /// Creates a category.
+    /// Creates a category whose name no other one has.
     async fn create_category(
         &self,
         new: NewCategory,

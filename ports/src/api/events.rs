@@ -41,7 +41,7 @@ impl From<EventInterest> for EventFilter {
 /// The result of looking up one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventLookup {
-    /// The event.
+    /// The event, as it was when it happened.
     Found(Event),
     /// The log has no event with this id: it belongs to another epoch, its event has been dropped or not written yet, or it is
     /// that of a place without an event.

@@ -27,11 +27,11 @@ pub struct Admission<'a> {
     pub now: Timestamp,
     /// The account of the key.
     pub account: AccountId,
-    /// The key.
+    /// The key that the request was made with.
     pub key: KeyId,
     /// The scopes of the key.
     pub scopes: Scopes,
-    /// The account's plan.
+    /// The plan of the account, for the metrics.
     pub plan: Plan,
     /// The quota that is left after this request.
     pub usage: Usage,
@@ -89,7 +89,7 @@ pub enum Refusal {
     /// The key is not accepted.
     #[error("{problem}")]
     Key {
-        /// The reason.
+        /// The reason why the key is not accepted, which the client is told.
         problem: KeyProblem,
         /// The quota that is left for the client's address. If it is used up, the request is refused for that reason.
         address: AddressVerdict,
@@ -97,7 +97,7 @@ pub enum Refusal {
     /// Too many requests of the account are in flight.
     #[error("the account has too many requests in flight")]
     TooManyInFlight {
-        /// The account's plan.
+        /// The plan of the account, for the metrics.
         plan: Plan,
         /// The quota that is left.
         usage: Usage,
@@ -105,7 +105,7 @@ pub enum Refusal {
     /// The key is banned.
     #[error("the key is banned until {until}")]
     Banned {
-        /// The account's plan.
+        /// The plan of the account, for the metrics.
         plan: Plan,
         /// The end of the ban.
         until: Timestamp,
@@ -115,12 +115,12 @@ pub enum Refusal {
     /// A window is exhausted.
     #[error("a quota of the account is used up")]
     Exceeded {
-        /// The account's plan.
+        /// The plan of the account, for the metrics.
         plan: Plan,
         /// The quota that is left.
         usage: Usage,
     },
-    /// The store failed.
+    /// The key or the quota cannot be read.
     #[error(transparent)]
     Store(StoreError),
 }

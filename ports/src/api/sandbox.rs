@@ -31,7 +31,7 @@ pub trait Sandbox: Send + Sync {
 /// The state of a sandbox's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockState {
-    /// The time.
+    /// The time that the sandbox shows, which may be far from that of the machine.
     pub now: Timestamp,
     /// `true` while the clock is stopped.
     pub frozen: bool,
@@ -49,7 +49,7 @@ pub struct ClockChange {
 /// A new time of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewTime {
-    /// This time.
+    /// This point in time, before or after the current one.
     Set(Timestamp),
     /// The current time plus this span, at most the latest time.
     Advance(Duration),

@@ -13,7 +13,7 @@ use crate::{OrderFilter, OrderSink, PageEnd, PageRequest, PetFilter, PetSink, Re
 /// The orders of the shop.
 #[async_trait]
 pub trait Orders: Send + Sync {
-    /// One order.
+    /// Reads an order with its version; none if there is no order with this id.
     fn order(&self, id: OrderId) -> Reply<Result<Option<Versioned<Order>>, StoreError>>;
 
     /// A page of orders.
@@ -24,7 +24,7 @@ pub trait Orders: Send + Sync {
         sink: OrderSink<'_>,
     ) -> Result<PageEnd, StoreError>;
 
-    /// Places an order.
+    /// Places an order, which takes its units from the free units of the pet.
     async fn place_order(
         &self,
         new: NewOrder,

@@ -53,9 +53,9 @@ impl DeliveriesLeft {
 /// A delivery that is not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryLeft {
-    /// The webhook.
+    /// The webhook whose receiver has not accepted the event.
     pub webhook: WebhookId,
-    /// The event.
+    /// The event that is still to be delivered.
     pub event: EventId,
     /// The number of attempts that have failed.
     pub attempts: u32,

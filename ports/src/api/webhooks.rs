@@ -15,9 +15,9 @@ use crate::{DeliveryQuery, StoreError};
 /// A webhook as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookListing {
-    /// Its settings.
+    /// The record, with the settings that the client chose.
     pub webhook: Webhook,
-    /// Its state.
+    /// The state, from the record and from the progress of its deliveries.
     pub status: WebhookStatus,
     /// The time of the first failed attempt since the last success.
     pub failing_since: Option<Timestamp>,
@@ -65,7 +65,7 @@ impl FailingReason {
 /// The state of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookStatus {
-    /// It gets events.
+    /// It is enabled, and its last attempt has succeeded, or there was none.
     Active,
     /// It is enabled, and its last attempt failed, or its events cannot be read.
     Failing,
@@ -76,7 +76,7 @@ pub enum WebhookStatus {
 /// A webhook with its current secret. The secret is derived and not stored, so it is shown only when it is new.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RevealedWebhook {
-    /// The webhook.
+    /// The webhook with its state, as a list shows it.
     pub listing: WebhookListing,
     /// The secret as text: `whsec_` and base64.
     pub secret: String,
@@ -103,9 +103,9 @@ pub enum LogPlace {
 /// A delivery and its event, while the event is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryDetail {
-    /// The delivery.
+    /// The delivery with its latest attempts.
     pub delivery: Delivery,
-    /// The event.
+    /// The event that is posted; none if the log has dropped it.
     pub event: Option<Event>,
 }
 
@@ -133,7 +133,7 @@ pub trait Webhooks: Send + Sync {
     /// The webhooks of an account, in the order in which they were created. An account has few of them.
     async fn list_webhooks(&self, account: AccountId) -> Result<Vec<WebhookListing>, StoreError>;
 
-    /// One webhook.
+    /// Reads a webhook; none if the account has no webhook with this id.
     async fn webhook(&self, account: AccountId, id: WebhookId) -> Result<Option<WebhookListing>, StoreError>;
 
     /// Creates a webhook whose deliveries begin at a place of the log. A repeated answer has the same secret.

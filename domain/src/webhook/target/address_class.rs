@@ -12,9 +12,9 @@ use self::AddressClass::{LinkLocal, Loopback, Private, Special};
 /// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressClass {
-    /// Reachable from anywhere.
+    /// An address that is routed on the Internet.
     Public,
-    /// This machine.
+    /// The machine itself: 127.0.0.0/8 and ::1.
     Loopback,
     /// A private network: RFC 1918, or the unique local addresses of IPv6.
     Private,

@@ -27,14 +27,14 @@ pub struct Target {
 pub enum TargetHost {
     /// A DNS name in lower case, without a final dot.
     Name(String),
-    /// An address literal.
+    /// An address in place of a name. An IPv6 address is in brackets in the URL.
     Address(IpAddr),
 }
 
 /// The reason why a text is not the URL of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TargetError {
-    /// It is empty.
+    /// There is no text at all.
     #[error("expected a URL such as https://hooks.example/petstore")]
     Empty,
     /// It is longer than [`Target::LENGTH_MAX`].
@@ -122,12 +122,12 @@ impl Target {
         self.is_secure
     }
 
-    /// The host.
+    /// The host that is connected to, and whose certificate is checked.
     pub const fn host(&self) -> &TargetHost {
         &self.host
     }
 
-    /// The port.
+    /// The port, by default 443 of `https` and 80 of `http`.
     pub const fn port(&self) -> u16 {
         self.port
     }
