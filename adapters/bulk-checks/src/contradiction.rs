@@ -10,7 +10,7 @@ pub enum Contradiction {
     Twice {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
     },
     /// An id exceeds the size of the tables.
@@ -18,7 +18,7 @@ pub enum Contradiction {
     NoRoom {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
         /// The highest id that the tables hold.
         max: u64,
@@ -28,7 +28,7 @@ pub enum Contradiction {
     NotIssued {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
         /// The last id that was issued.
         last: u64,
@@ -38,9 +38,9 @@ pub enum Contradiction {
     Taken {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
-        /// The value.
+        /// The value that both records have, as words.
         what: &'static str,
     },
     /// Two categories have equivalent names.
@@ -56,7 +56,7 @@ pub enum Contradiction {
     Orphan {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
         /// The kind of the record that it belongs to.
         owner: &'static str,
@@ -68,7 +68,7 @@ pub enum Contradiction {
     Miscounted {
         /// The kind of the record.
         kind: &'static str,
-        /// Its id.
+        /// The number of the record, as its row has it.
         id: u64,
         /// The kind of the counted records.
         what: &'static str,
@@ -80,29 +80,29 @@ pub enum Contradiction {
     /// An inventory item has another status than its pet.
     #[error("inventory item {id} is {listed}, but its pet is {status}")]
     OtherStatus {
-        /// The pet.
+        /// The pet whose item has another status.
         id: PetId,
-        /// The item's status.
+        /// The status in the row of the item.
         listed: PetStatus,
-        /// The pet's status.
+        /// The status in the row of the pet.
         status: PetStatus,
     },
     /// A pet's status does not follow from its units and orders.
     #[error("pet {id} is {status} (free units: {stock}, open orders: {open_orders})")]
     Unsound {
-        /// The pet.
+        /// The pet whose status is wrong.
         id: PetId,
-        /// Its status.
+        /// The status in the row.
         status: PetStatus,
-        /// Its free units.
+        /// The units in the row that no order has taken.
         stock: u64,
-        /// Its open orders.
+        /// The number of orders that have taken units and are not complete.
         open_orders: u32,
     },
     /// A pet has no inventory item.
     #[error("pet {id} has no inventory item")]
     NoItem {
-        /// The pet.
+        /// The pet without an item.
         id: PetId,
     },
 }

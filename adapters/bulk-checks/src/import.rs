@@ -42,7 +42,7 @@ impl<T: ShopTables> ImportChecks<T> {
         }
     }
 
-    /// The tables.
+    /// The tables that the rows so far are in, for rows that have no check.
     pub const fn tables_mut(&mut self) -> &mut T {
         self.loader.tables_mut()
     }

@@ -21,7 +21,7 @@ impl<T: ShopTables> ShopLoader<T> {
         Self { tables, open_orders: HashMap::default() }
     }
 
-    /// The tables.
+    /// The tables that the rows so far are in.
     pub const fn tables(&self) -> &T {
         &self.tables
     }

@@ -25,7 +25,7 @@ pub trait ShopTables {
     /// The number of pets in a category.
     fn pets_in(&self, category: CategoryId) -> u64;
 
-    /// Reads a pet.
+    /// Reads a pet in place, without a copy; none if there is no pet with this id.
     fn read_pet<R>(&self, id: PetId, read: impl FnOnce(&PetRecord) -> R) -> Option<R>;
 
     /// Adds a pet. There is none with its id.
@@ -34,7 +34,7 @@ pub trait ShopTables {
     /// Changes a pet that was added: its stock, the version of its inventory item, or the number of its open orders.
     fn update_pet(&mut self, id: PetId, change: impl FnOnce(&mut PetRecord));
 
-    /// All pets.
+    /// All pets of the tables, in any order.
     fn pets(&self) -> impl Iterator<Item = PetRecord>;
 
     /// Returns whether there is an order with this id.

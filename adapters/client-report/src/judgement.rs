@@ -24,7 +24,7 @@ impl Severity {
 /// One place at which a client did not follow a rule, with its proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding<'a> {
-    /// The weight.
+    /// The weight: a breach of the contract, or a hint.
     pub severity: Severity,
     /// A sentence about this place.
     pub reason: String,
@@ -37,7 +37,7 @@ pub struct Finding<'a> {
 pub struct Proof<'a> {
     /// The number in the order of arrival. It is different for each request, while clients may choose an id twice.
     pub sequence: u64,
-    /// The request id.
+    /// The id of the request, which its answer had as `X-Request-Id`.
     pub id: &'a str,
 }
 

@@ -29,7 +29,7 @@ pub struct ClientReport<'a> {
 /// The result of one rule.
 #[derive(Debug, Clone)]
 pub struct RuleReport<'a> {
-    /// The rule.
+    /// The rule, which names the part of the contract that it checks.
     pub rule: &'static Rule,
     /// The number of times that the rule applied.
     pub cases: usize,

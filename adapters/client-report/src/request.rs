@@ -21,7 +21,6 @@ const WAIT: &str = "wait";
 /// A request of a client, and its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientRequest<'a> {
-    /// The request id.
     pub(crate) id: &'a str,
     /// The number in the order of arrival.
     pub(crate) sequence: u64,
@@ -36,13 +35,11 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) key: Option<&'a str>,
     /// The number of the connection.
     pub(crate) connection: u64,
-    /// The method.
     pub(crate) method: &'a str,
     /// The path and the query, as received.
     pub(crate) target: &'a str,
     /// The path as the contract has it.
     pub(crate) route: Option<&'a str>,
-    /// The header `Idempotency-Key`.
     pub(crate) idempotency_key: Option<&'a str>,
     /// Set if the request has the header `If-Match`.
     pub(crate) has_if_match: bool,
@@ -70,7 +67,6 @@ pub(crate) struct RequestEnd {
 /// An answer that reached a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClientAnswer<'a> {
-    /// The status.
     pub(crate) status: u16,
     /// The code of an error.
     pub(crate) code: Option<&'a str>,
@@ -78,7 +74,6 @@ pub(crate) struct ClientAnswer<'a> {
     pub(crate) retry_after: Option<u64>,
     /// The header `X-RateLimit-Reset`, in seconds since 1970.
     pub(crate) reset: Option<u64>,
-    /// The header `ETag`.
     pub(crate) etag: Option<&'a str>,
     /// Set if the answer has the header `Deprecation`.
     pub(crate) is_deprecated: bool,

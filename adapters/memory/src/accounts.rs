@@ -50,7 +50,6 @@ impl Accounts {
         self.records.read(slot(id.get())?, read)
     }
 
-    /// The account's plan.
     pub(crate) fn plan(&self, id: AccountId) -> Option<Plan> {
         self.meters.find(slot(id.get())?)?.plan.get()
     }

@@ -55,7 +55,6 @@ impl Addresses {
         set.take(tag, limit, cost, WindowKind::Minute.number_at(now))
     }
 
-    /// Forgets every count.
     pub(crate) fn clear(&self) {
         for set in (0..SETS).filter_map(|number| self.sets.find(number)) {
             *set.lock() = Set::default();

@@ -100,7 +100,6 @@ impl Categories {
         self.len() == 0
     }
 
-    /// Removes all categories.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {

@@ -113,7 +113,6 @@ impl DeliveryTable {
         held
     }
 
-    /// Ends leases.
     pub(crate) fn release(&self, leases: &[DeliveryLease]) {
         let mut all = self.0.lock();
         for lease in leases {
@@ -164,7 +163,6 @@ impl DeliveryTable {
         self.0.lock().kept.get(&webhook)?.progress.clone()
     }
 
-    /// One delivery.
     pub(crate) fn delivery(&self, webhook: WebhookId, event: EventId) -> Option<Delivery> {
         self.0.lock().kept.get(&webhook)?.deliveries.get(&event).cloned()
     }

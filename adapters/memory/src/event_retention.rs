@@ -12,7 +12,7 @@ pub struct EventRetention {
 }
 
 impl EventRetention {
-    /// The default age.
+    /// The default time for which an event is kept: 30 days.
     pub const AGE: Duration = Duration::from_hours(30 * 24);
 
     /// The default of a store without a journal.

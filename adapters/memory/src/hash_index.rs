@@ -20,7 +20,6 @@ impl HashIndex {
         Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
     }
 
-    /// Adds a pair.
     pub(crate) fn add(&self, key: u32, slot: u32) {
         self.shard(key).write().insert(pack(key, slot));
     }
@@ -32,7 +31,6 @@ impl HashIndex {
         }
     }
 
-    /// Removes a pair.
     pub(crate) fn remove(&self, key: u32, slot: u32) {
         self.shard(key).write().remove(&pack(key, slot));
     }

@@ -55,7 +55,7 @@ impl Import<'_> {
         self.before
     }
 
-    /// Adds a category.
+    /// Adds a category with its version, which the next change of it continues.
     pub fn category(&mut self, category: Category, version: Version) -> Result<(), ImportError> {
         self.checks.category(category, version)
     }

@@ -120,7 +120,6 @@ impl Keys {
         keys.collect()
     }
 
-    /// Forgets all strikes.
     pub(crate) fn forget_strikes(&self) {
         self.all().into_iter().for_each(|slot| self.meters.of(slot).forget_strikes());
     }

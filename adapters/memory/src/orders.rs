@@ -86,7 +86,6 @@ impl Orders {
         self.len() == 0
     }
 
-    /// Removes all orders.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {

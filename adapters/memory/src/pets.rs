@@ -132,7 +132,6 @@ impl Pets {
         self.len() == 0
     }
 
-    /// Removes all pets.
     pub(crate) fn clear(&self) {
         let all: Vec<u32> = self.state_index.read().all().iter().collect();
         for slot in all {

@@ -26,12 +26,7 @@ const WAITS: u32 = 2;
 /// A request to the writer.
 pub(crate) enum Request {
     /// Run a transition.
-    Write {
-        /// The transition.
-        transition: Arc<dyn Transition>,
-        /// Receives the outcome.
-        sender: Sender<()>,
-    },
+    Write { transition: Arc<dyn Transition>, sender: Sender<()> },
     /// Do a part of the housekeeping.
     Housekeeping(HousekeepingPart),
 }
@@ -40,7 +35,6 @@ pub(crate) enum Request {
 pub(crate) enum HousekeepingPart {
     /// Drop expired records and events.
     DropExpired {
-        /// The time.
         now: Timestamp,
         /// Receives the number of records that the first pass dropped.
         sender: Sender<usize>,
@@ -51,17 +45,9 @@ pub(crate) enum HousekeepingPart {
         sender: Sender<()>,
     },
     /// Write the progress of webhooks to the journal.
-    NoteDeliveries {
-        /// Receives the outcome.
-        sender: Sender<()>,
-    },
+    NoteDeliveries { sender: Sender<()> },
     /// Check that the journal answers.
-    Watch {
-        /// The time.
-        now: Timestamp,
-        /// Receives the outcome.
-        sender: Sender<()>,
-    },
+    Watch { now: Timestamp, sender: Sender<()> },
 }
 
 impl Request {

@@ -16,7 +16,6 @@ impl<const STATES: usize> Default for StateIndex<STATES> {
 }
 
 impl<const STATES: usize> StateIndex<STATES> {
-    /// All slots.
     pub(crate) const fn all(&self) -> &RoaringBitmap {
         &self.all
     }
@@ -26,12 +25,10 @@ impl<const STATES: usize> StateIndex<STATES> {
         &self.by_state[state]
     }
 
-    /// Adds a slot.
     pub(crate) fn add(&mut self, slot: u32) {
         self.all.insert(slot);
     }
 
-    /// Removes a slot.
     pub(crate) fn remove(&mut self, slot: u32) {
         self.all.remove(slot);
     }

@@ -112,7 +112,6 @@ impl AccountMeter {
         }
     }
 
-    /// The current windows.
     pub(crate) fn windows(&self) -> Windows {
         self.used.lock().windows
     }
@@ -207,7 +206,6 @@ impl KeyMeter {
         self.conduct.lock().ban.map(|ban| ban.since)
     }
 
-    /// Forgets the strikes.
     pub(crate) fn forget_strikes(&self) {
         self.conduct.lock().strikes = Strikes::default();
     }

@@ -15,7 +15,6 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Starts the thread.
     pub(crate) fn start() -> std::io::Result<Self> {
         let (stop, stopped) = oneshot::channel::<()>();
         let (sender, receiver) = mpsc::channel();

@@ -18,7 +18,7 @@ pub enum OpenError {
          version {known}: use a newer release"
     )]
     Version {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
         /// The version of its tables.
         found: i32,
@@ -33,7 +33,7 @@ pub enum OpenError {
          with the release that wrote it, and import it into another schema"
     )]
     Folding {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
         /// The rule of its names.
         found: i32,
@@ -45,7 +45,7 @@ pub enum OpenError {
         "the events in the schema {schema} have form {found}, and this program knows {known}: use a newer release"
     )]
     EventForm {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
         /// The newest form of its events.
         found: i32,
@@ -57,7 +57,7 @@ pub enum OpenError {
         "the schema {schema} has tables of another program: name an empty one in the URL, such as ?schema=petstore"
     )]
     Foreign {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
     },
     /// The schema is not a sandbox's.
@@ -66,7 +66,7 @@ pub enum OpenError {
          such as ?schema=sandbox"
     )]
     NotASandbox {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
     },
     /// Another node migrates the schema for too long.
@@ -74,7 +74,7 @@ pub enum OpenError {
         "the schema {schema} is being migrated by another connection ({holder}): wait until it ends, or end it"
     )]
     Locked {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
         /// The connection that holds the lock.
         holder: String,
@@ -85,7 +85,7 @@ pub enum OpenError {
          authorization the-role"
     )]
     NotAllowed {
-        /// The schema.
+        /// The schema that the URL names.
         schema: String,
         /// The refusal of the server.
         reason: String,
@@ -96,7 +96,7 @@ pub enum OpenError {
          pg_dump --schema-only before the rows, or execute: create unique index on {table} ({columns})"
     )]
     NotUnique {
-        /// The table.
+        /// The name of the table.
         table: String,
         /// The columns, separated by commas.
         columns: String,
@@ -107,7 +107,7 @@ pub enum OpenError {
          security on it, or execute: alter table {table} disable row level security"
     )]
     RowSecurity {
-        /// The table.
+        /// The name of the table.
         table: String,
     },
     /// A pooler gives each transaction another connection, and statements are prepared.

@@ -10,9 +10,9 @@ use crate::schema::{self, Program, State};
 /// The result of examining a database that suits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// The server.
+    /// The server that the URL leads to, with the settings that a store relies on.
     pub server: Server,
-    /// The schema.
+    /// The state of the schema that the URL names.
     pub schema: SchemaState,
 }
 

@@ -12,7 +12,7 @@ const DOUBLINGS_MAX: u32 = 16;
 /// The lengths of the waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
-    /// The shortest wait.
+    /// The shortest wait, also after the first failure.
     pub min: Duration,
     /// The longest wait after the first failure. Each further failure doubles it, up to `max`.
     pub first_max: Duration,

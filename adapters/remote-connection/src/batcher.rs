@@ -46,7 +46,7 @@ pub trait Exchange: Send + Sync + 'static {
 /// A request that waits for its answer.
 #[derive(Debug)]
 pub struct Waiting<R, A> {
-    /// The request.
+    /// The request, as its caller gave it.
     pub request: R,
     answer: oneshot::Sender<Result<A, StoreError>>,
 }

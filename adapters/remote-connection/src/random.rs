@@ -16,7 +16,7 @@ impl Random {
         Self(seed.wrapping_add(number.rotate_left(32)))
     }
 
-    /// The next number.
+    /// The next number, of all 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

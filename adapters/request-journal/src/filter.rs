@@ -9,7 +9,7 @@ use crate::record::{Hints, RequestRecord};
 pub struct RecordFilter {
     /// One of these methods; empty for any.
     pub methods: Vec<String>,
-    /// This route template.
+    /// The template of the route, such as `/pets/{petId}`; none lets each route pass.
     pub route: Option<String>,
     /// One of these statuses; empty for any. A record without a status matches none.
     pub statuses: Vec<StatusFilter>,

@@ -82,7 +82,7 @@ impl RequestJournal {
         Self { bounds, ring: Mutex::new(ring) }
     }
 
-    /// Returns the bounds.
+    /// Returns the bounds of the records and of their bodies.
     pub const fn bounds(&self) -> &JournalBounds {
         &self.bounds
     }

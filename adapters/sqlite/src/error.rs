@@ -18,9 +18,9 @@ pub enum OpenError {
     /// Another process has the file open.
     #[error("{} is in use: {} holds {}", path.display(), process(*holder), lock.display())]
     InUse {
-        /// The database.
+        /// The data file, as it was named.
         path: PathBuf,
-        /// The lock file.
+        /// The lock file beside the data file.
         lock: PathBuf,
         /// The process id that the lock file contains.
         holder: Option<u32>,
@@ -32,7 +32,7 @@ pub enum OpenError {
         process(*holder)
     )]
     InUseByAnotherName {
-        /// The database.
+        /// The data file, as it was named.
         path: PathBuf,
         /// The process id, if the system reports it.
         holder: Option<u32>,
@@ -40,7 +40,7 @@ pub enum OpenError {
     /// A file cannot be created or opened.
     #[error("{} cannot be opened", path.display())]
     File {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The error of the system, or the reason why the file is refused.
         source: io::Error,
@@ -48,15 +48,15 @@ pub enum OpenError {
     /// The file is not a data file of a petstore.
     #[error("{} is not the data file of a petstore", path.display())]
     NotAJournal {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
     },
     /// The file has a schema version that this program does not read.
     #[error("{} has {}", path.display(), versions(*found, *known))]
     Version {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
-        /// Its schema version.
+        /// The version of the schema in the file.
         found: u32,
         /// The version that this program knows.
         known: u32,
@@ -64,7 +64,7 @@ pub enum OpenError {
     /// The file contains objects that no version of the program creates.
     #[error("{} has an unexpected schema, which can destroy data: {reason}", path.display())]
     UnexpectedSchema {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The objects, and the statements that remove them.
         reason: String,
@@ -72,7 +72,7 @@ pub enum OpenError {
     /// The folding rule by which the names in the file were folded is not the rule of this program.
     #[error("{} has {}", path.display(), rules(*found, *known))]
     Folding {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The version of the rule in the file.
         found: u32,
@@ -82,7 +82,7 @@ pub enum OpenError {
     /// The events in the file are in a form that this program does not know.
     #[error("{} has {}", path.display(), event_version(*found, *known))]
     EventVersion {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The version of the form.
         found: u32,
@@ -103,7 +103,7 @@ pub enum OpenError {
     /// The engine has found damage in the file.
     #[error("{} is damaged", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The error of the engine.
         source: EngineError,
@@ -111,7 +111,7 @@ pub enum OpenError {
     /// The row of the table `meta` cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The error. Its kind is `Corrupt` if the row is damaged.
         source: StoreError,
@@ -120,7 +120,7 @@ pub enum OpenError {
     /// lost.
     #[error("{} is damaged in {position}, and acknowledged changes follow the damage", path.display())]
     LogDamaged {
-        /// The log.
+        /// The write-ahead log (`-wal`) beside the data file.
         path: PathBuf,
         /// The position of the damage.
         position: LogPosition,
@@ -132,9 +132,9 @@ pub enum OpenError {
         path.display(), log.display(), path.display()
     )]
     LogMissing {
-        /// The database.
+        /// The data file, as it was named.
         path: PathBuf,
-        /// The missing log.
+        /// The path at which the write-ahead log was.
         log: PathBuf,
     },
     /// The file and its log lack batches that had been on disk.
@@ -144,17 +144,17 @@ pub enum OpenError {
         path.display(), missing.marked.0, log.display(), missing.found.0
     )]
     LogIncomplete {
-        /// The database.
+        /// The data file, as it was named.
         path: PathBuf,
         /// The log that lacks the batches.
         log: PathBuf,
-        /// The batches.
+        /// The last batch that was on disk, and the last one that is found.
         missing: MissingBatches,
     },
     /// The engine cannot read or write the file now.
     #[error("{} cannot be used", path.display())]
     Engine {
-        /// The file.
+        /// The path of the file, as it was named.
         path: PathBuf,
         /// The error of the engine.
         source: EngineError,
@@ -214,10 +214,10 @@ fn process(holder: Option<u32>) -> String {
 /// [`BackupError::report`] returns both.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The target exists.
+    /// A file exists at the target, and is not replaced.
     #[error("{} exists already, and a backup overwrites no file: name another file", path.display())]
     Exists {
-        /// The target.
+        /// The path of the copy.
         path: PathBuf,
     },
     /// The journal cannot be read.
@@ -226,7 +226,7 @@ pub enum BackupError {
     /// The target cannot be written.
     #[error("{} cannot be written", path.display())]
     Target {
-        /// The target.
+        /// The path of the copy.
         path: PathBuf,
         /// The error of the system or of the engine.
         source: Box<dyn std::error::Error + Send + Sync>,

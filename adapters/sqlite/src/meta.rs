@@ -9,7 +9,6 @@ use crate::event_batches;
 use crate::table::Fields;
 use crate::tables::webhooks;
 
-/// Reads the row.
 pub(crate) fn read(connection: &Connection) -> Result<Header, StoreError> {
     let sql =
         "SELECT id, epoch, last_batch, last_pet, last_category, last_order, last_account, last_key FROM meta";
@@ -132,7 +131,6 @@ pub(crate) fn set_event_version(connection: &Connection, version: u32) -> rusqli
     connection.execute(sql, [version]).map(drop)
 }
 
-/// Sets the epoch.
 pub(crate) fn set_epoch(connection: &Connection, epoch: u64) -> rusqlite::Result<()> {
     let changed = connection.execute("UPDATE meta SET epoch = ?1", [digits(epoch)])?;
     if changed == 1 { Ok(()) } else { Err(Error::StatementChangedRows(changed)) }

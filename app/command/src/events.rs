@@ -42,7 +42,6 @@ pub(crate) enum EventsCommand {
 }
 
 impl EventsCommand {
-    /// Runs the command.
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Self::Tail(args) => args.run(),

@@ -132,7 +132,6 @@ pub(crate) enum KeysCommand {
 }
 
 impl KeysCommand {
-    /// Executes the command.
     pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::Create { account, plan, scopes, expires, label, quiet } => {

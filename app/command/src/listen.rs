@@ -50,7 +50,6 @@ pub(crate) struct ListenArgs {
 }
 
 impl ListenArgs {
-    /// Runs the command.
     pub(crate) fn run(self) -> Result<(), Failure> {
         let log = self.server.log(self.after, self.types)?;
         let secret = self.secret.read_or_make()?;

@@ -73,7 +73,6 @@ impl Log {
         self.write(&self.line(Level::Info, what));
     }
 
-    /// Logs a warning.
     pub(crate) fn warn(&self, what: &str) {
         self.write(&self.line(Level::Warn, what));
     }

@@ -24,7 +24,6 @@ pub(crate) struct NewEpochArgs {
 }
 
 impl NewEpochArgs {
-    /// Begins the epoch.
     pub(crate) fn run(self) -> Result<(), Failure> {
         if !matches!(self.db, Db::Postgres(_)) {
             return Err(Failure::usage(

@@ -22,7 +22,6 @@ use crate::tls::{self, Certificate};
 const LIVE: [&str; 7] =
     ["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day", "cors"];
 
-/// Reloads the settings.
 pub(crate) struct Reloader {
     command_line: CommandLine,
     in_force: Mutex<Vec<InForce>>,

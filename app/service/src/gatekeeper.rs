@@ -196,7 +196,6 @@ impl Gatekeeper {
         &self.in_flight
     }
 
-    /// The quota store.
     pub(crate) fn quotas(&self) -> &QuotaPort {
         &self.quotas
     }

@@ -10,7 +10,7 @@ use crate::pending_bans::PendingBans;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutcomeCounts {
-    /// Operations that succeeded.
+    /// Operations that succeeded, since the start.
     pub done: u64,
     /// Operations that a rule rejected.
     pub rejected: u64,

@@ -46,7 +46,7 @@ impl Policy {
 
 /// The treatment of requests while the quota store is down. No request is admitted without being counted.
 pub enum OnQuotaOutage {
-    /// Requests are refused.
+    /// Requests are refused with 503 until the quotas can be counted again.
     Refuse,
     /// Requests are counted by these quotas instead. If several nodes count for themselves, these are
     /// [`QuotaShares`](crate::QuotaShares).

@@ -29,7 +29,6 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) struct StartedServer<S> {
     /// The base of the contract's paths.
     pub(crate) url: String,
-    /// The initial key.
     pub(crate) key: String,
     pub(crate) version: String,
     pub(crate) sandbox: SandboxClient,

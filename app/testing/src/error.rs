@@ -30,7 +30,7 @@ pub enum TestingError {
         method: String,
         /// The path of the request.
         path: String,
-        /// The reason.
+        /// The reason, as a sentence for the message of a failed test.
         why: String,
     },
     /// The program ended before it answered a request to the sandbox.
@@ -46,7 +46,7 @@ pub enum TestingError {
     /// Fewer requests came than [`RequestQuery::count`](crate::RequestQuery::count) expects.
     #[error("expected {count} requests within {wait:?}, {} came: {}", requests.len(), brief(requests))]
     NotEnoughRequests {
-        /// The expected number.
+        /// The number of requests that the test expects.
         count: u32,
         /// The time for which was waited.
         wait: Duration,

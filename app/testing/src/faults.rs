@@ -30,7 +30,7 @@ pub struct PlannedFault {
     pub calls: u64,
     /// The requests on which the rule has acted.
     pub acted: u64,
-    /// The rule.
+    /// The rule, as it was planned.
     #[serde(flatten)]
     pub rule: Fault,
 }

@@ -27,7 +27,7 @@ pub struct ReceivedRequest {
     pub account: Option<u64>,
     /// The first characters of its key, if it has the form of one.
     pub key_prefix: Option<String>,
-    /// The method.
+    /// The method, such as `GET`.
     pub method: String,
     /// The target as it was sent, with its query.
     pub target: String,
@@ -78,7 +78,7 @@ pub struct SentAnswer {
     pub status: Option<u16>,
     /// The code of an error.
     pub code: Option<String>,
-    /// The headers.
+    /// The headers as name and value, in the order in which they were received.
     pub headers: Vec<(String, String)>,
     /// The body as text, or in base64. It may have been cut.
     pub body: Option<String>,

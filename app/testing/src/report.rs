@@ -54,7 +54,7 @@ pub struct ClientBehavior {
     pub requests: u64,
     /// The worst verdict about a rule.
     pub verdict: BehaviorVerdict,
-    /// The rules.
+    /// The rules, each with its verdict and the requests that broke it.
     pub rules: Vec<JudgedRule>,
 }
 
@@ -68,7 +68,7 @@ pub struct JudgedRule {
     pub summary: String,
     /// The document that states the rule.
     pub source: String,
-    /// The verdict.
+    /// The verdict on this rule.
     pub verdict: BehaviorVerdict,
     /// The number of situations to which the rule applied.
     pub cases: u64,
@@ -96,7 +96,7 @@ pub struct BehaviorFinding {
 pub struct ProvingRequest {
     /// Its number, as in [`ReceivedRequest::sequence`](crate::ReceivedRequest::sequence).
     pub sequence: u64,
-    /// Its id.
+    /// The id of the request, which its answer had as `X-Request-Id`.
     pub id: String,
 }
 

@@ -14,7 +14,7 @@ impl Epoch {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Begins another epoch.
+    /// Begins another epoch: entity tags and cursors of the earlier one never match again.
     pub fn set(&self, epoch: u64) {
         self.0.store(epoch, Ordering::Relaxed);
     }

@@ -39,9 +39,9 @@ pub struct Exchange<'a> {
     pub route: &'static str,
     /// The status of the answer.
     pub status: u16,
-    /// The answer's `X-Request-Id`.
+    /// The header `X-Request-Id` of the answer, from the client or made here.
     pub request_id: &'a str,
-    /// The request's `traceparent`.
+    /// The header `traceparent` of the request, if it has the form of W3C Trace Context.
     pub traceparent: Option<&'a str>,
     /// The client's address: that of the peer, or the one that trusted proxies report.
     pub client: IpAddr,

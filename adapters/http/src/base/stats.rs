@@ -14,13 +14,13 @@ pub struct TransportStats {
     pub decisions: Vec<Decisions>,
     /// Requests that are being answered.
     pub in_flight: u64,
-    /// Accepted connections.
+    /// Connections that were accepted since the start.
     pub accepted: u64,
-    /// Open connections.
+    /// Connections that are open now.
     pub connections: u64,
     /// Open streams of events.
     pub streams: u64,
-    /// Handlers that panicked.
+    /// Requests since the start whose handler panicked, and which were answered with 500.
     pub panics: u64,
     /// Requests that were refused by load shedding.
     pub shed: u64,
@@ -35,7 +35,7 @@ pub struct Requests {
     pub route: &'static str,
     /// The method; `-` for an unknown one.
     pub method: &'static str,
-    /// The status.
+    /// The status code of the answers.
     pub status: u16,
     /// The number of answers.
     pub count: u64,
@@ -44,7 +44,7 @@ pub struct Requests {
 /// A histogram of the latencies of one route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// The route template.
+    /// The template of the route, such as `/pets/{petId}`.
     pub route: &'static str,
     /// The sum of the latencies.
     pub sum: Duration,
@@ -56,9 +56,9 @@ pub struct Latencies {
 /// The number of equal decisions of the gate for one plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decisions {
-    /// The account's plan.
+    /// The word of the account's plan, such as `free`.
     pub plan: &'static str,
-    /// The decision.
+    /// The decision of the gate, as a label of the metric.
     pub decision: &'static str,
     /// The number of decisions.
     pub count: u64,

@@ -87,7 +87,6 @@ impl RouteLabel {
         self.0
     }
 
-    /// The template.
     pub(crate) fn template(self) -> &'static str {
         ROUTES[self.0]
     }

@@ -163,7 +163,6 @@ impl SendBatch {
         }
     }
 
-    /// Sends the batch.
     pub(crate) fn flush(&self) {
         // The batch is taken out of the cell first, because recipients are foreign code and may use the cell.
         let mut batch = self.batch.take();

@@ -16,7 +16,6 @@ use tokio::net::TcpStream;
 /// buffer is reading a body, and for bodies tokio's own read is cheap enough.
 const READ: usize = 8 * 1024;
 
-/// A TCP connection.
 pub(crate) struct Tcp {
     stream: TcpStream,
     /// `true` if the last write was refused because the kernel's buffer was full.

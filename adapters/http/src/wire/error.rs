@@ -14,7 +14,6 @@ macro_rules! codes {
         pub(crate) enum Code { $($(#[$doc])* $name,)* }
 
         impl Code {
-            /// Every code.
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// The value of `code` on the wire.

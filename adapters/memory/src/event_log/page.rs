@@ -130,7 +130,6 @@ impl<'q> PageBuilder<'q> {
         self.events.len() >= self.query.events_max
     }
 
-    /// Returns the page.
     pub(crate) fn finish(self) -> EventPage {
         let last = self.events.last().filter(|_| self.is_full()).map(|event| event.id.position);
         let Span { after, last: end } = self.span;

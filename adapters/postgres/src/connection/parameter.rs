@@ -7,7 +7,6 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// A parameter that states its SQL type. A statement that is not prepared sends the types along with the values.
 pub(crate) trait Parameter: ToSql + Sync {
-    /// The SQL type.
     fn sql_type(&self) -> Type;
 }
 

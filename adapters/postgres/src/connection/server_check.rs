@@ -21,7 +21,7 @@ pub struct Server {
     pub version: String,
     /// The encoding of the database.
     pub encoding: String,
-    /// The setting `fsync`.
+    /// The setting `fsync`: `off` loses commits in a crash of the machine.
     pub fsync: String,
     /// The setting `synchronous_commit`, before the store raises it.
     pub synchronous_commit: String,

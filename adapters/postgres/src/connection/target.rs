@@ -54,7 +54,6 @@ pub(super) struct Tls(pub(super) Arc<ClientConfig>);
 /// The conditions under which a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encryption {
-    /// Never.
     Never,
     /// If the server offers it.
     IfOffered(Verification),
@@ -80,7 +79,7 @@ impl Target {
         self.config.get_password().is_some()
     }
 
-    /// Sets the password.
+    /// Sets the password, which takes the place of that in the URL.
     pub fn set_password(&mut self, password: &str) {
         self.config.password(password);
     }

@@ -22,7 +22,7 @@ const SINCE: i32 = 2;
 pub struct Node {
     /// Its id, 16 hexadecimal digits.
     pub id: String,
-    /// Its release.
+    /// The release that it runs, such as `1.0.0`.
     pub version: String,
     /// The newest form of events that it knows.
     pub event_form: u32,

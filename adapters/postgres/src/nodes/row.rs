@@ -11,7 +11,7 @@ const VERSION_MAX: usize = 100;
 /// A node that joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNode {
-    /// The release.
+    /// The release that the node runs, such as `1.0.0`.
     pub version: String,
     /// The name of the machine.
     pub host: String,

@@ -152,7 +152,6 @@ pub(super) async fn page(pool: Pool, query: DeliveryQuery) -> Result<Vec<Deliver
     pool.rows(sql, parameters).await?.iter().map(Delivery::parse).collect()
 }
 
-/// One delivery.
 pub(super) async fn one(
     pool: Pool,
     webhook: WebhookId,

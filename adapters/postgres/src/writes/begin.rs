@@ -28,7 +28,6 @@ pub(super) enum Begin {
 }
 
 impl Begin {
-    /// The statements.
     pub(super) fn sql(self, session: &Session, plans: &mut Plans, now: Instant) -> String {
         let discards = session.prepares() && plans.are_due(now);
         self.text(&session.begin(), discards)

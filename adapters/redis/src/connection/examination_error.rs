@@ -7,7 +7,6 @@ use super::failure;
 use crate::link::LinkError;
 use crate::script;
 
-/// A failed examination.
 #[derive(Debug)]
 pub(super) struct ExaminationError {
     pub(super) error: StoreError,

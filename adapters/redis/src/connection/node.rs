@@ -127,7 +127,7 @@ impl RedisConnections {
         warning.or_else(|| self.clock_fault())
     }
 
-    /// The statistics.
+    /// The counts since the start, and the latest measurements.
     #[expect(clippy::cast_precision_loss, reason = "a deviation of 2^53 milliseconds is beyond every clock")]
     pub fn stats(&self) -> RedisStats {
         RedisStats {

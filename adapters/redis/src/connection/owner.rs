@@ -14,7 +14,7 @@ const OWNED: Duration = Duration::from_hours(31 * 24);
 pub enum PrefixOwner {
     /// Servers whose time is that of the machine.
     Shop,
-    /// Sandboxes.
+    /// Sandboxes, whose clock their users turn.
     Sandbox,
 }
 

@@ -36,7 +36,7 @@ impl RedisTarget {
         self.password.is_some()
     }
 
-    /// Sets the password.
+    /// Sets the password, which takes the place of that in the URL.
     pub fn set_password(&mut self, password: &str) {
         self.password = Some(password.to_owned());
     }

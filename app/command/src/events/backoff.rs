@@ -25,7 +25,6 @@ impl Backoff {
         half + Duration::from_millis(noise % millis.saturating_add(1))
     }
 
-    /// Forgets the failures.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

@@ -33,7 +33,6 @@ pub(crate) struct ReceivedEvent {
 }
 
 impl ReceivedEvent {
-    /// Parses an event.
     pub(crate) fn parse(json: String) -> Option<Self> {
         Self::of(RawValue::from_string(json).ok()?)
     }
@@ -114,7 +113,6 @@ impl ErrorBody {
     }
 }
 
-/// Reads an answer.
 pub(super) fn read(answer: &ApiAnswer) -> Result<Page, Refusal> {
     let ApiAnswer { status, headers, body } = answer;
     if *status == StatusCode::OK {

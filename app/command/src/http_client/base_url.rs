@@ -12,11 +12,9 @@ const EXPECTED: &str = "expected a base URL such as http://127.0.0.1:8080/v1 or 
 /// A base URL, in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BaseUrl {
-    /// Set for https.
     pub(super) is_secure: bool,
     /// The host, without the brackets of an IPv6 address.
     pub(super) host: String,
-    /// The port.
     pub(super) port: u16,
     /// The host and the port as they were written, for the header `Host`.
     pub(super) authority: String,

@@ -72,7 +72,6 @@ struct AccountWithKeys {
 }
 
 impl AccountsCommand {
-    /// Executes the command.
     pub(crate) fn run(self, target: &StoreTarget) -> Result<(), Failure> {
         match self {
             Self::List => {

@@ -188,7 +188,6 @@ impl StoreTarget {
         }
     }
 
-    /// Lists all keys.
     pub(super) fn keys(&self) -> Result<Vec<KeyView>, Failure> {
         let mut all: Vec<KeyView> = Vec::new();
         loop {
@@ -213,7 +212,6 @@ impl StoreTarget {
         Ok((account, keys))
     }
 
-    /// Lists all accounts.
     pub(super) fn accounts(&self) -> Result<Vec<AccountView>, Failure> {
         let mut all: Vec<AccountView> = Vec::new();
         loop {

@@ -60,7 +60,6 @@ impl Entry {
 }
 
 impl SettingsFile {
-    /// Reads a file.
     pub(crate) fn read(path: &Path, reading: Reading) -> Result<Self, Failure> {
         let unreadable =
             |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be read: {why}", path.display()));

@@ -31,7 +31,6 @@ pub(crate) struct WebhookArgs {
 }
 
 impl TargetArgs {
-    /// Lists all webhooks.
     pub(super) fn list(self, config: Option<PathBuf>) -> Result<(), Failure> {
         let target = self.target.with_config(config);
         let all = all(&target)?;

@@ -132,7 +132,6 @@ impl Machine {
         enabled.map(|(id, _)| *id).collect()
     }
 
-    /// Takes leases.
     pub(super) fn claimed(&mut self, claimed: Vec<ClaimedWebhook>, now: Timestamp) {
         for claim in claimed {
             let id = claim.lease.webhook;

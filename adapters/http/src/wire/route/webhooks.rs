@@ -10,7 +10,6 @@ use super::is_segment;
 pub(crate) enum WebhookResource {
     /// All webhooks of the account.
     All,
-    /// One webhook.
     One,
     /// The rotation of its secret.
     Rotation,
@@ -18,7 +17,6 @@ pub(crate) enum WebhookResource {
     Test,
     /// The place at which its deliveries begin.
     Replay,
-    /// Its deliveries.
     Deliveries,
     /// One of its deliveries.
     Delivery,
@@ -61,7 +59,6 @@ impl WebhookResource {
         is_valid.then_some((resource, WebhookPath { webhook, event }))
     }
 
-    /// The supported methods.
     pub(super) const fn allow(self) -> &'static str {
         match self {
             Self::All => "GET, HEAD, POST, OPTIONS",

@@ -7,7 +7,6 @@ use crate::writes::net_changes::Rows;
 use crate::writes::statement::Column;
 use crate::writes::wanted::signed;
 
-/// Adds the parts.
 pub(super) fn of<'r>(rows: &Rows<'r, AccountWebhooks>, parts: &mut Vec<Part<'r>>) {
     let columns = |rows: &[&'r AccountWebhooks]| -> Vec<Column<'r>> {
         vec![
