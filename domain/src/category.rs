@@ -7,6 +7,7 @@ pub use operations::{
     UpdateCategoryRejection,
 };
 
+use crate::members::members;
 use crate::text::{DESCRIPTION_MAX, ShortText, TextError, name_type};
 use crate::{CategoryId, Patch, Version, Versioned};
 
@@ -68,6 +69,21 @@ pub struct Category {
     pub description: Option<Description>,
 }
 
+members! {
+    Category {
+        id: CategoryId = "id", fixed;
+        name: CategoryName = "name", indexed;
+        description: Option<Description> = "description";
+    }
+}
+
+impl From<Category> for NewCategory {
+    /// Returns the input from which such a category can be made again, under another id.
+    fn from(Category { id: _, name, description }: Category) -> Self {
+        Self { name, description }
+    }
+}
+
 /// The fields of a category that a caller changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategoryPatch {
@@ -80,7 +96,7 @@ pub struct CategoryPatch {
 impl From<NewCategory> for CategoryPatch {
     /// Returns a patch that sets every field. A replacement without a description clears the description.
     fn from(new: NewCategory) -> Self {
-        Self { name: Some(new.name), description: new.description.map_or(Patch::Clear, Patch::Set) }
+        Self { name: Some(new.name), description: new.description.into() }
     }
 }
 
@@ -94,6 +110,13 @@ pub struct CategoryRecord {
     /// The number of pets that belong to it. It is stored and not derived from the pets, so that the deletion
     /// of a category and the creation of a pet in it conflict in the same record.
     pub pets: u64,
+}
+
+members! {
+    CategoryRecord of category: Category {
+        version: Version = "version";
+        pets: u64 = "pets";
+    }
 }
 
 impl CategoryRecord {

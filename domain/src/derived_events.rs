@@ -1,9 +1,10 @@
 //! The events of a decision, derived from the records that it read and the changes that it makes.
 
-use crate::event::{CategoryBefore, Happening, ItemBefore, KeyBan, PetBefore, WebhookStop};
+use crate::event::{Happening, KeyBan, WebhookStop};
 use crate::state::{Change, View};
 use crate::{
-    AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Timestamp, Webhook,
+    AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Previous, Timestamp,
+    Webhook,
 };
 
 /// Returns the events of changes that were decided on these records, in the order of the log: events of orders, then
@@ -56,8 +57,8 @@ fn order(before: Option<&OrderRecord>, after: &OrderRecord) -> Option<Happening>
     if order.complete && !before.complete {
         return Some(Happening::OrderCompleted(order));
     }
-    let previous_ship_date = before.ship_date;
-    (order != *before).then_some(Happening::OrderUpdated { order, previous_ship_date })
+    let previous = Previous::between(before, &order);
+    (!previous.is_empty()).then(|| Happening::OrderUpdated { order, previous: Box::new(previous) })
 }
 
 fn pet(before: Option<&PetRecord>, after: &PetRecord, found: &mut Vec<Happening>) {
@@ -69,19 +70,14 @@ fn pet(before: Option<&PetRecord>, after: &PetRecord, found: &mut Vec<Happening>
     if old.status != new.status {
         found.push(Happening::PetStatusChanged { pet: new.clone(), previous: old.status });
     }
-    let previous = PetBefore {
-        name: (old.name != new.name).then(|| old.name.clone()),
-        category_id: (old.category_id != new.category_id).then_some(old.category_id),
-    };
-    if previous != PetBefore::default() {
-        found.push(Happening::PetUpdated { pet: new.clone(), previous });
+    let previous = Previous::between(old, new);
+    if !previous.is_empty() {
+        found.push(Happening::PetUpdated { pet: new.clone(), previous: Box::new(previous) });
     }
-    let previous = ItemBefore {
-        quantity: (before.stock != after.stock).then_some(before.stock),
-        status: (old.status != new.status).then_some(old.status),
-    };
-    if previous != ItemBefore::default() {
-        found.push(Happening::InventoryUpdated { item: after.item(), previous });
+    let item = after.item();
+    let previous = Previous::between(&before.item(), &item);
+    if !previous.is_empty() {
+        found.push(Happening::InventoryUpdated { item, previous });
     }
 }
 
@@ -92,11 +88,8 @@ fn category(before: Option<&CategoryRecord>, after: &CategoryRecord) -> Option<H
     let Some(before) = before.map(|record| &record.category) else {
         return Some(Happening::CategoryCreated(category.clone()));
     };
-    let previous = CategoryBefore {
-        name: (before.name != category.name).then(|| before.name.clone()),
-        description: (before.description != category.description).then(|| before.description.clone()),
-    };
-    (previous != CategoryBefore::default())
+    let previous = Previous::between(before, category);
+    (!previous.is_empty())
         .then(|| Happening::CategoryUpdated { category: category.clone(), previous: Box::new(previous) })
 }
 

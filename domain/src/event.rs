@@ -12,8 +12,8 @@ pub use id::{EventId, EventIdError, Position};
 pub use kind::EventKind;
 
 use crate::{
-    AccountId, Category, CategoryId, CategoryName, Description, DisabledReason, InventoryItem, KeyId,
-    KeyLabel, Order, Pet, PetName, PetStatus, Timestamp, WebhookId,
+    AccountId, Category, DisabledReason, InventoryItem, KeyId, KeyLabel, Order, Pet, PetStatus, Previous,
+    Timestamp, WebhookId,
 };
 
 /// An event as a store keeps it.
@@ -37,8 +37,8 @@ pub enum Happening {
     OrderUpdated {
         /// The order after the change.
         order: Order,
-        /// The ship date before it.
-        previous_ship_date: Option<Timestamp>,
+        /// The old values of the members that changed.
+        previous: Box<Previous<Order>>,
     },
     /// An order was fulfilled.
     OrderCompleted(Order),
@@ -58,7 +58,7 @@ pub enum Happening {
         /// The pet after the change.
         pet: Pet,
         /// The old values of the members that changed, except the status.
-        previous: PetBefore,
+        previous: Box<Previous<Pet>>,
     },
     /// A pet was deleted.
     PetDeleted(Pet),
@@ -69,7 +69,7 @@ pub enum Happening {
         /// The category after the change.
         category: Category,
         /// The old values of the members that changed.
-        previous: Box<CategoryBefore>,
+        previous: Box<Previous<Category>>,
     },
     /// A category was deleted.
     CategoryDeleted(Category),
@@ -79,7 +79,7 @@ pub enum Happening {
         /// The item after the change.
         item: InventoryItem,
         /// The old values of the members that changed.
-        previous: ItemBefore,
+        previous: Previous<InventoryItem>,
     },
     /// A key was banned.
     KeyBanned(KeyBan),
@@ -87,33 +87,6 @@ pub enum Happening {
     KeyUnbanned(KeyBan),
     /// A webhook was disabled, but not by its account.
     WebhookDisabled(WebhookStop),
-}
-
-/// The old values of the members of a pet that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PetBefore {
-    /// The name, if it changed.
-    pub name: Option<PetName>,
-    /// The category, if it changed.
-    pub category_id: Option<CategoryId>,
-}
-
-/// The old values of the members of a category that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CategoryBefore {
-    /// The name, if it changed.
-    pub name: Option<CategoryName>,
-    /// The description, if it changed; `Some(None)` if there was none.
-    pub description: Option<Option<Description>>,
-}
-
-/// The old values of the members of an inventory item that changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ItemBefore {
-    /// The free units, if they changed.
-    pub quantity: Option<u64>,
-    /// The status, if it changed.
-    pub status: Option<PetStatus>,
 }
 
 /// The ban of a key as its account sees it.

@@ -4,6 +4,7 @@ mod operations;
 
 pub use operations::{AdjustStock, AdjustStockRejection, SetStock, SetStockRejection};
 
+use crate::members::members;
 use crate::{PetId, PetStatus, RangeError};
 
 /// The stock of one pet.
@@ -15,6 +16,14 @@ pub struct InventoryItem {
     pub quantity: u64,
     /// The pet's status.
     pub status: PetStatus,
+}
+
+members! {
+    InventoryItem {
+        pet_id: PetId = "petId", fixed;
+        quantity: u64 = "quantity";
+        status: PetStatus = "status";
+    }
 }
 
 /// A stock that a request sets: 0 to [`StockLevel::MAX`] units.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::ban::TICK;
-use crate::text::{ShortText, TextError, parse_name};
+use crate::text::{NAME_MAX, ShortText, TextError, parse_name};
 use crate::{AccountId, Ban, KeyDigest, KeyId, KeyPrefix, Scopes, Timestamp};
 
 /// An operator's label for a key: empty, or a text of at most 100 characters, at least one of them visible and none a
@@ -14,7 +14,7 @@ pub struct KeyLabel(ShortText);
 impl KeyLabel {
     /// Takes the text, trimmed; it may be empty.
     pub fn parse(text: &str) -> Result<Self, TextError> {
-        match parse_name(text) {
+        match parse_name(text, NAME_MAX) {
             Ok(text) => Ok(Self(ShortText::new(text))),
             Err(TextError::Empty) => Ok(Self(ShortText::new(""))),
             Err(error) => Err(error),

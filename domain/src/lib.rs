@@ -10,7 +10,7 @@
 //! use petstore_domain::*;
 //!
 //! // Two units of one pet are left; an order takes both, and the pet is then on hold.
-//! let new = NewPet { name: PetName::parse(" Rex ").unwrap(), category_id: CategoryId::FIRST, status: None };
+//! let new = NewPet::new(PetName::parse(" Rex ").unwrap(), CategoryId::FIRST);
 //! let mut rex = PetRecord::new(PetId::FIRST, new);
 //! rex.stock = 2;
 //!
@@ -19,7 +19,7 @@
 //! view.load_next_order(OrderId::FIRST);
 //!
 //! let quantity = OrderQuantity::new(2).unwrap();
-//! let order = PlaceOrder { new: NewOrder { pet_id: PetId::FIRST, quantity, ship_date: None } };
+//! let order = PlaceOrder { new: NewOrder::new(PetId::FIRST, quantity) };
 //! let (changes, placed) = order.decide(&view).unwrap();
 //! assert_eq!(placed.value.quantity.get(), 2);
 //! let Change::Pet(rex) = &changes.as_slice()[0] else { panic!() };
@@ -38,6 +38,7 @@ mod id;
 mod idempotency;
 mod inventory;
 mod key_record;
+mod members;
 mod namesakes;
 mod number;
 mod operation;
@@ -69,8 +70,8 @@ pub use category::{
 };
 pub use derived_events::happenings;
 pub use event::{
-    CategoryBefore, Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, EventSummary,
-    Happening, ItemBefore, KeyBan, PetBefore, Position, WebhookStop,
+    Event, EventFilter, EventId, EventIdError, EventKind, EventKinds, EventSummary, Happening, KeyBan,
+    Position, WebhookStop,
 };
 pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
@@ -82,6 +83,10 @@ pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,
 };
 pub use key_record::{KeyFault, KeyLabel, KeyRecord};
+pub use members::{
+    Member, MemberChange, MemberOf, MemberSource, Members, Previous, Sample, StoredMembers, Value,
+    ValueError, ValueKind, ValueType, sample, sample_by, stored_sample_by,
+};
 pub use namesakes::{Namesakes, Renamed, UniqueName};
 pub use number::RangeError;
 pub use operation::Operation;

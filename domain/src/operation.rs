@@ -12,7 +12,7 @@ use crate::state::{Changes, Footprint, View};
 /// ```
 /// use petstore_domain::{CategoryId, CreatePet, NewPet, Operation, PetName, View};
 ///
-/// let new = NewPet { name: PetName::parse("Rex").unwrap(), category_id: CategoryId::FIRST, status: None };
+/// let new = NewPet::new(PetName::parse("Rex").unwrap(), CategoryId::FIRST);
 /// // The view of a store without that category: the pet cannot be created.
 /// let mut view = View::default();
 /// view.load_category(CategoryId::FIRST, None);

@@ -6,6 +6,7 @@ pub use operations::{
     CancelOrder, CancelOrderRejection, PlaceOrder, PlaceOrderRejection, UpdateOrder, UpdateOrderRejection,
 };
 
+use crate::members::members;
 use crate::{OrderId, Patch, PetId, RangeError, Timestamp, Version, Versioned};
 
 /// Units of one order: 1 to [`OrderQuantity::MAX`].
@@ -41,6 +42,13 @@ pub struct NewOrder {
     pub ship_date: Option<Timestamp>,
 }
 
+impl NewOrder {
+    /// Returns the input of an order with the members that are required, and no others.
+    pub const fn new(pet_id: PetId, quantity: OrderQuantity) -> Self {
+        Self { pet_id, quantity, ship_date: None }
+    }
+}
+
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
@@ -54,6 +62,37 @@ pub struct Order {
     pub ship_date: Option<Timestamp>,
     /// `true` once the order has been fulfilled.
     pub complete: bool,
+}
+
+impl Order {
+    /// Returns an open order with the members that are required, and no others.
+    pub const fn new(id: OrderId, pet_id: PetId, quantity: OrderQuantity) -> Self {
+        Self { id, pet_id, quantity, ship_date: None, complete: false }
+    }
+}
+
+members! {
+    Order {
+        id: OrderId = "id", fixed;
+        pet_id: PetId = "petId", fixed, indexed;
+        quantity: OrderQuantity = "quantity", fixed;
+        ship_date: Option<Timestamp> = "shipDate";
+        complete: bool = "complete", own_event;
+    }
+}
+
+impl From<Order> for NewOrder {
+    /// Returns the input from which such an order can be made again, open and under another id.
+    fn from(Order { id: _, pet_id, quantity, ship_date, complete: _ }: Order) -> Self {
+        Self { pet_id, quantity, ship_date }
+    }
+}
+
+impl From<Order> for OrderPatch {
+    /// Returns the patch after which an order has these values, in as far as they can change.
+    fn from(Order { id: _, pet_id: _, quantity: _, ship_date, complete }: Order) -> Self {
+        Self { ship_date: ship_date.into(), complete: Some(complete) }
+    }
 }
 
 /// The fields of an order that a caller changes.
@@ -72,6 +111,12 @@ pub struct OrderRecord {
     pub order: Order,
     /// Its version.
     pub version: Version,
+}
+
+members! {
+    OrderRecord of order: Order {
+        version: Version = "version";
+    }
 }
 
 impl OrderRecord {

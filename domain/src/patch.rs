@@ -12,6 +12,13 @@ pub enum Patch<T> {
     Set(T),
 }
 
+impl<T> From<Option<T>> for Patch<T> {
+    /// Returns the patch after which a field has this value, or none.
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Clear, Self::Set)
+    }
+}
+
 impl<T: Clone> Patch<T> {
     /// Applies the patch to `field`.
     pub fn apply(&self, field: &mut Option<T>) {

@@ -7,6 +7,7 @@ pub use operations::{
 };
 
 use crate::inventory::InventoryItem;
+use crate::members::members;
 use crate::text::name_type;
 use crate::{CategoryId, OrderQuantity, PetId, StockLevel, Version, Versioned};
 
@@ -29,6 +30,9 @@ pub enum PetStatus {
 impl PetStatus {
     /// Each status, in the specification's order.
     pub const ALL: [Self; 3] = [Self::Available, Self::Pending, Self::Sold];
+
+    /// The word of each status, in the same order.
+    pub const WORDS: [&str; 3] = [Self::Available.as_str(), Self::Pending.as_str(), Self::Sold.as_str()];
 
     /// The specification's word for it.
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +66,13 @@ pub struct NewPet {
     pub status: Option<PetStatus>,
 }
 
+impl NewPet {
+    /// Returns the input of a pet with the members that are required, and no others.
+    pub const fn new(name: PetName, category_id: CategoryId) -> Self {
+        Self { name, category_id, status: None }
+    }
+}
+
 /// A pet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pet {
@@ -73,6 +84,29 @@ pub struct Pet {
     pub category_id: CategoryId,
     /// Its status.
     pub status: PetStatus,
+}
+
+impl Pet {
+    /// Returns a pet with the members that are required, and no others.
+    pub const fn new(id: PetId, name: PetName, category_id: CategoryId, status: PetStatus) -> Self {
+        Self { id, name, category_id, status }
+    }
+}
+
+members! {
+    Pet {
+        id: PetId = "id", fixed;
+        name: PetName = "name", indexed;
+        category_id: CategoryId = "categoryId", indexed;
+        status: PetStatus = "status", own_event;
+    }
+}
+
+impl From<Pet> for NewPet {
+    /// Returns the input from which such a pet can be made again, under another id.
+    fn from(Pet { id: _, name, category_id, status }: Pet) -> Self {
+        Self { name, category_id, status: Some(status) }
+    }
 }
 
 /// The fields of a pet that a caller changes; an absent field stays as it is.
@@ -123,6 +157,15 @@ pub struct PetRecord {
     pub item_version: Version,
     /// Orders that are not complete.
     pub open_orders: u32,
+}
+
+members! {
+    PetRecord of pet: Pet {
+        version: Version = "version";
+        stock: u64 = "stock";
+        item_version: Version = "itemVersion";
+        open_orders: u32 = "openOrders";
+    }
 }
 
 impl PetRecord {

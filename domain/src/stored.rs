@@ -1,6 +1,6 @@
 //! Values that older versions have stored but that are no longer valid, and their replacements.
 
-use crate::text::parse_name;
+use crate::text::{NAME_MAX, parse_name};
 use crate::{TextError, Timestamp, TimestampError};
 
 /// A stored value, parsed by the current rules.
@@ -42,7 +42,7 @@ pub fn stored_time(text: &str) -> Result<Stored<Timestamp>, TimestampError> {
 /// Reads a stored name of a kind of record, such as `pet`. A name without a visible character, which an older version
 /// accepted, is replaced by the kind and the id.
 pub fn stored_name(text: &str, kind: &str, id: u64) -> Result<Stored<String>, TextError> {
-    match parse_name(text) {
+    match parse_name(text, NAME_MAX) {
         Ok(name) => Ok(Stored::Sound(name.to_owned())),
         Err(TextError::Invisible) => Ok(Stored::Mended(format!("{kind} {id}"))),
         Err(error) => Err(error),

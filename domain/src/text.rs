@@ -139,9 +139,9 @@ pub const NAME_MAX: usize = 100;
 /// The maximum number of characters of a description.
 pub const DESCRIPTION_MAX: usize = 1_000;
 
-/// Returns the text as it is stored as a name: trimmed of white space, then 1 to [`NAME_MAX`] characters, none of them
-/// a control character and at least one of them visible.
-pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
+/// Returns the text as it is stored as a name: trimmed of white space, then 1 to `max` characters, none of them a control
+/// character and at least one of them visible.
+pub(crate) fn parse_name(text: &str, max: usize) -> Result<&str, TextError> {
     let name = text.trim();
     if name.chars().any(char::is_control) {
         return Err(TextError::ControlCharacter);
@@ -150,8 +150,8 @@ pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
         return Err(TextError::Empty);
     }
     // A text has at most as many characters as bytes, so they are counted only if the bytes exceed the limit.
-    if name.len() > NAME_MAX && name.chars().count() > NAME_MAX {
-        return Err(TextError::TooLong { max: NAME_MAX });
+    if name.len() > max && name.chars().count() > max {
+        return Err(TextError::TooLong { max });
     }
     if !has_visible(name) {
         return Err(TextError::Invisible);
@@ -159,18 +159,25 @@ pub(crate) fn parse_name(text: &str) -> Result<&str, TextError> {
     Ok(name)
 }
 
-/// Defines the type of a name. Each kind of name has a separate newtype, so that they cannot be mixed up.
+/// Defines the type of a name, of at most [`NAME_MAX`] characters or of another maximum. Each kind of name has a separate
+/// newtype, so that they cannot be mixed up.
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident) => {
+        $crate::text::name_type! { $(#[$doc])* $name, $crate::NAME_MAX }
+    };
+    ($(#[$doc:meta])* $name:ident, $max:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name($crate::text::ShortText);
 
         impl $name {
-            /// Trims the text and takes it if 1 to [`NAME_MAX`](crate::NAME_MAX) characters are left, none of
-            /// them a control character and at least one of them visible.
+            /// The maximum number of characters.
+            pub const MAX: usize = $max;
+
+            /// Trims the text and takes it if 1 to `MAX` characters are left, none of them a control character and at
+            /// least one of them visible.
             pub fn parse(text: &str) -> Result<Self, $crate::TextError> {
-                $crate::text::parse_name(text).map(|name| Self($crate::text::ShortText::new(name)))
+                $crate::text::parse_name(text, Self::MAX).map(|name| Self($crate::text::ShortText::new(name)))
             }
 
             /// The name as it was given, without blanks at its ends.
@@ -186,6 +193,18 @@ macro_rules! name_type {
             /// The form in which names are compared.
             pub fn folded(&self) -> $crate::FoldedName {
                 $crate::FoldedName::of(self.as_str())
+            }
+        }
+
+        impl $crate::ValueType for $name {
+            const KIND: $crate::ValueKind = $crate::ValueKind::Text { min: 1, max: Self::MAX };
+
+            fn value(&self) -> $crate::Value<'_> {
+                $crate::Value::Text(self.as_str())
+            }
+
+            fn of(value: $crate::Value<'_>) -> Result<Self, $crate::ValueError> {
+                Ok(Self::parse(value.text()?)?)
             }
         }
 
@@ -241,7 +260,7 @@ mod tests {
             (&"é".repeat(101), Err(TextError::TooLong { max: NAME_MAX })),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse_name(text), expected, "{text:?}");
+            assert_eq!(parse_name(text, NAME_MAX), expected, "{text:?}");
         }
     }
 }

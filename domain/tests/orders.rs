@@ -55,7 +55,7 @@ fn an_order_takes_its_units_at_once_and_the_last_one_puts_the_pet_on_hold() {
         let mut shop = shop(Available, stock, open_orders);
         let placed = shop.run(&place(units)).unwrap();
         let id = order_id(u64::from(open_orders) + 1);
-        let order = Order { id, pet_id: REX, quantity: quantity(units), ship_date: None, complete: false };
+        let order = Order::new(id, REX, quantity(units));
         assert_eq!(placed, Versioned { value: order, version: Version::FIRST });
         assert_eq!(shop.orders[&id].versioned(), placed);
         let left = stock - units.cast_unsigned();

@@ -37,7 +37,7 @@ fn a_new_pet_has_one_unit_unless_it_is_sold() {
     ] {
         let mut shop = shop(Available, 3, 0);
         let created = shop.run(&CreatePet { new: new_pet("Bella", cats(), asked) }).unwrap();
-        let pet = Pet { id: pet_id(2), name: pet_name("Bella"), category_id: cats(), status };
+        let pet = Pet::new(pet_id(2), pet_name("Bella"), cats(), status);
         assert_eq!(created, Versioned { value: pet.clone(), version: Version::FIRST }, "{asked:?}");
         let record =
             PetRecord { pet, version: Version::FIRST, stock, item_version: Version::FIRST, open_orders: 0 };

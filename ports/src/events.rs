@@ -144,7 +144,7 @@ pub enum EventRead {
 ///     }
 /// }
 /// # use petstore_domain::{EventFilter, Happening, Order, OrderId, OrderQuantity, PetId};
-/// # let order = Order { id: OrderId::FIRST, pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None, complete: false };
+/// # let order = Order::new(OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE);
 /// # let event = |number| {
 /// #     let id = EventId { epoch: 7, position: Position::new(number).unwrap() };
 /// #     Event { id, at: Timestamp::EPOCH, happening: Happening::OrderPlaced(order.clone()) }

@@ -68,7 +68,7 @@ pub trait Transition: Send + Sync {
 ///     }
 /// }
 ///
-/// # let new = NewPet { name: PetName::parse("Hazel").unwrap(), category_id: CategoryId::FIRST, status: None };
+/// # let new = NewPet::new(PetName::parse("Hazel").unwrap(), CategoryId::FIRST);
 /// let store = OnePet(Mutex::new(Some(PetRecord::new(PetId::FIRST, new))));
 /// let level = StockLevel::new(7).unwrap();
 /// let restock = SetStock { id: PetId::FIRST, level, precondition: Precondition::None };

@@ -76,7 +76,7 @@ async fn fill(store: &Arc<PostgresStore>) {
         let store = Arc::clone(store);
         fills.spawn(async move {
             for _ in 0..PETS.div_ceil(CALLERS) {
-                let new = NewPet { name: PetName::parse("Rex").expect("a name"), category_id, status: None };
+                let new = NewPet::new(PetName::parse("Rex").expect("a name"), category_id);
                 let pet = run(&*store, CreatePet { new }, Timestamp::EPOCH).await.expect("the store works");
                 let id = pet.expect("the category exists").value.id;
                 let stock = SetStock { id, level, precondition: Precondition::None };
@@ -102,8 +102,7 @@ async fn rate(store: &Arc<PostgresStore>, with_events: bool) -> f64 {
                 let number = u64::from(placed) * CALLERS + caller;
                 // A prime step visits all pets in an order without locality.
                 let pet_id = PetId::new(number * 7_919 % PETS + 1).expect("an id");
-                let order =
-                    PlaceOrder { new: NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None } };
+                let order = PlaceOrder { new: NewOrder::new(pet_id, OrderQuantity::ONE) };
                 if with_events {
                     let order = run(&*store, order, Timestamp::EPOCH).await.expect("the store works");
                     order.expect("there are units");

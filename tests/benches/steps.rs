@@ -307,9 +307,7 @@ fn fill(store: &MemoryStore) {
     let status = PetStatus::Available;
     for (number, id) in pets() {
         let name = PetName::parse(&format!("{} {id}", NAMES[number as usize % NAMES.len()])).expect("a name");
-        import
-            .pet(Pet { id, name, category_id: category_id(number), status }, Version::FIRST)
-            .expect("a pet");
+        import.pet(Pet::new(id, name, category_id(number), status), Version::FIRST).expect("a pet");
     }
     for (_, pet_id) in pets() {
         let item = InventoryItem { pet_id, quantity: StockLevel::MAX.into(), status };
@@ -325,7 +323,7 @@ fn drawn() -> Vec<PetId> {
 }
 
 fn one_of(pet_id: PetId) -> NewOrder {
-    NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None }
+    NewOrder::new(pet_id, OrderQuantity::ONE)
 }
 
 /// A clock that always shows the same time, so that no window ends.

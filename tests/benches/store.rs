@@ -120,7 +120,7 @@ fn order_rate(threads: usize, pets: u32) -> f64 {
                     for n in 0..ORDERS {
                         let number = u64::from(n.wrapping_mul(7_919) % pets) + 1;
                         let pet_id = PetId::new(number).expect("an id");
-                        let new = NewOrder { pet_id, quantity: OrderQuantity::ONE, ship_date: None };
+                        let new = NewOrder::new(pet_id, OrderQuantity::ONE);
                         black_box(
                             run(&**store, PlaceOrder { new }, Timestamp::EPOCH)
                                 .await
@@ -170,7 +170,7 @@ fn shop(pets: u32) -> Arc<MemoryStore> {
             let name = PetName::parse(&format!("{} {n}", NAMES[n as usize % NAMES.len()])).expect("a name");
             let category = if n % RARE == 0 { RARE_CATEGORY } else { u64::from(n) % (RARE_CATEGORY - 1) + 1 };
             let category_id = CategoryId::new(category).expect("an id");
-            let new = NewPet { name, category_id, status: None };
+            let new = NewPet::new(name, category_id);
             run(&*store, CreatePet { new }, Timestamp::EPOCH)
                 .await
                 .expect("the store answers")

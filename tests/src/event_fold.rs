@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Category, CategoryBefore, CategoryId, Event, Happening, InventoryItem, ItemBefore, NewPet, Order,
-    OrderId, Pet, PetBefore, PetId, PetRecord,
+    Category, CategoryId, Event, Happening, InventoryItem, Order, OrderId, Pet, PetId, PetRecord,
 };
 
 use crate::listing::Snapshot;
@@ -42,9 +41,13 @@ impl Fold {
             Happening::OrderPlaced(order) => {
                 assert_eq!(self.orders.insert(order.id, order.clone()), None, "placed once: {event:?}");
             }
-            Happening::OrderUpdated { order, previous_ship_date } => {
-                let before = Order { ship_date: *previous_ship_date, ..order.clone() };
-                self.replace_order(order, &before, event);
+            Happening::OrderUpdated { order, previous } => {
+                let found = self.orders.insert(order.id, order.clone());
+                assert_eq!(
+                    found.as_ref(),
+                    Some(previous.record()),
+                    "an order is changed as it was: {event:?}"
+                );
             }
             Happening::OrderCompleted(order) => {
                 let before = self.orders.get(&order.id).cloned();
@@ -61,14 +64,9 @@ impl Fold {
             }
             Happening::PetCreated(pet) => self.create_pet(pet, event),
             Happening::PetStatusChanged { pet, previous } => self.change_status(pet, *previous, event),
-            Happening::PetUpdated { pet, previous: PetBefore { name, category_id } } => {
-                let before = Pet {
-                    name: name.clone().unwrap_or_else(|| pet.name.clone()),
-                    category_id: category_id.unwrap_or(pet.category_id),
-                    ..pet.clone()
-                };
+            Happening::PetUpdated { pet, previous } => {
                 let found = self.pets.insert(pet.id, pet.clone());
-                assert_eq!(found, Some(before), "a pet is changed as it was: {event:?}");
+                assert_eq!(found.as_ref(), Some(previous.record()), "a pet is changed as it was: {event:?}");
             }
             Happening::PetDeleted(pet) => {
                 assert_eq!(self.pets.remove(&pet.id).as_ref(), Some(pet), "deleted as it was: {event:?}");
@@ -79,41 +77,29 @@ impl Fold {
                 assert_eq!(found, None, "created once: {event:?}");
             }
             Happening::CategoryUpdated { category, previous } => {
-                let CategoryBefore { name, description } = &**previous;
-                let before = Category {
-                    id: category.id,
-                    name: name.clone().unwrap_or_else(|| category.name.clone()),
-                    description: description.clone().unwrap_or_else(|| category.description.clone()),
-                };
                 let found = self.categories.insert(category.id, category.clone());
-                assert_eq!(found, Some(before), "a category is changed as it was: {event:?}");
+                let before = Some(previous.record());
+                assert_eq!(found.as_ref(), before, "a category is changed as it was: {event:?}");
             }
             Happening::CategoryDeleted(category) => {
                 let gone = self.categories.remove(&category.id);
                 assert_eq!(gone.as_ref(), Some(category), "deleted as it was: {event:?}");
             }
-            Happening::InventoryUpdated { item, previous: ItemBefore { quantity, status } } => {
-                let before = InventoryItem {
-                    quantity: quantity.unwrap_or(item.quantity),
-                    status: status.unwrap_or(item.status),
-                    ..*item
-                };
+            Happening::InventoryUpdated { item, previous } => {
                 let found = self.items.insert(item.pet_id, *item);
-                assert_eq!(found, Some(before), "an item is changed as it was: {event:?}");
+                assert_eq!(
+                    found.as_ref(),
+                    Some(previous.record()),
+                    "an item is changed as it was: {event:?}"
+                );
             }
             Happening::KeyBanned(_) | Happening::KeyUnbanned(_) | Happening::WebhookDisabled(_) => {}
         }
     }
 
-    fn replace_order(&mut self, order: &Order, before: &Order, event: &Event) {
-        let found = self.orders.insert(order.id, order.clone());
-        assert_eq!(found.as_ref(), Some(before), "an order is changed as it was: {event:?}");
-    }
-
     /// Creates a pet with its item, which has no separate event.
     fn create_pet(&mut self, pet: &Pet, event: &Event) {
-        let new = NewPet { name: pet.name.clone(), category_id: pet.category_id, status: Some(pet.status) };
-        let item = PetRecord::new(pet.id, new).item();
+        let item = PetRecord::new(pet.id, pet.clone().into()).item();
         assert_eq!(self.pets.insert(pet.id, pet.clone()), None, "created once: {event:?}");
         assert_eq!(self.items.insert(pet.id, item), None, "its item comes with it: {event:?}");
     }

@@ -19,6 +19,7 @@ use crate::probe::{Probe, Refused};
 use crate::random::Random;
 use crate::retries::under_key;
 use crate::together::together;
+use crate::values::write_changed_members;
 
 impl Subject {
     /// The kinds of the events after the position `known`, which is then moved to the last event.
@@ -217,4 +218,10 @@ pub async fn events_hold_their_values_unchanged(subject: &Subject) {
     caused.extend(subject.run_recorded(update).await.1);
     let read: Vec<_> = subject.all_events().await.into_iter().map(|event| event.happening).collect();
     assert_eq!(read, caused, "an event is read as it was written");
+    // Each member of each resource has its old value in the event of its change.
+    let mut shop = subject.snapshot().await;
+    write_changed_members(subject, &mut shop).await;
+    let mut fold = Fold::default();
+    fold.apply_all(&subject.all_events().await);
+    assert_eq!(fold, Fold::of(&subject.snapshot().await), "the events of all members describe the shop");
 }

@@ -51,16 +51,11 @@ fn add_shop(import: &mut dyn BulkImport) -> Result<(), ImportError> {
     import.category(category, Version::FIRST)?;
     for number in 1..=2 {
         let (pet_id, status) = (pet_id(last.pet + number), PetStatus::Available);
-        import.pet(Pet { id: pet_id, name: pet_name("Hazel"), category_id, status }, Version::FIRST)?;
+        import.pet(Pet::new(pet_id, pet_name("Hazel"), category_id, status), Version::FIRST)?;
         import.item(InventoryItem { pet_id, quantity: 5, status }, Version::FIRST)?;
     }
-    let order = Order {
-        id: OrderId::new(last.order + 1).expect("an id"),
-        pet_id: pet_id(last.pet + 1),
-        quantity: OrderQuantity::ONE,
-        ship_date: None,
-        complete: false,
-    };
+    let order =
+        Order::new(OrderId::new(last.order + 1).expect("an id"), pet_id(last.pet + 1), OrderQuantity::ONE);
     import.order(order, Version::FIRST)
 }
 
@@ -111,13 +106,11 @@ pub async fn an_import_that_fails_leaves_the_log(subject: &ImportSubject) {
     assert_eq!(given_up, Ok(()), "the rows are consistent");
     let refused = subject.import(|mut import| {
         add_shop(&mut *import)?;
-        let order = Order {
-            id: OrderId::new(import.last_ids().order + 9).expect("an id"),
-            pet_id: pet_id(import.last_ids().pet + 9),
-            quantity: OrderQuantity::ONE,
-            ship_date: None,
-            complete: false,
-        };
+        let order = Order::new(
+            OrderId::new(import.last_ids().order + 9).expect("an id"),
+            pet_id(import.last_ids().pet + 9),
+            OrderQuantity::ONE,
+        );
         import.order(order, Version::FIRST)?;
         import.finish()
     });

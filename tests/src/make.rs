@@ -55,7 +55,7 @@ pub(crate) fn delete_category(id: CategoryId) -> DeleteCategory {
 }
 
 pub(crate) fn create_pet(name: &str, category_id: CategoryId, status: Option<PetStatus>) -> CreatePet {
-    CreatePet { new: NewPet { name: pet_name(name), category_id, status } }
+    CreatePet { new: NewPet { status, ..NewPet::new(pet_name(name), category_id) } }
 }
 
 pub(crate) fn update_pet(id: PetId, patch: PetPatch) -> UpdatePet {
@@ -80,7 +80,7 @@ pub(crate) fn delete_pet(id: PetId) -> DeletePet {
 
 pub(crate) fn place_order(pet_id: PetId, quantity: i64) -> PlaceOrder {
     let quantity = OrderQuantity::new(quantity).expect("a quantity");
-    PlaceOrder { new: NewOrder { pet_id, quantity, ship_date: None } }
+    PlaceOrder { new: NewOrder::new(pet_id, quantity) }
 }
 
 pub(crate) fn cancel_order(id: OrderId) -> CancelOrder {

@@ -32,7 +32,7 @@ pub(crate) fn shop() -> Arc<[Row]> {
     let id = petstore_domain::CategoryId::FIRST;
     let category = Category { id, name: category_name("Rabbits"), description: None };
     let pet = |number| {
-        let new = NewPet { name: pet_name("Hazel"), category_id: id, status: None };
+        let new = NewPet::new(pet_name("Hazel"), id);
         Row::Pet(PetRecord::new(pet_id(number), new))
     };
     let category = Row::Category(CategoryRecord { category, version: Version::FIRST, pets: 2 });
@@ -42,7 +42,7 @@ pub(crate) fn shop() -> Arc<[Row]> {
 /// A complete order for a deleted pet.
 fn complete_order_of_a_deleted_pet(id: OrderId) -> Row {
     let quantity = OrderQuantity::ONE;
-    let order = Order { id, pet_id: pet_id(7), quantity, ship_date: None, complete: true };
+    let order = Order { complete: true, ..Order::new(id, pet_id(7), quantity) };
     Row::Order(OrderRecord { order, version: Version::FIRST })
 }
 

@@ -4,6 +4,7 @@
 //! A store rarely changes a value on purpose. More often a column, a collation or a driver cannot hold the value: a
 //! number is stored in a byte, a time in seconds, or a text in another character set.
 
+mod members;
 mod written;
 
 use petstore_domain::{CategoryRecord, Changes, PetRecord, RecordRef, View};
@@ -13,6 +14,7 @@ use crate::Subject;
 use crate::listing::{Snapshot, walk};
 use crate::probe::{Probe, Refused};
 
+pub(crate) use members::write_changed_members;
 pub(crate) use written::write_values;
 
 /// Lists, single reads, look-ups by name and operations show each value unchanged.

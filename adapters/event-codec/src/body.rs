@@ -2,20 +2,28 @@
 
 use petstore_domain::{Happening, Timestamp};
 
-use crate::FORMAT;
-use crate::wire::Wire;
+use crate::writer::Writer;
+use crate::{VERSION, wire};
 
 /// Events in the compact form, written one decision after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
+    /// The format byte is the form.
     bytes: Vec<u8>,
     events: u32,
 }
 
 impl Body {
-    /// Returns a body without events.
+    /// Returns a body without events, in the newest form.
     pub fn new() -> Self {
-        Self { bytes: vec![FORMAT], events: 0 }
+        Self::in_form(VERSION)
+    }
+
+    /// Returns a body without events, in this form. A form that this version does not know counts as the newest. Members
+    /// that appeared in a later form are left out.
+    pub fn in_form(form: u32) -> Self {
+        let form = u8::try_from(form.clamp(1, VERSION)).unwrap_or(u8::MAX);
+        Self { bytes: vec![form], events: 0 }
     }
 
     /// Adds the events of one decision, made at this time. Without events it adds nothing.
@@ -27,16 +35,13 @@ impl Body {
         if count == 0 {
             return;
         }
-        self.write(&(at.as_millis(), count));
+        let form = self.bytes.first().copied().unwrap_or_default();
+        let mut out = Writer::new(&mut self.bytes, form.into());
+        out.plain(&(at.as_millis(), count));
         for happening in happenings {
-            self.write(&Wire::from(happening));
+            wire::write(&mut out, happening);
         }
         self.events += count;
-    }
-
-    fn write(&mut self, value: &impl serde::Serialize) {
-        let bytes = std::mem::take(&mut self.bytes);
-        self.bytes = postcard::to_extend(value, bytes).expect("a vector takes every byte");
     }
 
     /// The number of events.

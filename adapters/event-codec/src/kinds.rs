@@ -1,9 +1,35 @@
-//! The version in which each kind of event appeared.
+//! The number of each kind of event, and the form in which it appeared.
 
-use petstore_domain::EventKind;
+use petstore_domain::{EventKind, Happening, Members, Previous};
 
-/// Returns the first version of the compact form that has events of this kind. Programs of an older version cannot read
-/// them. So a store that programs of several releases share writes them only once its saved version has risen that far.
+/// Returns the number of a kind in the format. A new kind has the next number.
+pub(crate) const fn number_of(kind: EventKind) -> u32 {
+    match kind {
+        EventKind::OrderPlaced => 0,
+        EventKind::OrderUpdated => 1,
+        EventKind::OrderCompleted => 2,
+        EventKind::OrderCancelled => 3,
+        EventKind::PetCreated => 4,
+        EventKind::PetStatusChanged => 5,
+        EventKind::PetUpdated => 6,
+        EventKind::PetDeleted => 7,
+        EventKind::CategoryCreated => 8,
+        EventKind::CategoryUpdated => 9,
+        EventKind::CategoryDeleted => 10,
+        EventKind::InventoryUpdated => 11,
+        EventKind::KeyBanned => 12,
+        EventKind::KeyUnbanned => 13,
+        EventKind::WebhookDisabled => 14,
+    }
+}
+
+/// Returns the kind that has a number.
+pub(crate) fn kind_of(number: u32) -> Option<EventKind> {
+    EventKind::ALL.into_iter().find(|kind| number_of(*kind) == number)
+}
+
+/// Returns the first form that has events of this kind. Programs of an older form cannot read them. So a store that programs
+/// of several releases share writes them only once its form in force has risen that far.
 pub const fn version_of(kind: EventKind) -> u32 {
     match kind {
         EventKind::OrderPlaced
@@ -24,15 +50,41 @@ pub const fn version_of(kind: EventKind) -> u32 {
     }
 }
 
+/// Returns whether a form has nothing of an event: it tells only the old values of members that the form does not have.
+pub fn is_empty_in(form: u32, happening: &Happening) -> bool {
+    fn is_newer<R: Members + Clone>(form: u32, previous: &Previous<R>) -> bool {
+        !previous.is_empty() && previous.changed().all(|(member, _)| member.since > form)
+    }
+    match happening {
+        Happening::OrderUpdated { previous, .. } => is_newer(form, previous),
+        Happening::PetUpdated { previous, .. } => is_newer(form, previous),
+        Happening::CategoryUpdated { previous, .. } => is_newer(form, previous),
+        Happening::InventoryUpdated { previous, .. } => is_newer(form, previous),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use petstore_domain::{Category, InventoryItem, Order, Pet};
+
     use super::*;
     use crate::VERSION;
 
     #[test]
-    fn no_kind_is_of_a_version_that_does_not_exist() {
+    fn no_kind_and_no_member_is_of_a_form_that_does_not_exist() {
+        fn newest<R: Members>() -> u32 {
+            R::MEMBERS.iter().map(|entry| entry.member.since).max().unwrap_or(1)
+        }
         for kind in EventKind::ALL {
             assert!((1..=VERSION).contains(&version_of(kind)), "{kind}");
+            assert_eq!(kind_of(number_of(kind)), Some(kind));
+        }
+        for form in [newest::<Pet>(), newest::<Category>(), newest::<Order>(), newest::<InventoryItem>()] {
+            assert!(
+                (1..=VERSION).contains(&form),
+                "FORMAT must be {form}, as a member appeared in this form"
+            );
         }
     }
 }

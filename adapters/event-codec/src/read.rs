@@ -3,10 +3,9 @@
 use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{EventFilter, Happening, Position, Timestamp};
-use serde::Deserialize;
 
-use crate::wire::Wire;
-use crate::{BodyError, FORMAT};
+use crate::reader::{Reader, damaged};
+use crate::{BodyError, VERSION, wire};
 
 /// Receives the events that pass the filter, one by one, until it returns `Break`.
 pub type Visit<'a> = &'a mut (dyn FnMut(Position, Timestamp, Happening) -> ControlFlow<()> + 'a);
@@ -24,25 +23,25 @@ pub fn read(
     visit: Visit<'_>,
 ) -> Result<(), BodyError> {
     let expected = (positions.end().get() + 1).saturating_sub(positions.start().get());
-    let (format, mut rest) = body.split_first().ok_or_else(|| damaged("it is empty"))?;
-    if *format != FORMAT {
+    let (format, rest) = body.split_first().ok_or_else(|| damaged("it is empty"))?;
+    let form = u32::from(*format);
+    if !(1..=VERSION).contains(&form) {
         return Err(BodyError::UnknownFormat(*format));
     }
+    let mut rest = Reader::new(rest, form);
     let (mut position, mut found) = (*positions.start(), 0);
-    while !rest.is_empty() {
-        let (millis, count): (i64, u32) = take(&mut rest)?;
+    while !rest.is_at_end() {
+        let (millis, count): (i64, u32) = rest.plain()?;
         let at = Timestamp::from_millis(millis).map_err(|error| damaged(&error.to_string()))?;
         found += u64::from(count);
         if found > expected {
             return Err(damaged(&format!("it has more events than its {expected} positions")));
         }
         for _ in 0..count {
-            let event: Wire<'_> = take(&mut rest)?;
-            if event.passes(filter) {
-                let happening = event.parse().ok_or_else(|| damaged("a value is out of its range"))?;
-                if visit(position, at, happening).is_break() {
-                    return Ok(());
-                }
+            if let Some(happening) = wire::read(&mut rest, filter)?
+                && visit(position, at, happening).is_break()
+            {
+                return Ok(());
             }
             position = position.next();
         }
@@ -51,14 +50,4 @@ pub fn read(
         return Err(damaged(&format!("it has {found} events for {expected} positions")));
     }
     Ok(())
-}
-
-fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Result<T, BodyError> {
-    let (value, after) = postcard::take_from_bytes(rest).map_err(|error| damaged(&error.to_string()))?;
-    *rest = after;
-    Ok(value)
-}
-
-fn damaged(why: &str) -> BodyError {
-    BodyError::Damaged(why.to_owned())
 }

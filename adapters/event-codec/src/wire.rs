@@ -1,71 +1,18 @@
-//! The structs of the wire format: numbers and borrowed texts. The order of their variants and members defines the
-//! format.
-
-#![expect(
-    clippy::option_option,
-    reason = "a member that did not change and one that was absent are different things"
-)]
+//! The events as bytes. The numbers of the kinds and the order of the members in their tables define the format.
 
 use petstore_domain::{
-    AccountId, Category, CategoryBefore, CategoryId, CategoryName, Description, DisabledReason, EventFilter,
-    EventKind, Happening, InventoryItem, ItemBefore, KeyBan, KeyId, KeyLabel, Order, OrderId, OrderQuantity,
-    Pet, PetBefore, PetId, PetName, PetStatus, Timestamp, WebhookId, WebhookStop,
+    AccountId, Category, DisabledReason, EventFilter, EventKind, Happening, InventoryItem, KeyBan, KeyId,
+    KeyLabel, Members, Order, Pet, PetStatus, Previous, Timestamp, ValueType, WebhookId, WebhookStop,
 };
 use serde::{Deserialize, Serialize};
 
-/// One event. A new kind must be added as the last variant, because the format contains the numbers of the variants.
-#[derive(Serialize, Deserialize)]
-pub(crate) enum Wire<'a> {
-    OrderPlaced(WireOrder),
-    OrderUpdated(WireOrder, Option<i64>),
-    OrderCompleted(WireOrder),
-    OrderCancelled(WireOrder),
-    PetCreated(#[serde(borrow)] WirePet<'a>),
-    PetStatusChanged(#[serde(borrow)] WirePet<'a>, u8),
-    PetUpdated(#[serde(borrow)] WirePet<'a>, Option<&'a str>, Option<u64>),
-    PetDeleted(#[serde(borrow)] WirePet<'a>),
-    CategoryCreated(#[serde(borrow)] WireCategory<'a>),
-    CategoryUpdated(#[serde(borrow)] WireCategory<'a>, Option<&'a str>, Option<Option<&'a str>>),
-    CategoryDeleted(#[serde(borrow)] WireCategory<'a>),
-    InventoryUpdated(WireItem, Option<u64>, Option<u8>),
-    KeyBanned(#[serde(borrow)] WireBan<'a>),
-    KeyUnbanned(#[serde(borrow)] WireBan<'a>),
-    WebhookDisabled(#[serde(borrow)] WireStop<'a>),
-}
+use crate::BodyError;
+use crate::kinds::{kind_of, number_of};
+use crate::reader::{Reader, damaged, invalid};
+use crate::writer::Writer;
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct WireOrder {
-    id: u64,
-    pet: u64,
-    quantity: u32,
-    ship_date: Option<i64>,
-    complete: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct WirePet<'a> {
-    id: u64,
-    name: &'a str,
-    category: u64,
-    status: u8,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct WireCategory<'a> {
-    id: u64,
-    name: &'a str,
-    description: Option<&'a str>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct WireItem {
-    pet: u64,
-    quantity: u64,
-    status: u8,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct WireBan<'a> {
+struct WireBan<'a> {
     key: u64,
     account: u64,
     label: &'a str,
@@ -73,77 +20,169 @@ pub(crate) struct WireBan<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct WireStop<'a> {
+struct WireStop<'a> {
     webhook: [u8; 16],
     account: u64,
     reason: &'a str,
 }
 
-impl<'a> From<&'a Happening> for Wire<'a> {
-    fn from(happening: &'a Happening) -> Self {
-        match happening {
-            Happening::OrderPlaced(order) => Self::OrderPlaced(order.into()),
-            Happening::OrderUpdated { order, previous_ship_date } => {
-                Self::OrderUpdated(order.into(), previous_ship_date.map(Timestamp::as_millis))
-            }
-            Happening::OrderCompleted(order) => Self::OrderCompleted(order.into()),
-            Happening::OrderCancelled(order) => Self::OrderCancelled(order.into()),
-            Happening::PetCreated(pet) => Self::PetCreated(pet.into()),
-            Happening::PetStatusChanged { pet, previous } => {
-                Self::PetStatusChanged(pet.into(), status_number(*previous))
-            }
-            Happening::PetUpdated { pet, previous } => Self::PetUpdated(
-                pet.into(),
-                previous.name.as_ref().map(PetName::as_str),
-                previous.category_id.map(CategoryId::get),
-            ),
-            Happening::PetDeleted(pet) => Self::PetDeleted(pet.into()),
-            Happening::CategoryCreated(category) => Self::CategoryCreated(category.into()),
-            Happening::CategoryUpdated { category, previous } => Self::CategoryUpdated(
-                category.into(),
-                previous.name.as_ref().map(CategoryName::as_str),
-                previous.description.as_ref().map(|text| text.as_ref().map(Description::as_str)),
-            ),
-            Happening::CategoryDeleted(category) => Self::CategoryDeleted(category.into()),
-            Happening::InventoryUpdated { item, previous } => {
-                Self::InventoryUpdated(item.into(), previous.quantity, previous.status.map(status_number))
-            }
-            Happening::KeyBanned(ban) => Self::KeyBanned(ban.into()),
-            Happening::KeyUnbanned(ban) => Self::KeyUnbanned(ban.into()),
-            Happening::WebhookDisabled(stop) => Self::WebhookDisabled(stop.into()),
+/// Writes an event.
+pub(crate) fn write(out: &mut Writer<'_>, happening: &Happening) {
+    out.plain(&number_of(happening.kind()));
+    match happening {
+        Happening::OrderPlaced(order)
+        | Happening::OrderCompleted(order)
+        | Happening::OrderCancelled(order) => out.record(order),
+        Happening::OrderUpdated { order, previous } => {
+            out.record(order);
+            out.previous(previous, is_bare);
+        }
+        Happening::PetCreated(pet) | Happening::PetDeleted(pet) => out.record(pet),
+        Happening::PetStatusChanged { pet, previous } => {
+            out.record(pet);
+            out.value(PetStatus::KIND, previous.value());
+        }
+        Happening::PetUpdated { pet, previous } => {
+            out.record(pet);
+            out.previous(previous, |_| false);
+        }
+        Happening::CategoryCreated(category) | Happening::CategoryDeleted(category) => out.record(category),
+        Happening::CategoryUpdated { category, previous } => {
+            out.record(category);
+            out.previous(previous, |_| false);
+        }
+        Happening::InventoryUpdated { item, previous } => {
+            out.record(item);
+            out.previous(previous, |_| false);
+        }
+        Happening::KeyBanned(ban) | Happening::KeyUnbanned(ban) => out.plain(&WireBan::from(ban)),
+        Happening::WebhookDisabled(stop) => out.plain(&WireStop::from(stop)),
+    }
+}
+
+/// Reads an event. Returns none if the filter does not admit it; its records are then not built.
+pub(crate) fn read(from: &mut Reader<'_>, filter: &EventFilter) -> Result<Option<Happening>, BodyError> {
+    let kind = kind_of(from.plain()?).ok_or_else(|| damaged("a kind of event is not known"))?;
+    let is_admitted = filter.kinds.admits(kind);
+    if let Some(private) = private(from, kind)? {
+        let owner = AccountId::new(private.account()).ok();
+        let is_seen = is_admitted && filter.may_see(owner);
+        return if is_seen { private.parse(kind).map(Some).ok_or_else(invalid) } else { Ok(None) };
+    }
+    if is_admitted && filter.may_see(None) {
+        return public(from, kind).map(Some);
+    }
+    skip(from, kind)?;
+    Ok(None)
+}
+
+fn public(from: &mut Reader<'_>, kind: EventKind) -> Result<Happening, BodyError> {
+    fn updated<R: Members + Clone>(
+        from: &mut Reader<'_>,
+        is_bare: fn(&str) -> bool,
+    ) -> Result<(R, Previous<R>), BodyError> {
+        let record = from.record()?;
+        let previous = from.previous(&record, is_bare)?;
+        Ok((record, previous))
+    }
+    Ok(match kind {
+        EventKind::OrderPlaced => Happening::OrderPlaced(from.record()?),
+        EventKind::OrderCompleted => Happening::OrderCompleted(from.record()?),
+        EventKind::OrderCancelled => Happening::OrderCancelled(from.record()?),
+        EventKind::OrderUpdated => {
+            let (order, previous) = updated(from, is_bare)?;
+            Happening::OrderUpdated { order, previous: Box::new(previous) }
+        }
+        EventKind::PetCreated => Happening::PetCreated(from.record()?),
+        EventKind::PetDeleted => Happening::PetDeleted(from.record()?),
+        EventKind::PetStatusChanged => {
+            let pet = from.record()?;
+            let previous = PetStatus::of(from.value(PetStatus::KIND)?).map_err(|_| invalid())?;
+            Happening::PetStatusChanged { pet, previous }
+        }
+        EventKind::PetUpdated => {
+            let (pet, previous) = updated(from, |_| false)?;
+            Happening::PetUpdated { pet, previous: Box::new(previous) }
+        }
+        EventKind::CategoryCreated => Happening::CategoryCreated(from.record()?),
+        EventKind::CategoryDeleted => Happening::CategoryDeleted(from.record()?),
+        EventKind::CategoryUpdated => {
+            let (category, previous) = updated(from, |_| false)?;
+            Happening::CategoryUpdated { category, previous: Box::new(previous) }
+        }
+        EventKind::InventoryUpdated => {
+            let (item, previous) = updated(from, |_| false)?;
+            Happening::InventoryUpdated { item, previous }
+        }
+        EventKind::KeyBanned | EventKind::KeyUnbanned | EventKind::WebhookDisabled => return Err(invalid()),
+    })
+}
+
+fn skip(from: &mut Reader<'_>, kind: EventKind) -> Result<(), BodyError> {
+    match kind {
+        EventKind::OrderPlaced | EventKind::OrderCompleted | EventKind::OrderCancelled => {
+            from.skip_record::<Order>()
+        }
+        EventKind::OrderUpdated => {
+            from.skip_record::<Order>()?;
+            from.skip_previous::<Order>(is_bare)
+        }
+        EventKind::PetCreated | EventKind::PetDeleted => from.skip_record::<Pet>(),
+        EventKind::PetStatusChanged => {
+            from.skip_record::<Pet>()?;
+            from.skip_value(PetStatus::KIND)
+        }
+        EventKind::PetUpdated => {
+            from.skip_record::<Pet>()?;
+            from.skip_previous::<Pet>(|_| false)
+        }
+        EventKind::CategoryCreated | EventKind::CategoryDeleted => from.skip_record::<Category>(),
+        EventKind::CategoryUpdated => {
+            from.skip_record::<Category>()?;
+            from.skip_previous::<Category>(|_| false)
+        }
+        EventKind::InventoryUpdated => {
+            from.skip_record::<InventoryItem>()?;
+            from.skip_previous::<InventoryItem>(|_| false)
+        }
+        EventKind::KeyBanned | EventKind::KeyUnbanned | EventKind::WebhookDisabled => Ok(()),
+    }
+}
+
+/// Returns whether an old value has no flag before it that tells whether the member changed. That of the ship date has
+/// none, since for long it was the only member of an order that could change.
+fn is_bare(column: &str) -> bool {
+    column == "ship_date"
+}
+
+/// An event that only one account sees.
+enum Private<'a> {
+    Ban(WireBan<'a>),
+    Stop(WireStop<'a>),
+}
+
+fn private<'a>(from: &mut Reader<'a>, kind: EventKind) -> Result<Option<Private<'a>>, BodyError> {
+    Ok(match kind {
+        EventKind::KeyBanned | EventKind::KeyUnbanned => Some(Private::Ban(from.plain()?)),
+        EventKind::WebhookDisabled => Some(Private::Stop(from.plain()?)),
+        _ => None,
+    })
+}
+
+impl Private<'_> {
+    const fn account(&self) -> u64 {
+        match self {
+            Self::Ban(ban) => ban.account,
+            Self::Stop(stop) => stop.account,
         }
     }
-}
 
-impl From<&Order> for WireOrder {
-    fn from(order: &Order) -> Self {
-        Self {
-            id: order.id.get(),
-            pet: order.pet_id.get(),
-            quantity: order.quantity.get(),
-            ship_date: order.ship_date.map(Timestamp::as_millis),
-            complete: order.complete,
-        }
-    }
-}
-
-impl<'a> From<&'a Pet> for WirePet<'a> {
-    fn from(pet: &'a Pet) -> Self {
-        let (id, category) = (pet.id.get(), pet.category_id.get());
-        Self { id, name: pet.name.as_str(), category, status: status_number(pet.status) }
-    }
-}
-
-impl<'a> From<&'a Category> for WireCategory<'a> {
-    fn from(category: &'a Category) -> Self {
-        let description = category.description.as_ref().map(Description::as_str);
-        Self { id: category.id.get(), name: category.name.as_str(), description }
-    }
-}
-
-impl From<&InventoryItem> for WireItem {
-    fn from(item: &InventoryItem) -> Self {
-        Self { pet: item.pet_id.get(), quantity: item.quantity, status: status_number(item.status) }
+    fn parse(self, kind: EventKind) -> Option<Happening> {
+        Some(match self {
+            Self::Ban(ban) if kind == EventKind::KeyBanned => Happening::KeyBanned(ban.parse()?),
+            Self::Ban(ban) => Happening::KeyUnbanned(ban.parse()?),
+            Self::Stop(stop) => Happening::WebhookDisabled(stop.parse()?),
+        })
     }
 }
 
@@ -165,133 +204,6 @@ impl From<&WebhookStop> for WireStop<'_> {
     }
 }
 
-/// The number of a status in the format.
-const fn status_number(status: PetStatus) -> u8 {
-    match status {
-        PetStatus::Available => 0,
-        PetStatus::Pending => 1,
-        PetStatus::Sold => 2,
-    }
-}
-
-impl Wire<'_> {
-    /// Returns whether the filter admits the event. The event is not built for this.
-    pub(crate) fn passes(&self, filter: &EventFilter) -> bool {
-        let owner = match self {
-            Self::KeyBanned(ban) | Self::KeyUnbanned(ban) => AccountId::new(ban.account).ok(),
-            Self::WebhookDisabled(stop) => AccountId::new(stop.account).ok(),
-            _ => None,
-        };
-        filter.kinds.admits(self.kind()) && filter.may_see(owner)
-    }
-
-    const fn kind(&self) -> EventKind {
-        match self {
-            Self::OrderPlaced(..) => EventKind::OrderPlaced,
-            Self::OrderUpdated(..) => EventKind::OrderUpdated,
-            Self::OrderCompleted(..) => EventKind::OrderCompleted,
-            Self::OrderCancelled(..) => EventKind::OrderCancelled,
-            Self::PetCreated(..) => EventKind::PetCreated,
-            Self::PetStatusChanged(..) => EventKind::PetStatusChanged,
-            Self::PetUpdated(..) => EventKind::PetUpdated,
-            Self::PetDeleted(..) => EventKind::PetDeleted,
-            Self::CategoryCreated(..) => EventKind::CategoryCreated,
-            Self::CategoryUpdated(..) => EventKind::CategoryUpdated,
-            Self::CategoryDeleted(..) => EventKind::CategoryDeleted,
-            Self::InventoryUpdated(..) => EventKind::InventoryUpdated,
-            Self::KeyBanned(..) => EventKind::KeyBanned,
-            Self::KeyUnbanned(..) => EventKind::KeyUnbanned,
-            Self::WebhookDisabled(..) => EventKind::WebhookDisabled,
-        }
-    }
-
-    /// Builds the event. Returns none if a value is not valid in the domain.
-    pub(crate) fn parse(self) -> Option<Happening> {
-        Some(match self {
-            Self::OrderPlaced(order) => Happening::OrderPlaced(order.parse()?),
-            Self::OrderUpdated(order, previous) => {
-                Happening::OrderUpdated { order: order.parse()?, previous_ship_date: time(previous)? }
-            }
-            Self::OrderCompleted(order) => Happening::OrderCompleted(order.parse()?),
-            Self::OrderCancelled(order) => Happening::OrderCancelled(order.parse()?),
-            Self::PetCreated(pet) => Happening::PetCreated(pet.parse()?),
-            Self::PetStatusChanged(pet, previous) => {
-                Happening::PetStatusChanged { pet: pet.parse()?, previous: status(previous)? }
-            }
-            Self::PetUpdated(pet, name, category) => {
-                let name = name.map(PetName::parse).transpose().ok()?;
-                let category_id = category.map(CategoryId::new).transpose().ok()?;
-                Happening::PetUpdated { pet: pet.parse()?, previous: PetBefore { name, category_id } }
-            }
-            Self::PetDeleted(pet) => Happening::PetDeleted(pet.parse()?),
-            Self::CategoryCreated(category) => Happening::CategoryCreated(category.parse()?),
-            Self::CategoryUpdated(category, name, description) => {
-                let name = name.map(CategoryName::parse).transpose().ok()?;
-                let description = match description {
-                    Some(text) => Some(text.map(Description::parse).transpose().ok()?),
-                    None => None,
-                };
-                let previous = Box::new(CategoryBefore { name, description });
-                Happening::CategoryUpdated { category: category.parse()?, previous }
-            }
-            Self::CategoryDeleted(category) => Happening::CategoryDeleted(category.parse()?),
-            Self::InventoryUpdated(item, quantity, previous) => {
-                let previous = match previous {
-                    Some(number) => Some(status(number)?),
-                    None => None,
-                };
-                Happening::InventoryUpdated {
-                    item: item.parse()?,
-                    previous: ItemBefore { quantity, status: previous },
-                }
-            }
-            Self::KeyBanned(ban) => Happening::KeyBanned(ban.parse()?),
-            Self::KeyUnbanned(ban) => Happening::KeyUnbanned(ban.parse()?),
-            Self::WebhookDisabled(stop) => Happening::WebhookDisabled(stop.parse()?),
-        })
-    }
-}
-
-impl WireOrder {
-    fn parse(self) -> Option<Order> {
-        Some(Order {
-            id: OrderId::new(self.id).ok()?,
-            pet_id: PetId::new(self.pet).ok()?,
-            quantity: OrderQuantity::new(i64::from(self.quantity)).ok()?,
-            ship_date: time(self.ship_date)?,
-            complete: self.complete,
-        })
-    }
-}
-
-impl WirePet<'_> {
-    fn parse(self) -> Option<Pet> {
-        Some(Pet {
-            id: PetId::new(self.id).ok()?,
-            name: PetName::parse(self.name).ok()?,
-            category_id: CategoryId::new(self.category).ok()?,
-            status: status(self.status)?,
-        })
-    }
-}
-
-impl WireCategory<'_> {
-    fn parse(self) -> Option<Category> {
-        Some(Category {
-            id: CategoryId::new(self.id).ok()?,
-            name: CategoryName::parse(self.name).ok()?,
-            description: self.description.map(Description::parse).transpose().ok()?,
-        })
-    }
-}
-
-impl WireItem {
-    fn parse(self) -> Option<InventoryItem> {
-        let (pet_id, status) = (PetId::new(self.pet).ok()?, status(self.status)?);
-        Some(InventoryItem { pet_id, quantity: self.quantity, status })
-    }
-}
-
 impl WireBan<'_> {
     fn parse(self) -> Option<KeyBan> {
         Some(KeyBan {
@@ -310,17 +222,5 @@ impl WireStop<'_> {
             account: AccountId::new(self.account).ok()?,
             reason: DisabledReason::parse(self.reason)?,
         })
-    }
-}
-
-fn status(number: u8) -> Option<PetStatus> {
-    PetStatus::ALL.into_iter().find(|status| status_number(*status) == number)
-}
-
-/// Returns none if the number is not a time in the domain's range.
-fn time(millis: Option<i64>) -> Option<Option<Timestamp>> {
-    match millis {
-        Some(millis) => Timestamp::from_millis(millis).ok().map(Some),
-        None => Some(None),
     }
 }

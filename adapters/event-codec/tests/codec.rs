@@ -8,17 +8,19 @@ use proptest::prelude::*;
 
 fn order(number: u64) -> Order {
     Order {
-        id: OrderId::new(number).unwrap(),
-        pet_id: PetId::new(ID_MAX - number).unwrap(),
-        quantity: OrderQuantity::new(10_000).unwrap(),
         ship_date: Some(Timestamp::MAX),
         complete: true,
+        ..Order::new(
+            OrderId::new(number).unwrap(),
+            PetId::new(ID_MAX - number).unwrap(),
+            OrderQuantity::new(10_000).unwrap(),
+        )
     }
 }
 
 fn pet(name: &str) -> Pet {
     let name = PetName::parse(name).unwrap();
-    Pet { id: PetId::FIRST, name, category_id: CategoryId::FIRST, status: PetStatus::Sold }
+    Pet::new(PetId::FIRST, name, CategoryId::FIRST, PetStatus::Sold)
 }
 
 fn category(description: Option<&str>) -> Category {
@@ -39,37 +41,47 @@ fn ban() -> KeyBan {
 fn all() -> Vec<Happening> {
     let long = "é".repeat(NAME_MAX);
     let item = InventoryItem { pet_id: PetId::FIRST, quantity: u64::MAX, status: PetStatus::Available };
-    let before = CategoryBefore {
-        name: Some(CategoryName::parse(&long).unwrap()),
-        description: Some(Some(Description::parse(&"🦤".repeat(DESCRIPTION_MAX)).unwrap())),
+    let before = Category {
+        id: CategoryId::FIRST,
+        name: CategoryName::parse(&long).unwrap(),
+        description: Some(Description::parse(&"🦤".repeat(DESCRIPTION_MAX)).unwrap()),
     };
+    let renamed = Pet {
+        name: PetName::parse(&long).unwrap(),
+        category_id: CategoryId::new(ID_MAX).unwrap(),
+        ..pet("Rex")
+    };
+    let earlier = |ship_date| Box::new(Previous::between(&Order { ship_date, ..order(2) }, &order(2)));
     let events = vec![
         Happening::OrderPlaced(order(1)),
-        Happening::OrderUpdated { order: order(2), previous_ship_date: Some(Timestamp::MIN) },
-        Happening::OrderUpdated { order: order(2), previous_ship_date: None },
+        Happening::OrderUpdated { order: order(2), previous: earlier(Some(Timestamp::MIN)) },
+        Happening::OrderUpdated { order: order(2), previous: earlier(None) },
         Happening::OrderCompleted(order(3)),
         Happening::OrderCancelled(Order { ship_date: None, ..order(ID_MAX - 1) }),
         Happening::PetCreated(pet("Rex")),
         Happening::PetStatusChanged { pet: pet(&long), previous: PetStatus::Pending },
-        Happening::PetUpdated { pet: pet("Rex"), previous: PetBefore::default() },
+        Happening::PetUpdated { pet: pet("Rex"), previous: Box::new(Previous::none(&pet("Rex"))) },
         Happening::PetUpdated {
             pet: pet("Rex"),
-            previous: PetBefore {
-                name: Some(PetName::parse(&long).unwrap()),
-                category_id: Some(CategoryId::new(ID_MAX).unwrap()),
-            },
+            previous: Box::new(Previous::between(&renamed, &pet("Rex"))),
         },
         Happening::PetDeleted(pet("Rex")),
         Happening::CategoryCreated(category(Some(""))),
-        Happening::CategoryUpdated { category: category(None), previous: Box::new(before) },
         Happening::CategoryUpdated {
             category: category(None),
-            previous: Box::new(CategoryBefore { name: None, description: Some(None) }),
+            previous: Box::new(Previous::between(&before, &category(None))),
+        },
+        Happening::CategoryUpdated {
+            category: category(Some("Barks")),
+            previous: Box::new(Previous::between(&category(None), &category(Some("Barks")))),
         },
         Happening::CategoryDeleted(category(None)),
         Happening::InventoryUpdated {
             item,
-            previous: ItemBefore { quantity: Some(0), status: Some(PetStatus::Sold) },
+            previous: Previous::between(
+                &InventoryItem { quantity: 0, status: PetStatus::Sold, ..item },
+                &item,
+            ),
         },
         Happening::KeyBanned(ban()),
         Happening::KeyUnbanned(ban()),
@@ -148,15 +160,9 @@ fn a_reader_that_breaks_off_gets_no_further_event() {
 /// The bytes of format 1. Data files contain them, so a change of the bytes needs a new format byte.
 #[test]
 fn the_format_is_pinned() {
-    let order = Order {
-        id: OrderId::new(300).unwrap(),
-        pet_id: PetId::new(2).unwrap(),
-        quantity: OrderQuantity::ONE,
-        ship_date: None,
-        complete: false,
-    };
+    let order = Order::new(OrderId::new(300).unwrap(), PetId::new(2).unwrap(), OrderQuantity::ONE);
     let item = InventoryItem { pet_id: PetId::new(2).unwrap(), quantity: 6, status: PetStatus::Available };
-    let before = ItemBefore { quantity: Some(7), status: None };
+    let before = Previous::between(&InventoryItem { quantity: 7, ..item }, &item);
     let mut body = Body::new();
     let at = Timestamp::from_millis(1_000).unwrap();
     body.push(at, &[Happening::OrderPlaced(order), Happening::InventoryUpdated { item, previous: before }]);
@@ -216,5 +222,51 @@ proptest! {
         let cut = cut.min(body.as_bytes().len() - 1);
         let read = seen(&body.as_bytes()[..cut], 1, body.events().into(), &EventFilter::ALL);
         prop_assert!(matches!(read, Err(BodyError::Damaged(_))), "{read:?}");
+    }
+}
+
+/// Events of all kinds whose records are samples, with the old values of another sample.
+fn samples() -> Vec<Happening> {
+    let mut events = Vec::new();
+    for (before, after) in Sample::ALL.into_iter().flat_map(|before| Sample::ALL.map(|after| (before, after)))
+    {
+        fn previous<R: Members + Clone>(before: Sample, after: &R) -> Previous<R> {
+            Previous::between(&sample(before), after)
+        }
+        let (order, pet, category): (Order, Pet, Category) = (sample(after), sample(after), sample(after));
+        let item: InventoryItem = sample(after);
+        events.extend([
+            Happening::OrderPlaced(order.clone()),
+            Happening::OrderUpdated { previous: Box::new(previous(before, &order)), order },
+            Happening::PetCreated(pet.clone()),
+            Happening::PetUpdated { previous: Box::new(previous(before, &pet)), pet },
+            Happening::CategoryCreated(category.clone()),
+            Happening::CategoryUpdated { previous: Box::new(previous(before, &category)), category },
+            Happening::InventoryUpdated { previous: previous(before, &item), item },
+        ]);
+    }
+    events
+}
+
+#[test]
+fn each_member_of_a_record_and_each_old_value_comes_back() {
+    let mut body = Body::new();
+    body.push(Timestamp::EPOCH, &samples());
+    let read = seen(body.as_bytes(), 1, body.events().into(), &EventFilter::ALL).unwrap();
+    assert_eq!(read.into_iter().map(|(.., happening)| happening).collect::<Vec<_>>(), samples());
+}
+
+#[test]
+fn an_older_form_has_the_members_that_it_knows_and_no_others() {
+    for form in 1..=petstore_event_codec::VERSION {
+        let pet: Pet = sample(Sample::Fullest);
+        let known: Pet =
+            sample_by(|member| if member.since <= form { Sample::Fullest } else { Sample::Least });
+        let mut body = Body::in_form(form);
+        body.push(Timestamp::EPOCH, &[Happening::PetCreated(pet), Happening::OrderPlaced(order(1))]);
+        assert_eq!(body.as_bytes()[0], u8::try_from(form).unwrap());
+        let read = seen(body.as_bytes(), 1, 2, &EventFilter::ALL).unwrap();
+        assert_eq!(read[0].2, Happening::PetCreated(known), "in form {form}");
+        assert_eq!(read[1].2, Happening::OrderPlaced(order(1)));
     }
 }

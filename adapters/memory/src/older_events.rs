@@ -216,7 +216,7 @@ fn read_page(
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{Happening, InventoryItem, ItemBefore, PetId, PetStatus, Timestamp};
+    use petstore_domain::{Happening, InventoryItem, PetId, PetStatus, Previous, Timestamp};
     use petstore_event_codec::Body;
 
     use super::*;
@@ -242,7 +242,7 @@ mod tests {
             into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
         ) -> Result<EventBounds, StoreError> {
             let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
-            let happening = Happening::InventoryUpdated { item, previous: ItemBefore::default() };
+            let happening = Happening::InventoryUpdated { item, previous: Previous::none(&item) };
             let mut body = Body::new();
             body.push(Timestamp::EPOCH, &vec![happening; self.0]);
             let _ = into(EventBatch {
@@ -292,7 +292,7 @@ mod tests {
             into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
         ) -> Result<EventBounds, StoreError> {
             let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
-            let happening = Happening::InventoryUpdated { item, previous: ItemBefore::default() };
+            let happening = Happening::InventoryUpdated { item, previous: Previous::none(&item) };
             let mut sound = Body::new();
             sound.push(Timestamp::EPOCH, &[happening.clone(), happening]);
             // The first event of the damaged body can be read.

@@ -266,7 +266,7 @@ mod tests {
         let pets = Pets::new();
         let name = |name| PetName::parse(name).unwrap();
         for (number, pet_name) in [(1, "Rex"), (2, "Tom")] {
-            let new = NewPet { name: name(pet_name), category_id: CategoryId::FIRST, status: None };
+            let new = NewPet::new(name(pet_name), CategoryId::FIRST);
             pets.put(number, PetRecord::new(PetId::new(u64::from(number)).unwrap(), new));
         }
         // This simulates that both names have the same hash.
@@ -283,10 +283,7 @@ mod tests {
     fn a_category_without_pets_has_no_index_entry() {
         let pets = Pets::new();
         let name = PetName::parse("Rex").unwrap();
-        pets.put(
-            1,
-            PetRecord::new(PetId::FIRST, NewPet { name, category_id: CategoryId::FIRST, status: None }),
-        );
+        pets.put(1, PetRecord::new(PetId::FIRST, NewPet::new(name, CategoryId::FIRST)));
         assert_eq!(pets.by_category.len(), 1);
         pets.remove(1);
         assert_eq!(pets.by_category.len(), 0);

@@ -13,7 +13,7 @@ const HOUR: i64 = 3_600;
 
 /// Creates a pet under an idempotency key of account 1. The idempotency record expires after an hour.
 fn create_once(key: &str, records_max: u32, now: i64) -> Idempotent<CreatePet> {
-    let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
+    let new = NewPet::new(pet_name("Rex"), category_id(1));
     Idempotent {
         operation: CreatePet { new },
         id: IdempotencyId {

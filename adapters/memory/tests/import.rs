@@ -172,7 +172,7 @@ fn a_pet_may_be_held_by_an_order_that_comes_before_its_item_or_after() {
 }
 
 fn create_rex(category: u64) -> CreatePet {
-    let new = NewPet { name: pet_name("Rex"), category_id: category_id(category), status: None };
+    let new = NewPet::new(pet_name("Rex"), category_id(category));
     CreatePet { new }
 }
 

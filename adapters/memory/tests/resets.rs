@@ -14,7 +14,7 @@ fn the_id_of_a_deleted_pet_with_an_order_is_not_reissued() {
     let store = MemoryStore::new();
     let shop = [Row::Category(category(1, "Dogs")), Row::Order(order(1, 9, true))];
     store.reset(Arc::new(shop), 5).unwrap();
-    let new = NewPet { name: pet_name("Rex"), category_id: category_id(1), status: None };
+    let new = NewPet::new(pet_name("Rex"), category_id(1));
     assert_eq!(done(&store, CreatePet { new }).value.id, pet_id(10));
 }
 

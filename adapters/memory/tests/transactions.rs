@@ -35,8 +35,7 @@ fn a_panic_fails_only_its_transition_and_leaves_no_trace() {
 #[test]
 fn a_rejected_operation_uses_no_id() {
     let store = shop(5);
-    let new_pet =
-        |category| NewPet { name: pet_name("Fay"), category_id: category_id(category), status: None };
+    let new_pet = |category| NewPet::new(pet_name("Fay"), category_id(category));
     let new_category = |name| NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
     for id in 1..=3 {
         ready(run(&store, place(77), Timestamp::EPOCH)).unwrap().unwrap_err();

@@ -14,11 +14,12 @@
 //! assert_eq!(petstore_outcome_json::parse_scope("adjust_stock:1"), Some(scope));
 //! ```
 
+mod members;
 mod outcome;
 mod scope;
 mod webhook;
 
-pub use outcome::{parse, repaired, write};
+pub use outcome::{parse, repaired, write, write_in};
 pub use scope::{parse_scope, scope_text};
 pub use webhook::{
     parse_attempts, parse_progress, parse_webhooks, write_attempts, write_progress, write_webhooks,

@@ -1,6 +1,7 @@
 //! The forms of events that may be written.
 //!
-//! A form is a version of the compact form of events, which rises with each new kind of event. The column
+//! A form is a version of the compact form of events, which rises with each new kind of event and each new member of a
+//! record. Events are written in the form in force, so without members that appeared in a later one. The column
 //! `schema_version.event_form` is the form in force: events of a kind that appeared in a later form are not written, because
 //! a node of an older release that still runs could not read them. The form in force rises once every node knows the next one
 //! (see [`crate::nodes`]), and never falls. A program that does not know it is refused.
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use petstore_domain::{EventKind, Happening};
+use petstore_event_codec::is_empty_in;
 
 /// The forms of events that a program knows.
 #[derive(Debug, Clone, Copy)]
@@ -84,9 +86,16 @@ impl Default for Writable {
 }
 
 impl Writable {
+    /// The form in which events are written.
+    pub(crate) const fn form(self) -> u32 {
+        self.in_force
+    }
+
     /// The events among these that may be written.
     pub(crate) fn of(self, happenings: &[Happening]) -> Cow<'_, [Happening]> {
-        let is_writable = |one: &Happening| (self.known.of_kind)(one.kind()) <= self.in_force;
+        let is_writable = |one: &Happening| {
+            (self.known.of_kind)(one.kind()) <= self.in_force && !is_empty_in(self.in_force, one)
+        };
         if self.in_force >= self.known.newest || happenings.iter().all(is_writable) {
             return Cow::Borrowed(happenings);
         }
@@ -96,7 +105,7 @@ impl Writable {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{InventoryItem, ItemBefore, Order, OrderId, OrderQuantity, PetId, PetStatus};
+    use petstore_domain::{InventoryItem, Order, OrderId, OrderQuantity, PetId, PetStatus, Previous};
 
     use super::*;
 
@@ -104,15 +113,9 @@ mod tests {
     fn an_event_of_a_kind_that_is_too_new_is_left_out() {
         let of_kind = |kind| if kind == EventKind::OrderPlaced { 2 } else { 1 };
         let forms = EventForms::new(KnownForms { newest: 2, of_kind }, 1);
-        let order = Order {
-            id: OrderId::FIRST,
-            pet_id: PetId::FIRST,
-            quantity: OrderQuantity::ONE,
-            ship_date: None,
-            complete: false,
-        };
+        let order = Order::new(OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE);
         let item = InventoryItem { pet_id: PetId::FIRST, quantity: 2, status: PetStatus::Available };
-        let previous = ItemBefore { quantity: Some(3), status: None };
+        let previous = Previous::none(&item);
         let happenings = [Happening::OrderPlaced(order), Happening::InventoryUpdated { item, previous }];
         let kinds = |forms: &EventForms| {
             forms.writable().of(&happenings).iter().map(Happening::kind).collect::<Vec<_>>()

@@ -12,10 +12,9 @@ mod webhooks;
 
 use std::fmt::Display;
 
-use petstore_domain::Version;
 use petstore_ports::StoreError;
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
+use tokio_postgres::types::{FromSql, Type};
 
 pub(crate) use ids::stored_id;
 pub(crate) use times::{stored, stored_option};
@@ -86,9 +85,9 @@ impl<'r> Fields<'r> {
         })
     }
 
-    /// The next column, a version.
-    pub(crate) fn version(&mut self) -> Result<Version, StoreError> {
-        self.number(|number| Version::new(number).ok_or("must be at least 1"))
+    /// Returns whether the next column has this type.
+    pub(crate) fn has_type(&self, kind: &Type) -> bool {
+        self.row.columns().get(self.next).is_some_and(|column| column.type_() == kind)
     }
 
     fn name(&self, column: usize) -> &str {

@@ -45,6 +45,7 @@ mod journal;
 mod load;
 mod lock_file;
 mod log_file;
+mod members;
 mod meta;
 mod mount;
 mod name_folding;

@@ -1,5 +1,6 @@
 //! The common part of the tables: writing rows, and reading and parsing rows.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use petstore_domain::Timestamp;
@@ -9,19 +10,34 @@ use rusqlite::{Connection, Row, Statement};
 
 use crate::error::unreadable;
 
+/// The statements of a table.
+pub(crate) struct Sql {
+    /// Selects all rows in the order of their ids. The first column identifies the row.
+    pub(crate) select: Cow<'static, str>,
+    /// Inserts a row.
+    pub(crate) insert: Cow<'static, str>,
+    /// Inserts a row, or updates it if it exists already.
+    pub(crate) upsert: Cow<'static, str>,
+    /// An update for frequently changed rows, with the same parameters. It is tried first. It does not set the columns
+    /// that have an index or a foreign key, and does not match a row if one of these columns would change.
+    pub(crate) shortcut: Option<String>,
+}
+
+impl Sql {
+    /// Statements as they are written. `or_update`: the clause that updates the row if it exists already.
+    pub(crate) fn new(select: &'static str, insert: &'static str, or_update: &'static str) -> Self {
+        let upsert = format!("{insert} {or_update}").into();
+        Self { select: select.into(), insert: insert.into(), upsert, shortcut: None }
+    }
+}
+
 /// A kind of record, and the table that keeps it.
 pub(crate) trait Table: Sized {
     /// The name of the table.
     const NAME: &'static str;
-    /// Selects all rows in the order of their ids. The first column identifies the row.
-    const SELECT: &'static str;
-    /// Inserts a row.
-    const INSERT: &'static str;
-    /// The clause that updates the row if it exists already.
-    const OR_UPDATE: &'static str;
-    /// An update for frequently changed rows, with the same parameters. It is tried first. It does not set the columns
-    /// that have an index or a foreign key, and does not match a row if one of these columns would change.
-    const SHORTCUT: Option<&'static str> = None;
+
+    /// Its statements.
+    fn sql() -> &'static Sql;
 
     /// Runs a statement with the record's values. Returns the number of changed rows.
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize>;
@@ -39,8 +55,9 @@ pub(crate) fn put<'a, R: Table + 'a>(
     if records.peek().is_none() {
         return Ok(());
     }
-    let mut shortcut = R::SHORTCUT.map(|sql| connection.prepare_cached(sql)).transpose()?;
-    let mut upsert = connection.prepare_cached(&format!("{} {}", R::INSERT, R::OR_UPDATE))?;
+    let sql = R::sql();
+    let mut shortcut = sql.shortcut.as_deref().map(|sql| connection.prepare_cached(sql)).transpose()?;
+    let mut upsert = connection.prepare_cached(&sql.upsert)?;
     for record in records {
         let done = shortcut.as_mut().map_or(Ok(0), |statement| record.bind(statement))?;
         if done == 0 {
@@ -52,7 +69,7 @@ pub(crate) fn put<'a, R: Table + 'a>(
 
 /// Inserts one new record.
 pub(crate) fn insert<R: Table>(connection: &Connection, record: &R) -> rusqlite::Result<()> {
-    record.bind(&mut *connection.prepare_cached(R::INSERT)?).map(|_| ())
+    record.bind(&mut *connection.prepare_cached(&R::sql().insert)?).map(|_| ())
 }
 
 /// Parses all records of a table.
@@ -61,7 +78,7 @@ pub(crate) fn each<R: Table>(
     mut into: impl FnMut(R) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let failed = |error| unreadable(R::NAME, &error);
-    let mut statement = connection.prepare_cached(R::SELECT).map_err(failed)?;
+    let mut statement = connection.prepare_cached(&R::sql().select).map_err(failed)?;
     let mut rows = statement.query([]).map_err(failed)?;
     let mut last = i64::MIN;
     while let Some(row) = rows.next().map_err(failed)? {

@@ -140,7 +140,7 @@ fn the_tables_refuse_invalid_rows() {
 #[test]
 fn an_invalid_value_is_reported_with_its_table_and_row() {
     for (edit, said) in [
-        ("UPDATE pets SET status = 'lost' WHERE id = 9", "pets row 9: status is not a status"),
+        ("UPDATE pets SET status = 'lost' WHERE id = 9", "pets row 9: status is an unknown word"),
         ("UPDATE pets SET stock = 0 WHERE id = 1", "pets row 1: status does not fit stock and open_orders"),
         (
             "UPDATE pets SET name = char(7) WHERE id = 2",

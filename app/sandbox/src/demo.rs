@@ -50,7 +50,7 @@ pub fn fill_with_demo(store: &dyn Bulk, pets: u32) -> Result<bool, ImportError> 
         let nth = |length| number as usize % length;
         let name = PetName::parse(&format!("{} {number}", NAMES[nth(NAMES.len())]));
         let name = name.map_err(|error| refused(row, error))?;
-        let new = NewPet { name, category_id: categories[nth(categories.len())], status: None };
+        let new = NewPet::new(name, categories[nth(categories.len())]);
         let id = PetId::new(last.pet + u64::from(number)).map_err(|error| refused(row, error))?;
         let made = PetRecord::new(id, new);
         let (item, version, item_version) = (made.item(), made.version, made.item_version);

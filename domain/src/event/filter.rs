@@ -179,7 +179,7 @@ mod tests {
             quantity: 1,
             status: crate::PetStatus::Available,
         };
-        let stock = Happening::InventoryUpdated { item, previous: crate::ItemBefore::default() };
+        let stock = Happening::InventoryUpdated { item, previous: crate::Previous::none(&item) };
         let happenings = [stock, ban(account(1)), ban(account(3))];
         let kinds = ["*", "inventory.*", "key.banned", "key.unbanned", "order.*"].map(|pattern| {
             let mut kinds = EventKinds::ANY;

@@ -39,6 +39,12 @@ fn is_one_group_each(events: &[Happening]) -> bool {
     events.is_sorted_by_key(|event| groups.iter().position(|group| *group == event.kind().resource()))
 }
 
+/// Returns whether the old values are those of the members that differ.
+fn told<R: Members + Clone>(previous: &Previous<R>, old: &R, new: &R) -> bool {
+    let differ = R::MEMBERS.iter().filter(|entry| !(entry.is_same)(old, new));
+    previous.changed().map(|(member, _)| member.json).eq(differ.map(|entry| entry.member.json))
+}
+
 impl Fold {
     fn of(shop: &Shop) -> Self {
         Self {
@@ -53,25 +59,20 @@ impl Fold {
         match event {
             Happening::PetStatusChanged { pet, previous } => self.pets[&pet.id].status == *previous,
             Happening::PetUpdated { pet, previous } => {
-                let old = &self.pets[&pet.id];
-                let name = (old.name != pet.name).then(|| old.name.clone());
-                let category_id = (old.category_id != pet.category_id).then_some(old.category_id);
-                *previous == PetBefore { name, category_id }
+                let old = Pet { status: pet.status, ..self.pets[&pet.id].clone() };
+                *previous.record() == old && told(previous, &old, pet)
             }
             Happening::CategoryUpdated { category, previous } => {
                 let old = &self.categories[&category.id];
-                let name = (old.name != category.name).then(|| old.name.clone());
-                let description = (old.description != category.description).then(|| old.description.clone());
-                **previous == CategoryBefore { name, description }
+                previous.record() == old && told(previous, old, category)
             }
-            Happening::OrderUpdated { order, previous_ship_date } => {
-                self.orders[&order.id].ship_date == *previous_ship_date
+            Happening::OrderUpdated { order, previous } => {
+                let old = &self.orders[&order.id];
+                previous.record() == old && told(previous, old, order)
             }
             Happening::InventoryUpdated { item, previous } => {
                 let old = &self.items[&item.pet_id];
-                let quantity = (old.quantity != item.quantity).then_some(old.quantity);
-                let status = (old.status != item.status).then_some(old.status);
-                *previous == ItemBefore { quantity, status }
+                previous.record() == old && told(previous, old, item)
             }
             _ => true,
         }

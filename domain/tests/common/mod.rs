@@ -107,7 +107,7 @@ pub(crate) fn description(text: &str) -> Description {
 }
 
 pub(crate) fn new_pet(name: &str, category_id: CategoryId, status: Option<PetStatus>) -> NewPet {
-    NewPet { name: pet_name(name), category_id, status }
+    NewPet { status, ..NewPet::new(pet_name(name), category_id) }
 }
 
 pub(crate) fn new_category(name: &str) -> NewCategory {
@@ -116,7 +116,7 @@ pub(crate) fn new_category(name: &str) -> NewCategory {
 
 /// An order for Rex.
 pub(crate) fn place(units: i64) -> PlaceOrder {
-    PlaceOrder { new: NewOrder { pet_id: REX, quantity: quantity(units), ship_date: None } }
+    PlaceOrder { new: NewOrder::new(REX, quantity(units)) }
 }
 
 pub(crate) fn adjust(units: i64) -> AdjustStock {
@@ -131,7 +131,7 @@ pub(crate) fn only(number: u64) -> Precondition {
 /// A pet without open orders.
 pub(crate) fn pet(id: PetId, status: PetStatus, stock: u64) -> PetRecord {
     PetRecord {
-        pet: Pet { id, name: pet_name("Rex"), category_id: DOGS, status },
+        pet: Pet::new(id, pet_name("Rex"), DOGS, status),
         version: version(PET_VERSION),
         stock,
         item_version: version(ITEM_VERSION),
@@ -149,10 +149,7 @@ pub(crate) fn category(id: CategoryId, name: &str) -> CategoryRecord {
 
 /// An open order for Rex.
 pub(crate) fn order(id: OrderId, units: i64) -> OrderRecord {
-    OrderRecord {
-        order: Order { id, pet_id: REX, quantity: quantity(units), ship_date: None, complete: false },
-        version: version(ORDER_VERSION),
-    }
+    OrderRecord { order: Order::new(id, REX, quantity(units)), version: version(ORDER_VERSION) }
 }
 
 /// A shop with two categories: Dogs with Rex in it, and Cats without a pet. It has this number of open orders, each for

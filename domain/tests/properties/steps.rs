@@ -202,7 +202,7 @@ fn categories() -> impl Strategy<Value = Act> {
 
 fn create_pet() -> impl Strategy<Value = Act> {
     (any_pet_name(), any_category(), option::of(any_status())).prop_map(|(name, category_id, status)| {
-        Act::CreatePet(CreatePet { new: NewPet { name, category_id, status } })
+        Act::CreatePet(CreatePet { new: NewPet { status, ..NewPet::new(name, category_id) } })
     })
 }
 
@@ -220,7 +220,7 @@ fn pets() -> impl Strategy<Value = Act> {
 
 fn place_order() -> impl Strategy<Value = Act> {
     (any_pet(), 1_i64..=3, option::of(any_time())).prop_map(|(pet_id, units, ship_date)| {
-        Act::PlaceOrder(PlaceOrder { new: NewOrder { pet_id, quantity: quantity(units), ship_date } })
+        Act::PlaceOrder(PlaceOrder { new: NewOrder { ship_date, ..NewOrder::new(pet_id, quantity(units)) } })
     })
 }
 

@@ -10,6 +10,7 @@ use petstore_domain::{
     PlaceOrder, Plan, RevokeKey, RotateKey, Scopes, StockLevel, Timestamp, Version,
 };
 
+use super::write_changed_members;
 use crate::Subject;
 use crate::listing::Snapshot;
 use crate::make::{
@@ -47,7 +48,7 @@ fn plans() -> Vec<Plan> {
     enterprise.map(Plan::Enterprise).into_iter().chain(named).collect()
 }
 
-fn version(number: u32) -> Version {
+pub(super) fn version(number: u32) -> Version {
     Version::new(number.into()).expect("a version")
 }
 
@@ -61,6 +62,7 @@ pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
     write_categories(subject, &mut written).await;
     write_pets(subject, &mut written).await;
     write_orders(subject, &mut written).await;
+    write_changed_members(subject, &mut written).await;
     write_accounts(subject, &mut written).await;
     write_rotated(subject, &mut written).await;
     for pet in &written.pets {
@@ -85,8 +87,7 @@ async fn write_categories(subject: &Subject, written: &mut Snapshot) {
 async fn write_pets(subject: &Subject, written: &mut Snapshot) {
     let [home, full] = [0, 1].map(|index| written.categories[index].category.id);
     for (name, status) in names().iter().zip(PetStatus::ALL.into_iter().cycle()) {
-        let new =
-            NewPet { name: PetName::parse(name).expect("a name"), category_id: home, status: Some(status) };
+        let new = NewPet { status: Some(status), ..NewPet::new(PetName::parse(name).expect("a name"), home) };
         let id = subject.run(CreatePet { new: new.clone() }).await.expect("its category is there").value.id;
         written.pets.push(PetRecord::new(id, new));
     }
@@ -124,7 +125,7 @@ async fn write_orders(subject: &Subject, written: &mut Snapshot) {
     // Places one order of the maximum quantity for each time.
     let (id, mut ordered) = stocked(subject, home).await;
     for ship_date in times() {
-        let new = NewOrder { pet_id: id, quantity: quantity(OrderQuantity::MAX), ship_date };
+        let new = NewOrder { ship_date, ..NewOrder::new(id, quantity(OrderQuantity::MAX)) };
         let order = subject.run(PlaceOrder { new }).await.expect("there are units").value.id;
         written.orders.push(open_order(order, id, OrderQuantity::MAX, ship_date));
         ordered.stock -= u64::from(OrderQuantity::MAX);
@@ -140,12 +141,12 @@ fn open_order(
     units: u32,
     ship_date: Option<Timestamp>,
 ) -> OrderRecord {
-    let order = Order { id, pet_id, quantity: quantity(units), ship_date, complete: false };
+    let order = Order { ship_date, ..Order::new(id, pet_id, quantity(units)) };
     OrderRecord { order, version: Version::FIRST }
 }
 
 /// A pet with the maximum number of units that a request may set.
-async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
+pub(super) async fn stocked(subject: &Subject, home: CategoryId) -> (PetId, PetRecord) {
     let create = create_pet("Rex", home, None);
     let id = subject.run(create.clone()).await.expect("its category is there").value.id;
     subject.run(set_stock(id, StockLevel::MAX.into())).await.expect("the pet is there");

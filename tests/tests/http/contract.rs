@@ -12,6 +12,7 @@ mod events;
 mod examples;
 mod failure_switch;
 mod keys;
+mod members;
 mod portable;
 mod requests;
 mod schema;

@@ -19,7 +19,7 @@ fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
         [(10, 3, PetStatus::Available), (11, 3, PetStatus::Sold), (20, 5, PetStatus::Pending)]
     {
         let name = PetName::parse("Rex").unwrap();
-        import.pet(Pet { id: pet_id(id), name, category_id: category_id(category), status }, version)?;
+        import.pet(Pet::new(pet_id(id), name, category_id(category), status), version)?;
     }
     for (id, quantity, status) in
         [(20, 0, PetStatus::Pending), (10, 7, PetStatus::Available), (11, 0, PetStatus::Sold)]
@@ -28,10 +28,7 @@ fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
     }
     for (id, pet, complete) in [(100, 20, false), (101, 99, true)] {
         let quantity = OrderQuantity::ONE;
-        import.order(
-            Order { id: order_id(id), pet_id: pet_id(pet), quantity, ship_date: None, complete },
-            version,
-        )?;
+        import.order(Order { complete, ..Order::new(order_id(id), pet_id(pet), quantity) }, version)?;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn delete_category(id: u64) -> DeleteCategory {
 
 pub(crate) fn create_pet(category: u64) -> CreatePet {
     let name = PetName::parse("Rex").unwrap();
-    CreatePet { new: NewPet { name, category_id: category_id(category), status: None } }
+    CreatePet { new: NewPet::new(name, category_id(category)) }
 }
 
 pub(crate) fn update_pet(id: u64, patch: PetPatch) -> UpdatePet {
@@ -55,7 +55,7 @@ pub(crate) fn set_stock(id: u64, units: i64) -> SetStock {
 
 pub(crate) fn place_order(pet: u64, units: i64) -> PlaceOrder {
     let quantity = OrderQuantity::new(units).unwrap();
-    PlaceOrder { new: NewOrder { pet_id: pet_id(pet), quantity, ship_date: None } }
+    PlaceOrder { new: NewOrder::new(pet_id(pet), quantity) }
 }
 
 pub(crate) fn cancel_order(id: u64) -> CancelOrder {

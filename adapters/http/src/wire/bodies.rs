@@ -169,4 +169,6 @@ fn not_negative(number: i64) -> u64 {
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
 mod tests;

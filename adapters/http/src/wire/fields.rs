@@ -139,6 +139,8 @@ impl<'a> Fields<'a> {
     }
 
     fn take(&mut self, name: &str) -> Option<Node<'a>> {
+        #[cfg(test)]
+        ASKED.with_borrow_mut(|asked| asked.push(name.to_owned()));
         let index = self.members.iter().position(|(member, _)| member == name)?;
         Some(self.members.remove(index).1)
     }
@@ -161,6 +163,28 @@ impl<'a> Fields<'a> {
         judged.map_err(|fault| self.refuse(name, &fault)).ok()
     }
 }
+
+/// The names of all members that were asked for on this thread.
+#[cfg(test)]
+mod names {
+    use std::cell::RefCell;
+
+    thread_local! {
+        pub(super) static ASKED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Returns the names that a parser asks for.
+    pub(crate) fn asked<T>(parse: impl FnOnce() -> T) -> Vec<String> {
+        ASKED.take();
+        drop(parse());
+        ASKED.take()
+    }
+}
+
+#[cfg(test)]
+use names::ASKED;
+#[cfg(test)]
+pub(crate) use names::asked;
 
 /// Parses a string.
 pub(crate) fn text<'n>(node: &'n Node<'_>) -> Result<&'n str, FieldFault> {

@@ -3,8 +3,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use petstore_domain::{
-    AccountId, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, KeyBan, KeyId,
-    KeyLabel, Pet, PetId, PetName, PetStatus, Position,
+    AccountId, EventFilter, EventKind, EventKinds, Happening, InventoryItem, KeyBan, KeyId, KeyLabel, Pet,
+    PetId, PetName, PetStatus, Position, Previous,
 };
 use petstore_ports::EventPage;
 
@@ -16,10 +16,10 @@ fn happening(number: u64) -> Happening {
     if number.is_multiple_of(10) {
         let name = PetName::parse("Rex").unwrap();
         let category_id = petstore_domain::CategoryId::FIRST;
-        return Happening::PetDeleted(Pet { id: pet_id, name, category_id, status: PetStatus::Sold });
+        return Happening::PetDeleted(Pet::new(pet_id, name, category_id, PetStatus::Sold));
     }
     let item = InventoryItem { pet_id, quantity: number, status: PetStatus::Available };
-    Happening::InventoryUpdated { item, previous: ItemBefore::default() }
+    Happening::InventoryUpdated { item, previous: Previous::none(&item) }
 }
 
 fn log_of(bytes: u64) -> Arc<EventLog> {
@@ -374,7 +374,7 @@ fn a_page_decodes_only_chunks_with_kinds_that_pass() {
     let log = log_of(1 << 20);
     let stock = |number| {
         let item = InventoryItem { pet_id: PetId::FIRST, quantity: number, status: PetStatus::Available };
-        Happening::InventoryUpdated { item, previous: ItemBefore::default() }
+        Happening::InventoryUpdated { item, previous: Previous::none(&item) }
     };
     for number in 1..=5_000 {
         append_one(&log, at(number), if number == 2_500 { ban_of(1) } else { stock(number) });

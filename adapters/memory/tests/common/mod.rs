@@ -90,7 +90,7 @@ pub(crate) fn account_name(name: &str) -> AccountName {
 }
 
 pub(crate) fn pet(id: u64, name: &str, category: u64, status: PetStatus) -> PetRecord {
-    let new = NewPet { name: pet_name(name), category_id: category_id(category), status: Some(status) };
+    let new = NewPet { status: Some(status), ..NewPet::new(pet_name(name), category_id(category)) };
     PetRecord::new(pet_id(id), new)
 }
 
@@ -102,12 +102,12 @@ pub(crate) fn category(id: u64, name: &str) -> CategoryRecord {
 
 pub(crate) fn order(id: u64, pet: u64, complete: bool) -> OrderRecord {
     let quantity = OrderQuantity::ONE;
-    let order = Order { id: order_id(id), pet_id: pet_id(pet), quantity, ship_date: None, complete };
+    let order = Order { complete, ..Order::new(order_id(id), pet_id(pet), quantity) };
     OrderRecord { order, version: Version::FIRST }
 }
 
 pub(crate) fn place(pet: u64) -> PlaceOrder {
-    PlaceOrder { new: NewOrder { pet_id: pet_id(pet), quantity: OrderQuantity::ONE, ship_date: None } }
+    PlaceOrder { new: NewOrder::new(pet_id(pet), OrderQuantity::ONE) }
 }
 
 pub(crate) fn get_pet(store: &MemoryStore, id: u64) -> Option<PetRecord> {

@@ -34,17 +34,12 @@ fn category(id: u64, name: &str) -> Category {
 
 fn pet(id: u64, category: u64, status: PetStatus) -> Pet {
     let category_id = CategoryId::new(category).expect("an id");
-    Pet {
-        id: PetId::new(id).expect("an id"),
-        name: PetName::parse("Rex").expect("a name"),
-        category_id,
-        status,
-    }
+    Pet::new(PetId::new(id).expect("an id"), PetName::parse("Rex").expect("a name"), category_id, status)
 }
 
 fn order(id: u64, pet: u64, complete: bool) -> Order {
     let (id, pet_id) = (OrderId::new(id).expect("an id"), PetId::new(pet).expect("an id"));
-    Order { id, pet_id, quantity: OrderQuantity::ONE, ship_date: Some(Timestamp::MAX), complete }
+    Order { ship_date: Some(Timestamp::MAX), complete, ..Order::new(id, pet_id, OrderQuantity::ONE) }
 }
 
 fn rows(store: &PostgresStore) -> Vec<Row> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use petstore_domain::{
-    Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, ItemBefore, PetId, PetStatus,
-    Position, Timestamp,
+    Event, EventFilter, EventKind, EventKinds, Happening, InventoryItem, PetId, PetStatus, Position,
+    Previous, Timestamp,
 };
 use petstore_event_codec::Body;
 use petstore_ports::{EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder};
@@ -62,7 +62,7 @@ fn at(secs: i64) -> Timestamp {
 fn happening(number: u64) -> Happening {
     let pet_id = PetId::new(number + 1).expect("an id");
     let item = InventoryItem { pet_id, quantity: number, status: PetStatus::Available };
-    Happening::InventoryUpdated { item, previous: ItemBefore { quantity: None, status: None } }
+    Happening::InventoryUpdated { item, previous: Previous::none(&item) }
 }
 
 fn number(event: &Event) -> u64 {

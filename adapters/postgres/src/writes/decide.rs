@@ -46,7 +46,12 @@ pub(super) enum Verdict {
 impl Decisions {
     /// No decision yet, with the kinds of events that may be written.
     pub(super) fn new(writable: Writable) -> Self {
-        Self { writable, ..Self::default() }
+        Self { writable, events: Body::in_form(writable.form()), ..Self::default() }
+    }
+
+    /// The form in which events and outcomes are written.
+    pub(super) const fn form(&self) -> u32 {
+        self.writable.form()
     }
 
     /// Asks a transition to decide on the locked records and the results of the earlier decisions. `own` holds the
@@ -197,7 +202,7 @@ mod tests {
     }
 
     fn order() -> PlaceOrder {
-        PlaceOrder { new: NewOrder { pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None } }
+        PlaceOrder { new: NewOrder::new(PetId::FIRST, OrderQuantity::ONE) }
     }
 
     fn idempotent() -> Idempotent<PlaceOrder> {

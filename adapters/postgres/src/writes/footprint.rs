@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn order() -> PlaceOrder {
-        PlaceOrder { new: NewOrder { pet_id: PetId::FIRST, quantity: OrderQuantity::ONE, ship_date: None } }
+        PlaceOrder { new: NewOrder::new(PetId::FIRST, OrderQuantity::ONE) }
     }
 
     fn idempotent<O: Repeatable>(operation: O) -> Idempotent<O> {

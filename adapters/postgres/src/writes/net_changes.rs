@@ -9,6 +9,7 @@ use super::any_record::AnyRecord;
 use super::loaded::Loaded;
 use super::overlay::Overlay;
 use super::wanted::signed;
+use crate::members;
 
 /// The rows of one table that are written, in the order of their ids.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl<'r, R: PartialEq> Rows<'r, R> {
 #[derive(Debug, Default)]
 pub(super) struct NetChanges<'r> {
     pub(super) pets: Rows<'r, PetRecord>,
-    /// True if the name or the category of some pet changes. Both columns are indexed.
+    /// True if an indexed member of some pet changes.
     pub(super) moves_pets: bool,
     pub(super) categories: Rows<'r, CategoryRecord>,
     pub(super) orders: Rows<'r, OrderRecord>,
@@ -131,7 +132,7 @@ fn webhooks(record: Option<&AnyRecord>) -> Option<&AccountWebhooks> {
 fn moves(before: Option<&AnyRecord>, after: Option<&AnyRecord>) -> bool {
     match (before, after) {
         (Some(AnyRecord::Pet(before)), Some(AnyRecord::Pet(after))) => {
-            before.pet.name != after.pet.name || before.pet.category_id != after.pet.category_id
+            members::is_moved(&before.pet, &after.pet)
         }
         _ => false,
     }
@@ -144,8 +145,7 @@ mod tests {
     use super::*;
 
     fn pet(id: u64, name: &str, stock: u64) -> PetRecord {
-        let new =
-            NewPet { name: PetName::parse(name).unwrap(), category_id: CategoryId::FIRST, status: None };
+        let new = NewPet::new(PetName::parse(name).unwrap(), CategoryId::FIRST);
         PetRecord { stock, ..PetRecord::new(PetId::new(id).unwrap(), new) }
     }
 

@@ -23,14 +23,14 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     let (last, name) = ("the highest id is an id", "sample");
     let name_is_valid = "it is short and visible";
     let (category_id, pet_id) = (CategoryId::new(ID_MAX).expect(last), PetId::new(ID_MAX).expect(last));
-    let new = NewPet { name: PetName::parse(name).expect(name_is_valid), category_id, status: None };
+    let new = NewPet::new(PetName::parse(name).expect(name_is_valid), category_id);
     let category = Category {
         id: category_id,
         name: CategoryName::parse(name).expect(name_is_valid),
         description: None,
     };
     let (id, quantity) = (OrderId::FIRST, OrderQuantity::ONE);
-    let order = Order { id, pet_id, quantity, ship_date: None, complete: false };
+    let order = Order::new(id, pet_id, quantity);
     let name = AccountName::parse(name).expect(name_is_valid);
     Samples {
         pet: PetRecord::new(pet_id, new),

@@ -13,13 +13,11 @@ use std::fmt::Write;
 use super::decide::Decisions;
 use super::net_changes::NetChanges;
 use crate::connection::Parameter;
+use crate::members::Column;
 
 /// The maximum number of texts that a connection prepares, besides the one that has all parts. Each text takes memory
 /// of the server.
 const TEXTS_MAX: usize = 64;
-
-/// The values of one column.
-type Column<'r> = Box<dyn Parameter + Send + 'r>;
 
 /// A part of the statement, with its number.
 struct Part<'r> {
@@ -103,8 +101,7 @@ mod tests {
     use super::*;
 
     fn decided(id: u64) -> Decisions {
-        let new =
-            NewPet { name: PetName::parse("Rex").unwrap(), category_id: CategoryId::FIRST, status: None };
+        let new = NewPet::new(PetName::parse("Rex").unwrap(), CategoryId::FIRST);
         let pet = PetRecord::new(PetId::new(id).unwrap(), new);
         let mut decisions = Decisions::default();
         decisions.overlay.add(&Loaded::default(), Changes::from([Change::Pet(pet)]));

@@ -126,7 +126,7 @@ fn a_missing_privilege_is_no_damage() {
     let limited = Shop { server: shop.server, schema: shop.schema.clone(), store };
     block_on(limited.add_pet(5));
     shop.sql(&format!("revoke insert on pets from {role}"));
-    let new = NewPet { name: PetName::parse("Rex").unwrap(), category_id: CategoryId::FIRST, status: None };
+    let new = NewPet::new(PetName::parse("Rex").unwrap(), CategoryId::FIRST);
     let error = block_on(limited.run(CreatePet { new })).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.report().contains("permission denied for table pets"), "{}", error.report());

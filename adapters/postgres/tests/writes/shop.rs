@@ -53,7 +53,7 @@ impl<'s> Shop<'s> {
         let name = CategoryName::parse("Dogs").unwrap();
         let category = self.run(create_category(name.as_str())).await.unwrap();
         let category_id = category.map_or(CategoryId::FIRST, |made| made.value.id);
-        let new = NewPet { name: PetName::parse("Rex").unwrap(), category_id, status: None };
+        let new = NewPet::new(PetName::parse("Rex").unwrap(), category_id);
         let id = self.run(CreatePet { new }).await.unwrap().unwrap().value.id;
         let level = StockLevel::new(stock).unwrap();
         self.run(SetStock { id, level, precondition: Precondition::None }).await.unwrap().unwrap();
@@ -92,7 +92,7 @@ pub(crate) fn create_category(name: &str) -> CreateCategory {
 }
 
 pub(crate) fn order(pet_id: PetId, units: i64) -> PlaceOrder {
-    PlaceOrder { new: NewOrder { pet_id, quantity: OrderQuantity::new(units).unwrap(), ship_date: None } }
+    PlaceOrder { new: NewOrder::new(pet_id, OrderQuantity::new(units).unwrap()) }
 }
 
 /// A runtime for a test.

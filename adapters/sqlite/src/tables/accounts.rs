@@ -1,22 +1,29 @@
 //! The table of accounts.
 
+use std::sync::LazyLock;
+
 use petstore_domain::{Account, AccountId, AccountName, Limit, Limits, Plan};
 use petstore_ports::StoreError;
 use rusqlite::{Statement, params};
 
-use crate::table::{Fields, Table};
+use crate::table::{Fields, Sql, Table};
 
 impl Table for Account {
     const NAME: &'static str = "accounts";
-    const SELECT: &'static str =
-        "SELECT id, name, folded_name, plan, minute_limit, day_limit, created_at FROM accounts ORDER BY id";
-    const INSERT: &'static str =
-        "INSERT INTO accounts (id, name, folded_name, plan, minute_limit, day_limit, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    const OR_UPDATE: &'static str =
-        "ON CONFLICT (id) DO UPDATE SET name = excluded.name,
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT id, name, folded_name, plan, minute_limit, day_limit, created_at FROM accounts ORDER BY id",
+                "INSERT INTO accounts (id, name, folded_name, plan, minute_limit, day_limit, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "ON CONFLICT (id) DO UPDATE SET name = excluded.name,
          folded_name = excluded.folded_name, plan = excluded.plan, minute_limit = excluded.minute_limit, day_limit = excluded.day_limit,
-         created_at = excluded.created_at";
+         created_at = excluded.created_at",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         let own = match self.plan {

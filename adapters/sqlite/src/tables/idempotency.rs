@@ -1,20 +1,29 @@
 //! The table of idempotency records, which is named `retries` in the file.
 
+use std::sync::LazyLock;
+
 use petstore_domain::{AccountId, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyRecord};
 use petstore_outcome_json as outcome;
 use petstore_ports::StoreError;
 use rusqlite::{Statement, params};
 
-use crate::table::{Fields, Table};
+use crate::table::{Fields, Sql, Table};
 
 impl Table for IdempotencyRecord {
     const NAME: &'static str = "retries";
-    const SELECT: &'static str = "SELECT id, account_id, scope, idempotency_key, fingerprint, outcome, expires_at FROM retries ORDER BY id";
-    const INSERT: &'static str =
-        "INSERT INTO retries (account_id, scope, idempotency_key, fingerprint, outcome, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    const OR_UPDATE: &'static str = "ON CONFLICT (account_id, scope, idempotency_key) DO UPDATE SET
-         fingerprint = excluded.fingerprint, outcome = excluded.outcome, expires_at = excluded.expires_at";
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT id, account_id, scope, idempotency_key, fingerprint, outcome, expires_at FROM retries ORDER BY id",
+                "INSERT INTO retries (account_id, scope, idempotency_key, fingerprint, outcome, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "ON CONFLICT (account_id, scope, idempotency_key) DO UPDATE SET
+         fingerprint = excluded.fingerprint, outcome = excluded.outcome, expires_at = excluded.expires_at",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![

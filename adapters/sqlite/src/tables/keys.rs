@@ -1,28 +1,36 @@
 //! The table of API keys.
 
+use std::sync::LazyLock;
+
 use std::time::Duration;
 
 use petstore_domain::{AccountId, Ban, KeyDigest, KeyId, KeyLabel, KeyPrefix, KeyRecord, Scopes};
 use petstore_ports::StoreError;
 use rusqlite::{Statement, params};
 
-use crate::table::{Fields, Table, written};
+use crate::table::{Fields, Sql, Table, written};
 
 impl Table for KeyRecord {
     const NAME: &'static str = "keys";
-    const SELECT: &'static str =
-        "SELECT id, account_id, digest, prefix, label, scopes, created_at, expires_at,
-         replaced_until, revoked_at, ban_since, ban_until, ban_length_ms, ban_lifted_at FROM keys ORDER BY id";
-    const INSERT: &'static str =
-        "INSERT INTO keys (id, account_id, digest, prefix, label, scopes, created_at,
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT id, account_id, digest, prefix, label, scopes, created_at, expires_at,
+         replaced_until, revoked_at, ban_since, ban_until, ban_length_ms, ban_lifted_at FROM keys ORDER BY id",
+                "INSERT INTO keys (id, account_id, digest, prefix, label, scopes, created_at,
          expires_at, replaced_until, revoked_at, ban_since, ban_until, ban_length_ms, ban_lifted_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-    const OR_UPDATE: &'static str = "ON CONFLICT (id) DO UPDATE SET account_id = excluded.account_id,
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                "ON CONFLICT (id) DO UPDATE SET account_id = excluded.account_id,
          digest = excluded.digest, prefix = excluded.prefix, label = excluded.label, scopes = excluded.scopes,
          created_at = excluded.created_at, expires_at = excluded.expires_at,
          replaced_until = excluded.replaced_until, revoked_at = excluded.revoked_at,
          ban_since = excluded.ban_since, ban_until = excluded.ban_until, ban_length_ms = excluded.ban_length_ms,
-         ban_lifted_at = excluded.ban_lifted_at";
+         ban_lifted_at = excluded.ban_lifted_at",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![

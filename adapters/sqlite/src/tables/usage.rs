@@ -1,21 +1,28 @@
 //! The table of the number of requests that each account has used.
 
+use std::sync::LazyLock;
+
 use petstore_domain::{AccountId, Window};
 use petstore_ports::{StoreError, UsageCount};
 use rusqlite::{Statement, params};
 
-use crate::table::{Fields, Table};
+use crate::table::{Fields, Sql, Table};
 
 impl Table for UsageCount {
     const NAME: &'static str = "usage";
-    const SELECT: &'static str =
-        "SELECT account_id, minute_number, minute_used, day_number, day_used FROM usage ORDER BY account_id";
-    const INSERT: &'static str =
-        "INSERT INTO usage (account_id, minute_number, minute_used, day_number, day_used)
-         VALUES (?1, ?2, ?3, ?4, ?5)";
-    const OR_UPDATE: &'static str =
-        "ON CONFLICT (account_id) DO UPDATE SET minute_number = excluded.minute_number,
-         minute_used = excluded.minute_used, day_number = excluded.day_number, day_used = excluded.day_used";
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT account_id, minute_number, minute_used, day_number, day_used FROM usage ORDER BY account_id",
+                "INSERT INTO usage (account_id, minute_number, minute_used, day_number, day_used)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+                "ON CONFLICT (account_id) DO UPDATE SET minute_number = excluded.minute_number,
+         minute_used = excluded.minute_used, day_number = excluded.day_number, day_used = excluded.day_used",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![

@@ -1,5 +1,7 @@
 //! The tables of webhooks, of their progress and of their deliveries.
 
+use std::sync::LazyLock;
+
 use petstore_domain::{
     AccountId, AccountWebhooks, Delivery, DeliveryStatus, DisabledReason, EventId, EventKind, Progress,
     Webhook, WebhookId,
@@ -8,13 +10,21 @@ use petstore_outcome_json as json;
 use petstore_ports::{DeliveryNote, StoreError};
 use rusqlite::{Connection, Statement, params};
 
-use crate::table::{Fields, Table, each, put, written};
+use crate::table::{Fields, Sql, Table, each, put, written};
 
 impl Table for AccountWebhooks {
     const NAME: &'static str = "webhooks";
-    const SELECT: &'static str = "SELECT account_id, webhooks FROM webhooks ORDER BY account_id";
-    const INSERT: &'static str = "INSERT INTO webhooks (account_id, webhooks) VALUES (?1, ?2)";
-    const OR_UPDATE: &'static str = "ON CONFLICT (account_id) DO UPDATE SET webhooks = excluded.webhooks";
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT account_id, webhooks FROM webhooks ORDER BY account_id",
+                "INSERT INTO webhooks (account_id, webhooks) VALUES (?1, ?2)",
+                "ON CONFLICT (account_id) DO UPDATE SET webhooks = excluded.webhooks",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![self.account.get(), json::write_webhooks(self)])
@@ -34,9 +44,17 @@ pub(crate) struct WebhookProgress {
 
 impl Table for WebhookProgress {
     const NAME: &'static str = "webhook_progress";
-    const SELECT: &'static str = "SELECT id, webhook, progress FROM webhook_progress ORDER BY id";
-    const INSERT: &'static str = "INSERT INTO webhook_progress (webhook, progress) VALUES (?1, ?2)";
-    const OR_UPDATE: &'static str = "ON CONFLICT (webhook) DO UPDATE SET progress = excluded.progress";
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT id, webhook, progress FROM webhook_progress ORDER BY id",
+                "INSERT INTO webhook_progress (webhook, progress) VALUES (?1, ?2)",
+                "ON CONFLICT (webhook) DO UPDATE SET progress = excluded.progress",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![self.webhook.to_string(), json::write_progress(&self.progress)])
@@ -53,15 +71,22 @@ impl Table for WebhookProgress {
 
 impl Table for Delivery {
     const NAME: &'static str = "webhook_deliveries";
-    const SELECT: &'static str =
-        "SELECT id, webhook, event, type, status, attempts, log, next_attempt_at, updated_at
-         FROM webhook_deliveries ORDER BY id";
-    const INSERT: &'static str = "INSERT INTO webhook_deliveries
+
+    fn sql() -> &'static Sql {
+        static SQL: LazyLock<Sql> = LazyLock::new(|| {
+            Sql::new(
+                "SELECT id, webhook, event, type, status, attempts, log, next_attempt_at, updated_at
+         FROM webhook_deliveries ORDER BY id",
+                "INSERT INTO webhook_deliveries
          (webhook, event, type, status, attempts, log, next_attempt_at, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    const OR_UPDATE: &'static str = "ON CONFLICT (webhook, event) DO UPDATE SET type = excluded.type,
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "ON CONFLICT (webhook, event) DO UPDATE SET type = excluded.type,
          status = excluded.status, attempts = excluded.attempts, log = excluded.log,
-         next_attempt_at = excluded.next_attempt_at, updated_at = excluded.updated_at";
+         next_attempt_at = excluded.next_attempt_at, updated_at = excluded.updated_at",
+            )
+        });
+        &SQL
+    }
 
     fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<usize> {
         statement.execute(params![

@@ -76,13 +76,7 @@ pub(crate) fn pet(id: u64, category: u64) -> PetRecord {
 }
 
 pub(crate) fn order(id: u64, pet: u64) -> OrderRecord {
-    let order = Order {
-        id: OrderId::new(id).unwrap(),
-        pet_id: PetId::new(pet).unwrap(),
-        quantity: OrderQuantity::ONE,
-        ship_date: None,
-        complete: false,
-    };
+    let order = Order::new(OrderId::new(id).unwrap(), PetId::new(pet).unwrap(), OrderQuantity::ONE);
     OrderRecord { order, version: Version::FIRST }
 }
 

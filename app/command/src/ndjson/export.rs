@@ -4,44 +4,21 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use petstore_domain::{Category, InventoryItem, Order};
+use petstore_domain::Members;
 use petstore_ports::{Bulk, Header, Row, StoreError, StoreErrorKind};
 
-use super::line::{CategoryLine, ItemLine, Line, OrderLine, PetLine};
+use super::line::{CATEGORY, ITEM, ORDER, PET, Written};
 use crate::failure::Failure;
 
 /// Writes a row as lines, and returns their number. Accounts, keys and other records of the operator are not exported.
 pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
     match row {
-        Row::Category(record) => {
-            let Category { id, name, description } = &record.category;
-            let description = description.as_ref().map(|text| text.as_str().into());
-            write_line(
-                out,
-                &Line::Category(CategoryLine { name: name.as_str().into(), description, id: id.get() }),
-            )
-        }
+        Row::Category(record) => write_line(out, CATEGORY, &record.category),
         Row::Pet(record) => {
-            let (pet, InventoryItem { pet_id, quantity, status }) = (&record.pet, record.item());
-            let (name, category_id) = (pet.name.as_str().into(), pet.category_id.get());
-            let pet = PetLine { name, category_id, status: pet.status.into(), id: pet.id.get() };
-            write_line(out, &Line::Pet(pet))?;
-            let item = ItemLine { pet_id: pet_id.get(), quantity, status: status.into() };
-            write_line(out, &Line::InventoryItem(item)).map(|one| one + 1)
+            write_line(out, PET, &record.pet)?;
+            write_line(out, ITEM, &record.item()).map(|one| one + 1)
         }
-        Row::Order(record) => {
-            let Order { id, pet_id, quantity, ship_date, complete } = &record.order;
-            write_line(
-                out,
-                &Line::Order(OrderLine {
-                    id: id.get(),
-                    pet_id: pet_id.get(),
-                    quantity: i64::from(quantity.get()),
-                    ship_date: ship_date.map(|time| time.to_string()),
-                    complete: *complete,
-                }),
-            )
-        }
+        Row::Order(record) => write_line(out, ORDER, &record.order),
         Row::Account(_)
         | Row::Key(_)
         | Row::Idempotency(_)
@@ -52,8 +29,8 @@ pub(crate) fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<u64> {
     }
 }
 
-fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<u64> {
-    serde_json::to_writer(&mut *out, line)?;
+fn write_line<R: Members>(out: &mut dyn Write, kind: &'static str, resource: &R) -> io::Result<u64> {
+    serde_json::to_writer(&mut *out, &Written { kind, resource })?;
     out.write_all(b"\n")?;
     Ok(1)
 }

@@ -2,14 +2,11 @@
 
 use std::io::{self, BufRead};
 
-use petstore_domain::{
-    Category, CategoryId, CategoryName, Description, InventoryItem, Order, OrderId, OrderQuantity, Pet,
-    PetId, PetName, Renamed, Timestamp, Version,
-};
+use petstore_domain::{Renamed, Version};
 use petstore_ports::{Bulk, BulkImport, ImportError, StoreErrorKind};
 
 use super::explain::explain;
-use super::line::{CategoryLine, ItemLine, Line, OrderLine, PetLine};
+use super::line::Line;
 use crate::text_file::{UTF_16, bytes_without_mark, is_utf_16};
 
 /// The maximum length of an explanation, in characters.
@@ -152,51 +149,23 @@ fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Res
         error => error.report(),
     };
     match line {
-        Line::Category(CategoryLine { name, description, id }) => {
-            let category = Category {
-                id: CategoryId::new(id).map_err(|error| format!("id {error}"))?,
-                name: CategoryName::parse(&name).map_err(|error| format!("name {error}"))?,
-                description: description
-                    .map(|text| Description::parse(&text))
-                    .transpose()
-                    .map_err(|error| format!("description {error}"))?,
-            };
+        Line::Category(taken) => {
+            let category = taken.parse()?;
             if rename_collisions {
                 import.category_or_renamed(category, Version::FIRST).map_err(said)
             } else {
                 import.category(category, Version::FIRST).map_err(said)
             }
         }
-        Line::Pet(PetLine { name, category_id, status, id }) => {
-            let pet = Pet {
-                id: PetId::new(id).map_err(|error| format!("id {error}"))?,
-                name: PetName::parse(&name).map_err(|error| format!("name {error}"))?,
-                category_id: CategoryId::new(category_id).map_err(|error| format!("categoryId {error}"))?,
-                status: status.into(),
-            };
-            import.pet(pet, Version::FIRST).map_err(said)
-        }
-        Line::InventoryItem(ItemLine { pet_id, quantity, status }) => {
-            let pet_id = PetId::new(pet_id).map_err(|error| format!("petId {error}"))?;
-            if quantity > QUANTITY_MAX {
+        Line::Pet(taken) => import.pet(taken.parse()?, Version::FIRST).map_err(said),
+        Line::Item(taken) => {
+            let item = taken.parse()?;
+            if item.quantity > QUANTITY_MAX {
                 return Err(format!("quantity must be at most {QUANTITY_MAX}"));
             }
-            let item = InventoryItem { pet_id, quantity, status: status.into() };
             import.item(item, Version::FIRST).map_err(said)
         }
-        Line::Order(OrderLine { id, pet_id, quantity, ship_date, complete }) => {
-            let order = Order {
-                id: OrderId::new(id).map_err(|error| format!("id {error}"))?,
-                pet_id: PetId::new(pet_id).map_err(|error| format!("petId {error}"))?,
-                quantity: OrderQuantity::new(quantity).map_err(|error| format!("quantity {error}"))?,
-                ship_date: ship_date
-                    .map(|text| Timestamp::parse(&text))
-                    .transpose()
-                    .map_err(|error| format!("shipDate {error}"))?,
-                complete,
-            };
-            import.order(order, Version::FIRST).map_err(said)
-        }
+        Line::Order(taken) => import.order(taken.parse()?, Version::FIRST).map_err(said),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sample events, which a client sends to its own receiver to test it. They are in no log.
 
 use petstore_domain::{
-    AccountId, Category, CategoryBefore, CategoryId, CategoryName, DisabledReason, Event, EventId, EventKind,
-    Happening, InventoryItem, ItemBefore, KeyBan, KeyId, KeyLabel, Order, OrderId, OrderQuantity, Pet,
-    PetBefore, PetId, PetName, PetStatus, Position, Timestamp, WebhookId, WebhookStop,
+    AccountId, Category, CategoryId, CategoryName, DisabledReason, Event, EventId, EventKind, Happening,
+    InventoryItem, KeyBan, KeyId, KeyLabel, Order, OrderId, OrderQuantity, Pet, PetId, PetName, PetStatus,
+    Position, Previous, Timestamp, WebhookId, WebhookStop,
 };
 
 /// Returns a sample of a kind. Its id is random, so that a receiver does not take two samples for one event.
@@ -22,12 +22,12 @@ pub(super) fn event(
 
 fn order() -> Order {
     let (id, pet_id) = (OrderId::FIRST, PetId::FIRST);
-    Order { id, pet_id, quantity: OrderQuantity::ONE, ship_date: None, complete: false }
+    Order::new(id, pet_id, OrderQuantity::ONE)
 }
 
 fn pet(status: PetStatus) -> Pet {
     let name = PetName::parse("Hazel").expect("short and visible");
-    Pet { id: PetId::FIRST, name, category_id: CategoryId::FIRST, status }
+    Pet::new(PetId::FIRST, name, CategoryId::FIRST, status)
 }
 
 fn category() -> Category {
@@ -44,8 +44,9 @@ fn happening(kind: EventKind, account: AccountId, webhook: WebhookId, now: Times
     match kind {
         EventKind::OrderPlaced => Happening::OrderPlaced(order()),
         EventKind::OrderUpdated => {
-            let order = Order { ship_date: Some(now), ..order() };
-            Happening::OrderUpdated { order, previous_ship_date: None }
+            let after = Order { ship_date: Some(now), ..order() };
+            let previous = Box::new(Previous::between(&order(), &after));
+            Happening::OrderUpdated { order: after, previous }
         }
         EventKind::OrderCompleted => {
             Happening::OrderCompleted(Order { ship_date: Some(now), complete: true, ..order() })
@@ -56,23 +57,23 @@ fn happening(kind: EventKind, account: AccountId, webhook: WebhookId, now: Times
             Happening::PetStatusChanged { pet: pet(PetStatus::Pending), previous: PetStatus::Available }
         }
         EventKind::PetUpdated => {
-            let name = Some(PetName::parse("Fiver").expect("short and visible"));
-            Happening::PetUpdated {
-                pet: pet(PetStatus::Available),
-                previous: PetBefore { name, category_id: None },
-            }
+            let pet = pet(PetStatus::Available);
+            let name = PetName::parse("Fiver").expect("short and visible");
+            let previous = Box::new(Previous::between(&Pet { name, ..pet.clone() }, &pet));
+            Happening::PetUpdated { pet, previous }
         }
         EventKind::PetDeleted => Happening::PetDeleted(pet(PetStatus::Available)),
         EventKind::CategoryCreated => Happening::CategoryCreated(category()),
         EventKind::CategoryUpdated => {
-            let name = Some(CategoryName::parse("Hares").expect("short and visible"));
-            let previous = Box::new(CategoryBefore { name, description: None });
+            let name = CategoryName::parse("Hares").expect("short and visible");
+            let previous = Box::new(Previous::between(&Category { name, ..category() }, &category()));
             Happening::CategoryUpdated { category: category(), previous }
         }
         EventKind::CategoryDeleted => Happening::CategoryDeleted(category()),
         EventKind::InventoryUpdated => {
             let item = InventoryItem { pet_id: PetId::FIRST, quantity: 4, status: PetStatus::Available };
-            Happening::InventoryUpdated { item, previous: ItemBefore { quantity: Some(5), status: None } }
+            let before = InventoryItem { quantity: 5, ..item };
+            Happening::InventoryUpdated { item, previous: Previous::between(&before, &item) }
         }
         EventKind::KeyBanned => Happening::KeyBanned(ban(account, now)),
         EventKind::KeyUnbanned => Happening::KeyUnbanned(ban(account, now)),

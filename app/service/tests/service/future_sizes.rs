@@ -13,9 +13,9 @@ const CACHED_BLOCK_MAX: usize = 1_032;
 fn the_future_of_a_write_fits_the_allocator_s_cache() {
     let service = service(ports());
     let (pet, order, any) = (PetId::FIRST, OrderId::FIRST, || Precondition::None);
-    let new_order = NewOrder { pet_id: pet, quantity: OrderQuantity::new(1).unwrap(), ship_date: None };
+    let new_order = NewOrder::new(pet, OrderQuantity::new(1).unwrap());
     let name = PetName::parse("Hazel").unwrap();
-    let new_pet = NewPet { name, category_id: CategoryId::FIRST, status: None };
+    let new_pet = NewPet::new(name, CategoryId::FIRST);
     let (level, delta) = (StockLevel::new(1).unwrap(), StockDelta::new(1).unwrap());
     for (write, size) in [
         ("place_order", size_of_val(&*service.place_order(new_order, None))),

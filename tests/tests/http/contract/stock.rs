@@ -92,7 +92,7 @@ async fn pets(shop: &Shop) {
     for id in 1..=SOLD_OUT_PET {
         let (name, category) =
             if id == SOLD_OUT_PET { (name("Milo"), 2) } else { (name("Bell"), FULL_CATEGORY.0) };
-        let new = NewPet { name, category_id: CategoryId::new(category).unwrap(), status: None };
+        let new = NewPet::new(name, CategoryId::new(category).unwrap());
         let made = shop.service.create_pet(new, None).await.unwrap().result.unwrap();
         assert_eq!(made.value.id.get(), id);
         // Pets with lower ids only use up their ids, and are deleted again.
@@ -112,7 +112,7 @@ async fn pets(shop: &Shop) {
 async fn orders(shop: &Shop) {
     let pet_id = PetId::new(SOLD_OUT_PET).unwrap();
     let place = async |units: i64| {
-        let new = NewOrder { pet_id, quantity: OrderQuantity::new(units).unwrap(), ship_date: None };
+        let new = NewOrder::new(pet_id, OrderQuantity::new(units).unwrap());
         shop.service.place_order(new, None).await.unwrap().result.unwrap().value.id
     };
     for id in 1..COMPLETE_ORDER {

@@ -2,9 +2,7 @@
 
 use std::io::Write as _;
 
-use petstore_domain::{
-    CategoryBefore, Event, Happening, ItemBefore, KeyBan, PetBefore, Timestamp, WebhookStop,
-};
+use petstore_domain::{Event, Happening, KeyBan, Members, Previous, Timestamp, Value, WebhookStop};
 
 use super::{push_category, push_item, push_number, push_order, push_pet, push_string};
 
@@ -31,62 +29,32 @@ fn push_data(out: &mut Vec<u8>, happening: &Happening) {
         | Happening::OrderCancelled(order) => {
             push_order(out, order);
         }
-        Happening::OrderUpdated { order, previous_ship_date } => {
+        Happening::OrderUpdated { order, previous } => {
             push_order(out, order);
-            let mut previous = Previous::begin(out);
-            previous.member("shipDate", |out| {
-                push_optional(out, previous_ship_date.as_ref(), |out, date| {
-                    push_time(out, *date);
-                });
-            });
-            previous.end();
+            push_previous(out, previous);
         }
         Happening::PetCreated(pet) | Happening::PetDeleted(pet) => push_pet(out, pet),
         Happening::PetStatusChanged { pet, previous } => {
             push_pet(out, pet);
             let old = previous.as_str();
-            let mut previous = Previous::begin(out);
-            previous.member("status", |out| push_string(out, old.as_bytes()));
-            previous.end();
+            push_opening(out);
+            push_member(out, true, "status", Value::Word(old));
+            out.push(b'}');
         }
-        Happening::PetUpdated { pet, previous: PetBefore { name, category_id } } => {
+        Happening::PetUpdated { pet, previous } => {
             push_pet(out, pet);
-            let mut previous = Previous::begin(out);
-            if let Some(name) = name {
-                previous.member("name", |out| push_string(out, name.as_bytes()));
-            }
-            if let Some(id) = category_id {
-                previous.member("categoryId", |out| push_number(out, id.get()));
-            }
-            previous.end();
+            push_previous(out, previous);
         }
         Happening::CategoryCreated(category) | Happening::CategoryDeleted(category) => {
             push_category(out, category);
         }
         Happening::CategoryUpdated { category, previous } => {
             push_category(out, category);
-            let CategoryBefore { name, description } = &**previous;
-            let mut previous = Previous::begin(out);
-            if let Some(name) = name {
-                previous.member("name", |out| push_string(out, name.as_bytes()));
-            }
-            if let Some(description) = description {
-                previous.member("description", |out| {
-                    push_optional(out, description.as_ref(), |out, text| push_string(out, text.as_bytes()));
-                });
-            }
-            previous.end();
+            push_previous(out, previous);
         }
-        Happening::InventoryUpdated { item, previous: ItemBefore { quantity, status } } => {
+        Happening::InventoryUpdated { item, previous } => {
             push_item(out, item);
-            let mut previous = Previous::begin(out);
-            if let Some(quantity) = quantity {
-                previous.member("quantity", |out| push_number(out, *quantity));
-            }
-            if let Some(status) = status {
-                previous.member("status", |out| push_string(out, status.as_str().as_bytes()));
-            }
-            previous.end();
+            push_previous(out, previous);
         }
         Happening::KeyBanned(ban) | Happening::KeyUnbanned(ban) => push_ban(out, ban),
         Happening::WebhookDisabled(stop) => push_stop(out, stop),
@@ -116,37 +84,35 @@ pub(super) fn push_time(out: &mut Vec<u8>, time: Timestamp) {
     let _ = write!(out, "\"{time}\"");
 }
 
-/// Writes a value, or `null` for a member that was absent.
-fn push_optional<T>(out: &mut Vec<u8>, value: Option<&T>, push: impl FnOnce(&mut Vec<u8>, &T)) {
+/// Writes the member `previous` of an event: the old values of the members that changed.
+fn push_previous<R: Members + Clone>(out: &mut Vec<u8>, previous: &Previous<R>) {
+    push_opening(out);
+    for (place, (member, old)) in previous.changed().enumerate() {
+        push_member(out, place == 0, member.json, old);
+    }
+    out.push(b'}');
+}
+
+fn push_opening(out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"previous\":{");
+}
+
+/// Writes a member, with `null` for one that was absent.
+fn push_member(out: &mut Vec<u8>, is_first: bool, name: &str, value: Value<'_>) {
+    if !is_first {
+        out.push(b',');
+    }
+    push_string(out, name.as_bytes());
+    out.push(b':');
+    push_value(out, value);
+}
+
+fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
-        Some(value) => push(out, value),
-        None => out.extend_from_slice(b"null"),
-    }
-}
-
-/// The member `previous` of an event.
-struct Previous<'o> {
-    out: &'o mut Vec<u8>,
-    is_empty: bool,
-}
-
-impl<'o> Previous<'o> {
-    fn begin(out: &'o mut Vec<u8>) -> Self {
-        out.extend_from_slice(b",\"previous\":{");
-        Self { out, is_empty: true }
-    }
-
-    fn member(&mut self, name: &str, push: impl FnOnce(&mut Vec<u8>)) {
-        if !self.is_empty {
-            self.out.push(b',');
-        }
-        self.is_empty = false;
-        push_string(self.out, name.as_bytes());
-        self.out.push(b':');
-        push(self.out);
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
+        Value::Absent => out.extend_from_slice(b"null"),
+        Value::Number(number) => push_number(out, number),
+        Value::Text(text) | Value::Word(text) => push_string(out, text.as_bytes()),
+        Value::Time(time) => push_time(out, time),
+        Value::Flag(flag) => out.extend_from_slice(if flag { b"true" } else { b"false" }),
     }
 }

@@ -17,7 +17,7 @@ fn text(body: Vec<u8>) -> String {
 }
 
 fn rex() -> PetRecord {
-    let new = NewPet { name: PetName::parse("Rex").unwrap(), category_id: CategoryId::FIRST, status: None };
+    let new = NewPet::new(PetName::parse("Rex").unwrap(), CategoryId::FIRST);
     PetRecord::new(PetId::new(10).unwrap(), new)
 }
 
@@ -32,13 +32,7 @@ fn members_have_the_order_of_the_specification() {
     dog.description = Some(Description::parse("").unwrap());
     assert_eq!(text(render_category(&dog)), r#"{"name":"Dog","description":"","id":1}"#);
 
-    let mut placed = Order {
-        id: OrderId::FIRST,
-        pet_id: PetId::FIRST,
-        quantity: OrderQuantity::ONE,
-        ship_date: None,
-        complete: false,
-    };
+    let mut placed = Order::new(OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE);
     assert_eq!(text(render_order(&placed)), r#"{"id":1,"petId":1,"quantity":1,"complete":false}"#);
     (placed.ship_date, placed.complete) = (Some(Timestamp::EPOCH), true);
     assert_eq!(
@@ -165,13 +159,7 @@ fn items_of_pages_equal_single_responses() {
         pets: 1,
     };
     let placed = OrderRecord {
-        order: Order {
-            id: OrderId::FIRST,
-            pet_id: PetId::FIRST,
-            quantity: OrderQuantity::ONE,
-            ship_date: None,
-            complete: false,
-        },
+        order: Order::new(OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE),
         version: Version::FIRST,
     };
     let body = |add: &dyn Fn(&mut Page)| {
@@ -208,9 +196,9 @@ proptest! {
     ) {
         let Ok(name) = PetName::parse(&name) else { return Ok(()) };
         let category_id = CategoryId::new(category_id).unwrap();
-        let shown = Pet { id: PetId::new(id).unwrap(), name: name.clone(), category_id, status };
+        let shown = Pet::new(PetId::new(id).unwrap(), name.clone(), category_id, status);
         let body = text(render_pet(&shown));
-        let new = NewPet { name, category_id, status: Some(status) };
+        let new = NewPet { status: Some(status), ..NewPet::new(name, category_id) };
         prop_assert_eq!(bodies::new_pet(&without(&body, &["id"])), Ok(new.clone()));
         prop_assert_eq!(bodies::pet_replacement(body.as_bytes(), Some(shown.id)), Ok(new.into()));
     }
@@ -236,15 +224,9 @@ proptest! {
         millis in proptest::option::of(Timestamp::MIN.as_millis()..=Timestamp::MAX.as_millis()),
         complete: bool,
     ) {
-        let shown = Order {
-            id: OrderId::FIRST,
-            pet_id: PetId::new(pet_id).unwrap(),
-            quantity: OrderQuantity::new(quantity).unwrap(),
-            ship_date: millis.map(|millis| Timestamp::from_millis(millis).unwrap()),
-            complete,
-        };
+        let shown = Order { ship_date: millis.map(|millis| Timestamp::from_millis(millis).unwrap()), complete, ..Order::new(OrderId::FIRST, PetId::new(pet_id).unwrap(), OrderQuantity::new(quantity).unwrap()) };
         let body = text(render_order(&shown));
-        let new = NewOrder { pet_id: shown.pet_id, quantity: shown.quantity, ship_date: shown.ship_date };
+        let new = NewOrder { ship_date: shown.ship_date, ..NewOrder::new(shown.pet_id, shown.quantity) };
         prop_assert_eq!(bodies::new_order(&without(&body, &["id", "complete"])), Ok(new));
         let patch = bodies::order_patch(&without(&body, &["id", "petId", "quantity"])).unwrap();
         prop_assert_eq!(patch.ship_date, shown.ship_date.map_or(Patch::Keep, Patch::Set));

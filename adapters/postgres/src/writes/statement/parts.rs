@@ -5,13 +5,14 @@ mod webhooks;
 use std::collections::BTreeMap;
 
 use petstore_domain::{
-    Account, CategoryRecord, Description, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan,
-    Timestamp,
+    Account, CategoryRecord, IdempotencyRecord, KeyRecord, Limits, OrderRecord, PetRecord, Plan, Timestamp,
 };
 
 use super::{Column, Part};
 use crate::connection::Parameter;
+use crate::members;
 use crate::records::{stored, stored_option};
+use crate::tables;
 use crate::writes::decide::Decisions;
 use crate::writes::net_changes::{NetChanges, Rows};
 use crate::writes::wanted::signed;
@@ -29,7 +30,7 @@ pub(super) fn of<'r>(
     orders(&net.orders, &mut parts);
     accounts(&net.accounts, &mut parts);
     keys(&net.keys, &mut parts);
-    idempotency(&net.idempotency, slot, &mut parts);
+    idempotency(&net.idempotency, slot, decisions.form(), &mut parts);
     webhooks::of(&net.webhooks, &mut parts);
     last(decisions, token, &mut parts);
     parts
@@ -54,125 +55,30 @@ where
 }
 
 fn pets<'r>(rows: &Rows<'r, PetRecord>, moves: bool, parts: &mut Vec<Part<'r>>) {
-    let state = |rows: &[&'r PetRecord]| -> Vec<Column<'r>> {
-        vec![
-            column(rows, |one| signed(one.pet.id.get())),
-            column(rows, |one| one.pet.status.as_str()),
-            column(rows, |one| signed(one.version.get())),
-            column(rows, |one| signed(one.stock)),
-            column(rows, |one| signed(one.item_version.get())),
-            column(rows, |one| i64::from(one.open_orders)),
-        ]
-    };
-    let texts = |rows: &[&'r PetRecord]| -> Vec<Column<'r>> {
-        vec![
-            column(rows, |one| one.pet.name.as_str()),
-            column(rows, |one| one.pet.name.folded().as_str().to_owned()),
-            column(rows, |one| signed(one.pet.category_id.get())),
-        ]
-    };
-    let both = |rows: &[&'r PetRecord]| state(rows).into_iter().chain(texts(rows)).collect::<Vec<_>>();
-    push(
-        parts,
-        0,
-        !rows.inserted.is_empty(),
-        "insert into pets (id, status, version, stock, item_version, open_orders, name, folded_name, category_id)
-         select * from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])",
-        both(&rows.inserted),
-    );
-    // Name and category are indexed, so they are written only if they change for some pet of the batch (`moves`). Most
-    // batches have only orders, which change neither.
+    let sql = &tables::PETS;
+    push(parts, 0, !rows.inserted.is_empty(), &sql.insert, members::all(&rows.inserted, &tables::OF_PETS));
+    // The indexed columns are written only if one of them changes for some pet of the batch (`moves`). Most batches have
+    // only orders, which change none.
     let (in_place, elsewhere): (&[_], &[_]) = if moves { (&[], &rows.updated) } else { (&rows.updated, &[]) };
-    push(
-        parts,
-        1,
-        !in_place.is_empty(),
-        "update pets set status = i.status, version = i.version, stock = i.stock, item_version = i.item_version,
-             open_orders = i.open_orders
-         from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[])
-             as i (id, status, version, stock, item_version, open_orders)
-         where pets.id = i.id",
-        state(in_place),
-    );
-    push(
-        parts,
-        2,
-        !elsewhere.is_empty(),
-        "update pets set status = i.status, version = i.version, stock = i.stock, item_version = i.item_version,
-             open_orders = i.open_orders, name = i.name, folded_name = i.folded_name, category_id = i.category_id
-         from unnest(?::int8[], ?::text[], ?::int8[], ?::int8[], ?::int8[], ?::int8[], ?::text[], ?::text[], ?::int8[])
-             as i (id, status, version, stock, item_version, open_orders, name, folded_name, category_id)
-         where pets.id = i.id",
-        both(elsewhere),
-    );
+    push(parts, 1, !in_place.is_empty(), &sql.update_in_place, members::in_place(in_place));
+    push(parts, 2, !elsewhere.is_empty(), &sql.update, members::all(elsewhere, &tables::OF_PETS));
     let sql = "delete from pets where id = any(?::int8[])";
     push(parts, 3, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
 }
 
 fn categories<'r>(rows: &Rows<'r, CategoryRecord>, parts: &mut Vec<Part<'r>>) {
-    let columns = |rows: &[&'r CategoryRecord]| -> Vec<Column<'r>> {
-        vec![
-            column(rows, |one| signed(one.category.id.get())),
-            column(rows, |one| one.category.name.as_str()),
-            column(rows, |one| one.category.name.folded().as_str().to_owned()),
-            column(rows, |one| one.category.description.as_ref().map(Description::as_str)),
-            column(rows, |one| signed(one.version.get())),
-            column(rows, |one| signed(one.pets)),
-        ]
-    };
-    push(
-        parts,
-        4,
-        !rows.inserted.is_empty(),
-        "insert into categories (id, name, folded_name, description, version, pets)
-         select * from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[])",
-        columns(&rows.inserted),
-    );
-    push(
-        parts,
-        5,
-        !rows.updated.is_empty(),
-        "update categories set name = i.name, folded_name = i.folded_name, description = i.description,
-             version = i.version, pets = i.pets
-         from unnest(?::int8[], ?::text[], ?::text[], ?::text[], ?::int8[], ?::int8[])
-             as i (id, name, folded_name, description, version, pets)
-         where categories.id = i.id",
-        columns(&rows.updated),
-    );
+    let columns = |rows: &[&'r CategoryRecord]| members::all(rows, &tables::OF_CATEGORIES);
+    let sql = &tables::CATEGORIES;
+    push(parts, 4, !rows.inserted.is_empty(), &sql.insert, columns(&rows.inserted));
+    push(parts, 5, !rows.updated.is_empty(), &sql.update, columns(&rows.updated));
     let sql = "delete from categories where id = any(?::int8[])";
     push(parts, 6, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
 }
 
 fn orders<'r>(rows: &Rows<'r, OrderRecord>, parts: &mut Vec<Part<'r>>) {
-    let columns = |rows: &[&'r OrderRecord]| -> Vec<Column<'r>> {
-        vec![
-            column(rows, |one| signed(one.order.id.get())),
-            column(rows, |one| stored_option(one.order.ship_date)),
-            column(rows, |one| one.order.complete),
-            column(rows, |one| signed(one.version.get())),
-            column(rows, |one| signed(one.order.pet_id.get())),
-            column(rows, |one| i32::try_from(one.order.quantity.get()).unwrap_or(i32::MAX)),
-        ]
-    };
-    push(
-        parts,
-        7,
-        !rows.inserted.is_empty(),
-        "insert into orders (id, ship_date, complete, version, pet_id, quantity)
-         select * from unnest(?::int8[], ?::timestamptz[], ?::bool[], ?::int8[], ?::int8[], ?::int4[])",
-        columns(&rows.inserted),
-    );
-    push(
-        parts,
-        8,
-        !rows.updated.is_empty(),
-        "update orders set ship_date = i.ship_date, complete = i.complete, version = i.version, pet_id = i.pet_id,
-             quantity = i.quantity
-         from unnest(?::int8[], ?::timestamptz[], ?::bool[], ?::int8[], ?::int8[], ?::int4[])
-             as i (id, ship_date, complete, version, pet_id, quantity)
-         where orders.id = i.id",
-        columns(&rows.updated),
-    );
+    let sql = &tables::ORDERS;
+    push(parts, 7, !rows.inserted.is_empty(), &sql.insert, members::all(&rows.inserted, &[]));
+    push(parts, 8, !rows.updated.is_empty(), &sql.update, members::all(&rows.updated, &[]));
     let sql = "delete from orders where id = any(?::int8[])";
     push(parts, 9, !rows.deleted.is_empty(), sql, vec![Box::new(rows.deleted.clone())]);
 }
@@ -265,14 +171,14 @@ fn keys<'r>(rows: &Rows<'r, KeyRecord>, parts: &mut Vec<Part<'r>>) {
     );
 }
 
-fn idempotency<'r>(rows: &Rows<'r, IdempotencyRecord>, slot: i16, parts: &mut Vec<Part<'r>>) {
+fn idempotency<'r>(rows: &Rows<'r, IdempotencyRecord>, slot: i16, form: u32, parts: &mut Vec<Part<'r>>) {
     let columns = |rows: &[&'r IdempotencyRecord]| -> Vec<Column<'r>> {
         vec![
             column(rows, |one| signed(one.id.account.get())),
             column(rows, |one| petstore_outcome_json::scope_text(one.id.scope)),
             column(rows, |one| one.id.key.as_str()),
             column(rows, |one| one.fingerprint.0.as_slice()),
-            column(rows, |one| petstore_outcome_json::write(&one.outcome)),
+            column(rows, |one| petstore_outcome_json::write_in(form, &one.outcome)),
             column(rows, |one| stored(one.expires_at)),
         ]
     };

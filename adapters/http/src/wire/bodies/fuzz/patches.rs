@@ -24,11 +24,10 @@ fn check(patch: &[u8]) {
 fn of_a_pet(patch: &[u8]) {
     let Ok(parsed) = pet_patch(patch) else { return };
     let (id, name, status) = (PetId::FIRST, PetName::parse("Hazel").unwrap(), PetStatus::Sold);
-    let seen = Pet { id, name: name.clone(), category_id: CategoryId::FIRST, status };
+    let seen = Pet::new(id, name.clone(), CategoryId::FIRST, status);
     let expected = NewPet {
-        name: parsed.name.unwrap_or(name),
-        category_id: parsed.category_id.unwrap_or(CategoryId::FIRST),
         status: Some(parsed.status.unwrap_or(status)),
+        ..NewPet::new(parsed.name.unwrap_or(name), parsed.category_id.unwrap_or(CategoryId::FIRST))
     };
     // The merged document is parsed like a body, because parsing trims a name.
     let merged = merged(|out| push_pet(out, &seen), patch).to_string();
@@ -52,7 +51,7 @@ fn of_an_order(patch: &[u8]) {
     let Ok(parsed) = order_patch(patch) else { return };
     let (id, pet_id, quantity) = (OrderId::FIRST, PetId::FIRST, OrderQuantity::ONE);
     for ship_date in [None, Some(Timestamp::EPOCH)] {
-        let seen = Order { id, pet_id, quantity, ship_date, complete: false };
+        let seen = Order { ship_date, ..Order::new(id, pet_id, quantity) };
         let merged = merged(|out| push_order(out, &seen), patch);
         let mut expected = ship_date;
         parsed.ship_date.apply(&mut expected);

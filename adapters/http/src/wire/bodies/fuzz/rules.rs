@@ -68,9 +68,9 @@ fn pets(body: &[u8]) {
     if let Some(new) = taken(body, new_pet(body), members) {
         let (id, name, category_id) = (PetId::FIRST, new.name, new.category_id);
         let status = new.status.unwrap_or(PetStatus::Sold);
-        let pet = Pet { id, name: name.clone(), category_id, status };
+        let pet = Pet::new(id, name.clone(), category_id, status);
         let again = pet_replacement(&written(|out| push_pet(out, &pet)), Some(id));
-        assert_eq!(again, Ok(NewPet { name, category_id, status: Some(status) }.into()));
+        assert_eq!(again, Ok(NewPet { status: Some(status), ..NewPet::new(name, category_id) }.into()));
     }
     taken(
         body,
@@ -97,7 +97,7 @@ fn orders(body: &[u8]) {
         &[("petId", true, id), ("quantity", false, quantity), ("shipDate", false, date)];
     if let Some(new) = taken(body, new_order(body), members) {
         let (pet_id, quantity, ship_date) = (new.pet_id, new.quantity, new.ship_date);
-        let order = Order { id: OrderId::FIRST, pet_id, quantity, ship_date, complete: false };
+        let order = Order { ship_date, ..Order::new(OrderId::FIRST, pet_id, quantity) };
         let mut shown: Map<String, Value> =
             serde_json::from_slice(&written(|out| push_order(out, &order))).unwrap();
         shown.retain(|name, _| name != "id" && name != "complete");
