@@ -6,7 +6,8 @@ mod heads;
 mod planned_faults;
 mod stalled_clients;
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::time::Duration;
 
 use crate::common::tools;
 use frames::*;
@@ -71,6 +72,29 @@ fn a_refused_body_is_answered_while_the_client_still_sends() {
     let output = curl.current_dir(&site.folder).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("\"missing_api_key\"") && told.ends_with(" 2 401"), "{told} {:?}", output.status);
+}
+
+#[test]
+fn idle_connections_over_tls_do_not_delay_a_stop() {
+    let Some(mut site) = serve("http2-idle", &[]) else { return };
+    // One client acknowledges nothing and never closes its side; the other speaks HTTP/1.1.
+    let mut idle = Client::connect(site.port, &[]);
+    idle.get(1, "/health");
+    while !matches!(idle.next(), Some((DATA, ..))) {}
+    let mut old = Client::connect_for(site.port, b"http/1.1");
+    old.0.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") {
+        let mut byte = [0];
+        old.0.read_exact(&mut byte).unwrap();
+        answer.extend(byte);
+    }
+    let stop = tokio::time::Instant::now();
+    site.signal("-TERM");
+    assert!(site.server.as_mut().unwrap().wait().unwrap().success());
+    assert!(stop.elapsed() < Duration::from_millis(900), "{:?}", stop.elapsed());
+    assert_eq!(goaway(&idle.rest()), Some(0), "no error");
+    assert_eq!(old.0.read(&mut [0]).unwrap(), 0, "TLS ends in order, too");
 }
 
 #[test]

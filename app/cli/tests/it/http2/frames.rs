@@ -36,20 +36,7 @@ pub(crate) type Frame = (u8, u8, u32, Vec<u8>);
 impl Client {
     /// Connects with these settings.
     pub(crate) fn connect(port: u16, settings: &[(u16, u32)]) -> Self {
-        let provider = Arc::new(ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody))
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let name = ServerName::try_from("localhost").unwrap();
-        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
-        let mut client = Self(StreamOwned::new(connection, stream));
+        let mut client = Self::connect_for(port, b"h2");
         client.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
         let settings: Vec<_> = settings
             .iter()
@@ -57,6 +44,24 @@ impl Client {
             .collect();
         assert!(client.send(SETTINGS, 0, 0, &settings));
         client
+    }
+
+    /// Connects over TLS for this protocol. Sends nothing.
+    pub(crate) fn connect_for(port: u16, protocol: &[u8]) -> Self {
+        let provider = Arc::new(ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let name = ServerName::try_from("localhost").unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+        Self(StreamOwned::new(connection, stream))
     }
 
     /// Sends a frame. Returns whether the server still accepts frames.
