@@ -120,6 +120,17 @@ pub struct PetPatch {
     pub status: Option<PetStatus>,
 }
 
+impl PetPatch {
+    /// Returns a patch of members that every pet has. All other members stay.
+    pub const fn new(
+        name: Option<PetName>,
+        category_id: Option<CategoryId>,
+        status: Option<PetStatus>,
+    ) -> Self {
+        Self { name, category_id, status }
+    }
+}
+
 impl From<NewPet> for PetPatch {
     /// Returns a patch that sets every field, except that a replacement without a status keeps the status.
     fn from(new: NewPet) -> Self {

@@ -115,7 +115,7 @@ fn each_allowed_move_of_a_status_has_its_events() {
 
 #[test]
 fn a_change_of_status_and_of_other_members_is_two_events_of_the_pet() {
-    let all = PetPatch { name: Some(pet_name("Max")), category_id: Some(cats()), status: Some(Pending) };
+    let all = PetPatch::new(Some(pet_name("Max")), Some(cats()), Some(Pending));
     let events = shop(Available, 2, 0).events(&patch(all));
     assert_eq!(kinds(&events), ["pet.status_changed", "pet.updated", "inventory.updated"]);
     let Happening::PetUpdated { pet, previous } = &events[1] else { panic!("{events:?}") };

@@ -68,11 +68,11 @@ impl Known {
                 caused
             }
             (4 | 5, _, Some(pet), _) => {
-                let patch = PetPatch {
-                    name: random.once_in(2).then(|| pet_name(&some_name(random))),
-                    category_id: category.filter(|_| random.once_in(2)),
-                    status: random.once_in(2).then(|| *random.pick(&PetStatus::ALL)),
-                };
+                let patch = PetPatch::new(
+                    random.once_in(2).then(|| pet_name(&some_name(random))),
+                    category.filter(|_| random.once_in(2)),
+                    random.once_in(2).then(|| *random.pick(&PetStatus::ALL)),
+                );
                 subject.run_recorded(update_pet(pet, patch)).await.1
             }
             (6, _, Some(pet), _) => subject.run_recorded(delete_pet(pet)).await.1,

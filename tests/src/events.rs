@@ -59,8 +59,7 @@ pub async fn each_change_has_its_events(subject: &Subject) {
     expect!(set_stock(pet, 5) => InventoryUpdated);
     expect!(adjust_stock(pet, -2) => InventoryUpdated);
     expect!(set_status(pet, PetStatus::Pending) => PetStatusChanged, InventoryUpdated);
-    let patch =
-        PetPatch { name: Some(pet_name("Rex")), category_id: Some(cats), status: Some(PetStatus::Available) };
+    let patch = PetPatch::new(Some(pet_name("Rex")), Some(cats), Some(PetStatus::Available));
     expect!(update_pet(pet, patch) => PetStatusChanged, PetUpdated, InventoryUpdated);
     let order = expect!(place_order(pet, 1) => OrderPlaced, InventoryUpdated).value.id;
     let last = expect!(place_order(pet, 2) => OrderPlaced, PetStatusChanged, InventoryUpdated).value.id;

@@ -27,8 +27,7 @@ pub async fn pets_are_created_changed_and_deleted(subject: &Subject) {
     assert_eq!((record.stock, record.open_orders), (1, 0), "a new pet has one unit");
     assert_eq!(subject.category(dogs).await.map(|one| one.pets), Some(1), "its category counts it");
 
-    let patch =
-        PetPatch { name: Some(pet_name("Tom")), category_id: Some(cats), status: Some(PetStatus::Available) };
+    let patch = PetPatch::new(Some(pet_name("Tom")), Some(cats), Some(PetStatus::Available));
     let updated = subject.run(update_pet(id, patch)).await.expect("a transition that the table allows");
     let record = subject.pet(id).await.expect("a pet that was changed is there");
     assert_eq!(record.versioned_pet(), updated, "a pet is read as it was changed");

@@ -65,11 +65,7 @@ impl Pairs {
 
     /// Changes both pairs to this kind: first name and category, then the units and with them the status.
     async fn write(&self, subject: &Subject, kind: usize) {
-        let patch = PetPatch {
-            name: Some(pet_name(Self::NAMES[kind])),
-            category_id: Some(self.categories[kind]),
-            status: None,
-        };
+        let patch = PetPatch::new(Some(pet_name(Self::NAMES[kind])), Some(self.categories[kind]), None);
         subject.run(update_pet(self.pet, patch)).await.expect("both categories are there");
         let units = if kind == 0 { 0 } else { 5 };
         subject.run(set_stock(self.pet, units)).await.expect("the pet is there");

@@ -211,7 +211,7 @@ fn pets() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => create_pet(),
         4 => (any_pet(), patch, any_precondition()).prop_map(|(id, (name, category_id, status), precondition)| {
-            Act::UpdatePet(UpdatePet { id, patch: PetPatch { name, category_id, status }, precondition })
+            Act::UpdatePet(UpdatePet { id, patch: PetPatch::new(name, category_id, status), precondition })
         }),
         1 => (any_pet(), any_precondition())
             .prop_map(|(id, precondition)| Act::DeletePet(DeletePet { id, precondition })),
