@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ban::TICK;
 use crate::text::{NAME_MAX, ShortText, TextError, parse_name};
-use crate::{AccountId, Ban, KeyDigest, KeyId, KeyPrefix, Scopes, Timestamp};
+use crate::{AccountId, Ban, KeyDigest, KeyId, KeyPrefix, Scope, Scopes, Timestamp};
 
 /// An operator's label for a key: empty, or a text of at most 100 characters, at least one of them visible and none a
 /// control character.
@@ -123,5 +123,12 @@ impl KeyRecord {
     /// Checks that the key is valid at a time.
     pub fn check(&self, now: Timestamp) -> Result<(), KeyFault> {
         KeyFault::of(self.revoked_at.is_some(), self.valid_until(), now).map_or(Ok(()), Err)
+    }
+
+    /// Returns whether the key may be used for a scope at a time: it has the scope, is valid, and its recorded ban, if it has
+    /// one, is over.
+    pub fn grants(&self, scope: Scope, now: Timestamp) -> bool {
+        let is_banned = self.ban.is_some_and(|ban| ban.in_force(now));
+        self.scopes.permits(scope) && self.check(now).is_ok() && !is_banned
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{
-    Account, AccountId, FoldedName, KeyDigest, KeyFault, KeyId, KeyRecord, Plan, Scopes, Timestamp,
+    Account, AccountId, FoldedName, KeyDigest, KeyFault, KeyId, KeyRecord, Plan, Scope, Scopes, Timestamp,
 };
 
 use crate::{Reply, StoreError};
@@ -51,6 +51,11 @@ impl RecordedBan {
     pub fn of(key: &KeyRecord) -> Self {
         Self { until: key.ban.map(|ban| ban.until), lifted_at: key.ban_lifted_at }
     }
+
+    /// Returns `true` if the recorded ban is in force at a time.
+    pub fn in_force(&self, now: Timestamp) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
 }
 
 impl Credential {
@@ -97,6 +102,44 @@ impl Credential {
 pub trait KeyReader: Send + Sync {
     /// Returns the key's credential. A change of key or account is visible within one second of its commit.
     fn credential(&self, name: KeyLookup) -> Reply<Result<Option<Credential>, StoreError>>;
+}
+
+/// Finds the accounts that may do what a scope permits. The dispatcher of webhooks asks this, because an event is sent without
+/// a key.
+///
+/// A reader of fixed keys:
+///
+/// ```
+/// use petstore_domain::{AccountId, KeyRecord, Scope, Timestamp};
+/// use petstore_ports::{Reply, ScopeReader, StoreError};
+///
+/// struct FixedKeys(Vec<KeyRecord>);
+///
+/// impl ScopeReader for FixedKeys {
+///     fn accounts_with(
+///         &self,
+///         scope: Scope,
+///         accounts: Vec<AccountId>,
+///         now: Timestamp,
+///     ) -> Reply<Result<Vec<AccountId>, StoreError>> {
+///         let has = |id: &AccountId| self.0.iter().any(|key| key.account == *id && key.grants(scope, now));
+///         Reply::now(Ok(accounts.into_iter().filter(has).collect()))
+///     }
+/// }
+/// ```
+#[cfg_attr(feature = "mock", mockall::automock)]
+pub trait ScopeReader: Send + Sync {
+    /// Returns those of some accounts that have a key which [grants](KeyRecord::grants) the scope, in any order. An account
+    /// that does not exist has no key.
+    ///
+    /// A change of a key is visible within one second of its commit. The cost depends on the keys of these accounts, and not
+    /// on those of other accounts.
+    fn accounts_with(
+        &self,
+        scope: Scope,
+        accounts: Vec<AccountId>,
+        now: Timestamp,
+    ) -> Reply<Result<Vec<AccountId>, StoreError>>;
 }
 
 /// Lists accounts and keys for an operator. The cost of a call may depend on the number of accounts and keys, and

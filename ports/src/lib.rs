@@ -41,7 +41,7 @@ pub use event_text::EventText;
 pub use events::{EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd};
 pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, BulkLoad, DeliveryNote, Header, Journal, LastIds, Row, UsageCount};
-pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan};
+pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan, ScopeReader};
 pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
@@ -63,8 +63,8 @@ pub use webhooks::{
 pub use {
     clock::MockClock, courier::MockCourier, entropy::MockEntropy, events::MockEventFeed,
     events::MockEventReader, idempotency::MockIdempotencyRecords, keys::MockAccountDirectory,
-    keys::MockKeyReader, quotas::MockAddressLimits, quotas::MockQuotas, read::MockCategoryReader,
-    read::MockOrderReader, read::MockPetReader, reset::MockResettable, store::MockHousekeeping,
-    store::MockStoreHealth, timer::MockTimer, transact::MockTransactor, webhooks::MockDeliveryLog,
-    webhooks::MockWebhookReader,
+    keys::MockKeyReader, keys::MockScopeReader, quotas::MockAddressLimits, quotas::MockQuotas,
+    read::MockCategoryReader, read::MockOrderReader, read::MockPetReader, reset::MockResettable,
+    store::MockHousekeeping, store::MockStoreHealth, timer::MockTimer, transact::MockTransactor,
+    webhooks::MockDeliveryLog, webhooks::MockWebhookReader,
 };

@@ -135,6 +135,9 @@ macro_rules! webhook_conformance {
                 settled_deliveries_are_bounded_and_pending_ones_stay
                 a_lease_ends_if_it_is_not_renewed
             }
+            scopes {
+                an_account_has_the_scopes_of_its_valid_keys
+            }
         }
     };
 }

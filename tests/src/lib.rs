@@ -52,6 +52,7 @@ pub mod races;
 pub mod reads;
 pub mod resets;
 pub mod retries;
+pub mod scopes;
 pub mod transactions;
 pub mod values;
 pub mod walks;

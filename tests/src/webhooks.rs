@@ -12,7 +12,7 @@ use petstore_domain::{
 };
 use petstore_ports::{
     ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
-    SETTLED_KEPT, WebhookReader,
+    SETTLED_KEPT, ScopeReader, WebhookReader,
 };
 
 use crate::make::at;
@@ -29,11 +29,14 @@ pub struct WebhookPorts {
     pub webhooks: Arc<dyn WebhookReader>,
     /// Keeps their progress and their deliveries.
     pub deliveries: Arc<dyn DeliveryLog>,
+    /// Finds the accounts that may have webhooks.
+    pub scopes: Arc<dyn ScopeReader>,
 }
 
-impl<S: WebhookReader + DeliveryLog + 'static> PortsOf<S> for WebhookPorts {
+impl<S: WebhookReader + DeliveryLog + ScopeReader + 'static> PortsOf<S> for WebhookPorts {
     fn of(store: &Arc<S>) -> Self {
-        Self { webhooks: Arc::clone(store) as _, deliveries: Arc::clone(store) as _ }
+        let (webhooks, deliveries) = (Arc::clone(store) as _, Arc::clone(store) as _);
+        Self { webhooks, deliveries, scopes: Arc::clone(store) as _ }
     }
 }
 

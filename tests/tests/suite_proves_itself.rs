@@ -188,6 +188,9 @@ caught! {
     deliveries_that_are_never_dropped: DeliveriesKept by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
     deliveries_that_are_dropped_only_by_age: DeliveriesUncounted by webhooks::settled_deliveries_are_bounded_and_pending_ones_stay;
     a_filter_of_deliveries_ignored: DeliveryFilterIgnored by webhooks::pages_of_deliveries_match_the_filter;
+    scopes_of_keys_that_are_not_valid: ScopesOfRevokedKeys by scopes::an_account_has_the_scopes_of_its_valid_keys;
+    scopes_of_banned_keys: BannedKeysGrant by scopes::an_account_has_the_scopes_of_its_valid_keys;
+    scopes_of_the_first_key: ScopesOfTheFirstKey by scopes::an_account_has_the_scopes_of_its_valid_keys;
     a_feed_that_sleeps_through_a_reset: FeedSleepsThroughResets by event_epochs::a_waiting_reader_wakes_at_a_reset;
 }
 

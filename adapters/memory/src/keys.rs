@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
-use petstore_domain::{KeyDigest, KeyId, KeyRecord, Timestamp, Usage};
-use petstore_ports::{Ask, PageRequest, RecordedBan, Verdict};
+use petstore_domain::{AccountId, KeyDigest, KeyId, KeyRecord, Scope, Timestamp, Usage};
+use petstore_ports::{Ask, PageOrder, PageRequest, RecordedBan, Verdict};
 
 use crate::ids::IdCounter;
 use crate::index_search::scan;
+use crate::owner_index::OwnerIndex;
 use crate::packed_credentials::KeyFields;
 use crate::page;
-use crate::slab::{Slab, slot};
+use crate::slab::{self, Slab, slot};
 use crate::state_index::StateIndex;
 use crate::usage_meters::{KeyMeter, UsageMeters};
 
@@ -25,6 +26,7 @@ pub(crate) struct Keys {
     records: Slab<KeyRecord>,
     state_index: RwLock<StateIndex<0>>,
     by_digest: DashMap<KeyDigest, KeyId, RandomState>,
+    by_account: OwnerIndex,
 }
 
 impl Keys {
@@ -36,6 +38,7 @@ impl Keys {
             records: Slab::new(),
             state_index: RwLock::default(),
             by_digest: DashMap::default(),
+            by_account: OwnerIndex::new(),
         }
     }
 
@@ -67,11 +70,32 @@ impl Keys {
         self.by_digest.get(digest).map(|id| *id)
     }
 
+    /// Returns whether the account has a key that may be used for a scope.
+    pub(crate) fn grant(&self, account: AccountId, scope: Scope, now: Timestamp) -> bool {
+        let grants = |slot| {
+            let fields = self.meters.find(slot).and_then(|meter| meter.credential.get());
+            fields.is_some_and(|fields| fields.grants(scope, now))
+        };
+        // The newest keys are the ones in use.
+        let found = slot(account.get()).and_then(|owner| {
+            self.by_account.search(owner, |slots| {
+                let mut next = slots.seek(PageOrder::Descending);
+                let newest = next(u32::MAX);
+                std::iter::successors(newest, |last| next(last.checked_sub(1)?)).any(grants)
+            })
+        });
+        found.unwrap_or_default()
+    }
+
     pub(crate) fn put(&self, slot: u32, record: KeyRecord) {
         let id = record.id;
         self.ids.advance_to(id.get());
         // The secret of a key never changes, so an entry is never removed.
         self.by_digest.insert(record.digest, id);
+        // The account of a key never changes either.
+        if let Some(owner) = slab::slot(record.account.get()) {
+            self.by_account.add(owner, slot);
+        }
         self.state_index.write().add(slot);
         let meter = self.meters.of(slot);
         meter.credential.set(&record);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use petstore_domain::{Account, AccountId, KeyRecord, Limits, Plan, Scopes, Timestamp};
+use petstore_domain::{Account, AccountId, KeyFault, KeyRecord, Limits, Plan, Scope, Scopes, Timestamp};
 use petstore_ports::RecordedBan;
 
 /// The packed fields of a key. They are empty if there is no such key.
@@ -43,6 +43,14 @@ pub(crate) struct KeyFields {
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) revoked: bool,
     pub(crate) recorded_ban: RecordedBan,
+}
+
+impl KeyFields {
+    /// Returns whether the key may be used for a scope at a time, as [`KeyRecord::grants`] says.
+    pub(crate) fn grants(&self, scope: Scope, now: Timestamp) -> bool {
+        let fault = KeyFault::of(self.revoked, self.expires_at, now);
+        self.scopes.permits(scope) && fault.is_none() && !self.recorded_ban.in_force(now)
+    }
 }
 
 /// The flags. They are in the bits of the word below the time of expiry.

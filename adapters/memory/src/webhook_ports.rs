@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use petstore_domain::{
-    AccountId, AccountWebhooks, Delivery, DeliveryUpdate, EventId, Progress, Timestamp, WebhookId,
+    AccountId, AccountWebhooks, Delivery, DeliveryUpdate, EventId, Progress, Scope, Timestamp, WebhookId,
 };
 use petstore_ports::{
-    ClaimedWebhook, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, Reply, StoreError, WebhookChanges,
-    WebhookReader,
+    ClaimedWebhook, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, Reply, ScopeReader, StoreError,
+    WebhookChanges, WebhookReader,
 };
 
 use crate::oneshot::channel;
@@ -22,6 +22,18 @@ impl WebhookReader for MemoryStore {
 
     fn changed_webhooks(&self, since: u64) -> Reply<Result<WebhookChanges, StoreError>> {
         Reply::now(Ok(self.tables.webhooks.changes(since)))
+    }
+}
+
+impl ScopeReader for MemoryStore {
+    fn accounts_with(
+        &self,
+        scope: Scope,
+        mut accounts: Vec<AccountId>,
+        now: Timestamp,
+    ) -> Reply<Result<Vec<AccountId>, StoreError>> {
+        accounts.retain(|account| self.tables.keys.grant(*account, scope, now));
+        Reply::now(Ok(accounts))
     }
 }
 

@@ -12,12 +12,14 @@ mod machine;
 mod notices;
 mod nudge;
 mod overview;
+mod permits;
 mod places;
 mod reading;
 mod run;
 mod saving;
 mod stats;
 mod tester;
+mod withholding;
 
 pub use attempt::DispatcherPorts;
 pub use notices::DispatchNotice;

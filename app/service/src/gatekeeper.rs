@@ -88,8 +88,7 @@ impl Gatekeeper {
         self.deadlines.key_reply(self.keys.credential(KeyLookup::Id(key))).map(move |found| {
             let Some(credential) = found? else { return Ok(false) };
             let recorded = credential.recorded_ban;
-            let is_banned = recorded.until.is_some_and(|until| now < until)
-                || self.bans.is_waiting(key, recorded.lifted_at, now);
+            let is_banned = recorded.in_force(now) || self.bans.is_waiting(key, recorded.lifted_at, now);
             Ok(credential.check(now).is_ok() && credential.scopes.permits(scope) && !is_banned)
         })
     }

@@ -23,6 +23,9 @@ pub struct WebhookListing {
     pub failing_since: Option<Timestamp>,
     /// `true` if its next events, or one that is to be sent again, cannot be read, because the event log is damaged there.
     pub is_unreadable: bool,
+    /// `true` if it is enabled and gets no events, because no valid key of its account has the scope `webhooks`. Only the views of
+    /// an operator tell it: a client that reads a webhook has such a key.
+    pub is_withheld: bool,
     /// The end of a pause that its receiver asked for, or that failed attempts led to. It may be over.
     pub paused_until: Option<Timestamp>,
     /// The time of the last success.

@@ -169,4 +169,10 @@ pub enum Bug {
     DeliveriesUncounted,
     /// Returns deliveries that do not pass the filter.
     DeliveryFilterIgnored,
+    /// Takes the scopes of keys that are revoked or have expired for those of their account.
+    ScopesOfRevokedKeys,
+    /// Takes the scopes of banned keys for those of their account.
+    BannedKeysGrant,
+    /// Looks only at the first key of an account for the scopes of the account.
+    ScopesOfTheFirstKey,
 }

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use petstore_domain::{
     Account, AccountId, CategoryId, CategoryRecord, FoldedName, KeyId, KeyRecord, OrderId, OrderRecord,
-    PetId, PetRecord, Timestamp,
+    PetId, PetRecord, Scope, Timestamp,
 };
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping,
     IdempotencyRecords, KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
-    PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError, StoreHealth,
+    PageRequest, PetFilter, PetReader, PetSink, Reply, ScopeReader, StoreError, StoreHealth,
 };
 
 use super::{Bug, ReferenceStore};
@@ -138,6 +138,31 @@ impl KeyReader for ReferenceStore {
         let credential = found.zip(account).map(|(key, account)| Credential::new(key, account));
         drop(state);
         Reply::now(Ok(if self.has(Bug::CredentialKept) { self.kept(credential) } else { credential }))
+    }
+}
+
+impl ScopeReader for ReferenceStore {
+    fn accounts_with(
+        &self,
+        scope: Scope,
+        mut accounts: Vec<AccountId>,
+        now: Timestamp,
+    ) -> Reply<Result<Vec<AccountId>, StoreError>> {
+        let state = self.lock();
+        let grants = |key: &KeyRecord| match self.bug {
+            Some(Bug::ScopesOfRevokedKeys) => key.scopes.permits(scope),
+            Some(Bug::BannedKeysGrant) => key.scopes.permits(scope) && key.check(now).is_ok(),
+            _ => key.grants(scope, now),
+        };
+        accounts.retain(|account| {
+            let mut keys = state.tables.keys.values().filter(|key| key.account == *account);
+            if self.has(Bug::ScopesOfTheFirstKey) {
+                keys.next().is_some_and(grants)
+            } else {
+                keys.any(grants)
+            }
+        });
+        Reply::now(Ok(accounts))
     }
 }
 

@@ -80,10 +80,12 @@ pub(crate) enum Bug {
     DeliversToDisabled,
     /// The secrets of webhooks are not changed by a rotation.
     SignsWithOldSecrets,
+    /// Webhooks get events although no valid key of their account has the scope.
+    DeliversWithoutScope,
 }
 
 impl Bug {
-    pub(crate) const ALL: [Self; 29] = [
+    pub(crate) const ALL: [Self; 30] = [
         Self::CommitsWithoutSync,
         Self::AcknowledgesEarly,
         Self::SplitsRecordFromEffect,
@@ -113,6 +115,7 @@ impl Bug {
         Self::SkipsDeliveries,
         Self::DeliversToDisabled,
         Self::SignsWithOldSecrets,
+        Self::DeliversWithoutScope,
     ];
 }
 
@@ -177,6 +180,7 @@ pub(crate) fn dispatcher_ports(bug: Option<Bug>, mut ports: DispatcherPorts) -> 
         Some(bug @ (Bug::DeliversToDisabled | Bug::SignsWithOldSecrets)) => {
             ports.webhooks = Arc::new(webhooks::FaultyReader { bug, inner: ports.webhooks });
         }
+        Some(Bug::DeliversWithoutScope) => ports.scopes = Arc::new(webhooks::EveryAccount),
         _ => {}
     }
     ports

@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod deliveries;
 pub(crate) mod events;
 pub(crate) mod lists;
+pub(crate) mod permits;
 pub(crate) mod quotas;
 pub(crate) mod retries;
 pub(crate) mod rows;

@@ -77,9 +77,9 @@ impl Operator {
             5 | 6 => Order::Lift { key },
             7 => {
                 let reads = self.random.once_in(2);
-                Order::Rescope { key, reads, writes: !reads || self.random.once_in(2) }
+                Order::Rescope { key, reads, writes: !reads || self.random.once_in(2), hooks: reads }
             }
-            8 => Order::Rescope { key, reads: true, writes: true },
+            8 => Order::Rescope { key, reads: true, writes: true, hooks: true },
             9 => {
                 let at = self.random.once_in(2).then(|| now + i64::from(self.random.below(7_200_000)));
                 Order::Expire { key, at }
@@ -136,7 +136,7 @@ async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, 
         Order::Create { plan } => {
             let holder = KeyHolder::New { plan: domain_plan(plan) };
             let label = KeyLabel::parse("").expect("short");
-            let new = NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None };
+            let new = NewKey { holder, label, scopes: Scopes::ALL, expires_at: None };
             let made = service.create_key(new).await?;
             let (key, account) = (made.made.key.id.get(), made.made.account.id.get());
             return Ok(Some(KnownKey { secret: made.secret.reveal().to_owned(), key, account }));
@@ -149,8 +149,8 @@ async fn carry_out(service: &Service, order: Order) -> Result<Option<KnownKey>, 
         }
         Order::Revoke { key } => drop(service.revoke_key(key_id(key)).await?),
         Order::Lift { key } => drop(service.lift_ban(key_id(key)).await?),
-        Order::Rescope { key, reads, writes } => {
-            let scopes = Some(Scopes { read: reads, write: writes, webhooks: false });
+        Order::Rescope { key, reads, writes, hooks } => {
+            let scopes = Some(Scopes { read: reads, write: writes, webhooks: hooks });
             drop(service.update_key(key_id(key), KeyPatch { scopes, ..KeyPatch::default() }).await?);
         }
         Order::Expire { key, at } => {

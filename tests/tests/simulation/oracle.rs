@@ -24,6 +24,7 @@ use crate::clock::SimClock;
 use crate::expected::Expected;
 use crate::model::accounts::{Accounts, Ban, Given as GivenKeys, Order};
 use crate::model::events::{Events, Tables};
+use crate::model::permits::Permits;
 use crate::model::quotas::{QuotaHeaders, QuotaSettings, Quotas, Windows};
 use crate::model::retries::Retries;
 use crate::model::shop::{Given, Shop};
@@ -133,6 +134,7 @@ struct State {
     retries: Retries,
     events: Events,
     webhooks: Webhooks,
+    permits: Permits,
     accounts: Accounts,
     quotas: Quotas,
     asked: Vec<Asked>,
@@ -209,6 +211,7 @@ impl Oracle {
             retries: Retries::default(),
             events: Events::default(),
             webhooks: Webhooks::default(),
+            permits: Permits::new(&clock),
             accounts: Accounts::default(),
             quotas: Quotas::new(settings),
             asked: Vec::new(),

@@ -39,7 +39,7 @@ pub(crate) struct WebhookView {
     pub(crate) url: String,
     pub(crate) types: Vec<String>,
     pub(crate) ordering: String,
-    /// `active`, `failing` or `disabled`.
+    /// `active`, `failing`, `disabled`, or `withheld` if no valid key of the account has the scope `webhooks`.
     pub(crate) status: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) disabled_reason: Option<String>,
@@ -60,6 +60,7 @@ impl WebhookView {
     fn new(account: String, listing: &WebhookListing) -> Self {
         let webhook = &listing.webhook;
         let (status, disabled_reason, failing_reason) = match listing.status {
+            _ if listing.is_withheld => ("withheld", None, None),
             WebhookStatus::Active => ("active", None, None),
             WebhookStatus::Failing => ("failing", None, Some(listing.failing_reason().as_str())),
             WebhookStatus::Disabled(reason) => ("disabled", Some(reason.as_str()), None),

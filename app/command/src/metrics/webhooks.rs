@@ -23,11 +23,13 @@ pub(super) fn encode(stats: &DispatchStats, now: Timestamp, families: &mut Famil
     let by_status = [
         ("active", webhooks.active),
         ("failing", webhooks.failing),
+        ("withheld", webhooks.withheld),
         ("disabled", webhooks.disabled),
         ("key", webhooks.without_key),
     ];
     let values = by_status.map(|(status, count)| ([("status", status)], count as u64));
-    let help = "Webhooks; active and failing are those that this node delivers, key are those without their master key";
+    let help = "Webhooks; active, failing and withheld (no valid key of the account has the scope webhooks) are those that this \
+                node delivers, key are those without their master key";
     families.gauges("petstore_webhook_endpoints", help, values)?;
     let help = "Age of the oldest event that a webhook of this node has not got; 0 if each has got all";
     let lags = [("active", stats.active_lag(now)), ("failing", stats.failing_lag(now))];

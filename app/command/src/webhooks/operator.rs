@@ -133,7 +133,7 @@ fn paint(column: usize, status: &str) -> Style {
     let colour = match status {
         _ if column != STATUS => return Style::new(),
         "active" => AnsiColor::Green,
-        "failing" => AnsiColor::Yellow,
+        "failing" | "withheld" => AnsiColor::Yellow,
         // The other status is `disabled`.
         _ => AnsiColor::Red,
     };

@@ -9,7 +9,8 @@ use petstore_domain::{
 };
 use petstore_ports::{
     Clock, Courier, DeliveryLease, DeliveryLog, EventFeed, EventQuery, EventRead, EventReader, EventText,
-    PageOrder, Signer, StoreErrorKind, Timer, Transactor, WebhookReader, WebhookRequest, WebhookSecret,
+    PageOrder, ScopeReader, Signer, StoreErrorKind, Timer, Transactor, WebhookReader, WebhookRequest,
+    WebhookSecret,
 };
 
 use crate::call_deadlines::CallDeadlines;
@@ -21,6 +22,8 @@ pub struct DispatcherPorts {
     pub webhooks: Arc<dyn WebhookReader>,
     /// Keeps progress and deliveries.
     pub deliveries: Arc<dyn DeliveryLog>,
+    /// Finds the accounts that may have webhooks.
+    pub scopes: Arc<dyn ScopeReader>,
     /// Reads the event log.
     pub events: Arc<dyn EventReader>,
     /// Waits for new events.
@@ -50,11 +53,12 @@ impl DispatcherPorts {
         timer: Arc<dyn Timer>,
     ) -> Self
     where
-        S: WebhookReader + DeliveryLog + EventReader + EventFeed + Transactor + 'static,
+        S: WebhookReader + DeliveryLog + ScopeReader + EventReader + EventFeed + Transactor + 'static,
     {
         Self {
             webhooks: Arc::clone(store) as _,
             deliveries: Arc::clone(store) as _,
+            scopes: Arc::clone(store) as _,
             events: Arc::clone(store) as _,
             feed: Arc::clone(store) as _,
             transactor: Arc::clone(store) as _,

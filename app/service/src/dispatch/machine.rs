@@ -12,6 +12,7 @@ use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd, WebhookChanges};
 use super::attempt::{AttemptEnd, AttemptId};
 use super::bounds::{DAMAGE_PAUSE, FAILURE_PAUSE};
 use super::endpoint::{Endpoint, Sending};
+use super::permits::Permits;
 use super::places::Places;
 
 /// The webhooks of this node, and the order in which they get their attempts.
@@ -30,6 +31,8 @@ pub(super) struct Machine {
     pub(super) behind: BTreeSet<WebhookId>,
     /// `true` if `by_kind` and `kinds` are not up to date.
     pub(super) is_stale: bool,
+    /// The accounts whose events may be sent.
+    pub(super) permits: Permits,
     /// The attempts in flight, and the webhooks with an attempt that is due.
     places: Places,
     /// The webhooks with a later attempt, by its time.
@@ -62,6 +65,7 @@ impl Machine {
             kinds: EventKinds::default(),
             behind: BTreeSet::new(),
             is_stale: false,
+            permits: Permits::default(),
             places: Places::default(),
             waiting: BTreeSet::new(),
             wakes: HashMap::new(),
@@ -286,15 +290,22 @@ impl Machine {
         self.places.taken()
     }
 
-    /// Returns whether nothing is due, in flight, unread or unsaved.
+    /// Returns whether nothing is due, in flight, unread or unsaved. A webhook that is withheld has nothing due, and reads as
+    /// far as it has room.
     pub(super) fn is_settled(&self, end: LogEnd, now: Timestamp) -> bool {
         self.places.taken() == 0
             && self.places.is_idle()
             && self.next_due().is_none_or(|due| due > now)
             && !self.is_reading_head
             && self.held.values().all(|endpoint| {
-                let has_read = endpoint.is_caught_up && self.head == end || endpoint.progress.is_stopped;
-                has_read && !endpoint.is_dirty && !endpoint.is_saving && endpoint.disable.is_none()
+                let permit = self.permits.of(endpoint.account);
+                let is_stopped = endpoint.progress.is_stopped || permit == Some(false);
+                let has_read = endpoint.is_caught_up && self.head == end || is_stopped;
+                permit.is_some()
+                    && has_read
+                    && !endpoint.is_dirty
+                    && !endpoint.is_saving
+                    && endpoint.disable.is_none()
             })
     }
 
@@ -311,19 +322,16 @@ impl Machine {
     }
 
     pub(super) fn schedule(&mut self, id: WebhookId, wake: Option<Timestamp>, now: Timestamp) {
-        if let Some(old) = self.wakes.remove(&id) {
-            self.waiting.remove(&(old, id));
-        }
+        self.unschedule(id);
+        let Some(account) = self.held.get(&id).map(|endpoint| endpoint.account) else { return };
         match wake {
+            // It is scheduled once its account is permitted.
+            _ if self.permits.of(account) != Some(true) => self.places.leave(account, id),
             Some(due) if due > now => {
                 self.wakes.insert(id, due);
                 self.waiting.insert((due, id));
             }
-            Some(_) => {
-                if let Some(endpoint) = self.held.get(&id) {
-                    self.places.line_up(endpoint.account, id);
-                }
-            }
+            Some(_) => self.places.line_up(account, id),
             None => {}
         }
     }

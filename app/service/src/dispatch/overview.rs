@@ -80,6 +80,10 @@ impl Machine {
             served.filter(|endpoint| !endpoint.is_ending() && Some(endpoint.webhook.secret.master) == master)
         {
             let counts = &mut overview.counts;
+            if self.permits.of(endpoint.account) == Some(false) {
+                counts.withheld += 1;
+                continue;
+            }
             let [of_active, of_failing] = &mut overview.oldest;
             let (count, oldest) =
                 if endpoint.progress.failing_since.is_some() || endpoint.progress.is_unreadable {

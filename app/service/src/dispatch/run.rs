@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures_util::future::Abortable;
 use futures_util::stream::{FuturesUnordered, Stream};
 use petstore_domain::{
-    AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp, WebhookId,
+    AccountId, AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp,
+    WebhookId,
 };
 use petstore_ports::{
     ClaimedWebhook, DeliveryLease, LeaseState, LogEnd, Reply, StoreError, StoreErrorKind, WebhookChanges, run,
@@ -53,6 +54,8 @@ pub(super) enum Done {
     /// The number of the round, and the end of the log, at which the changes were asked for.
     Changes(u64, LogEnd, Result<WebhookChanges, StoreError>),
     Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
+    /// The accounts that were asked for, and those of them that may have webhooks.
+    Permitted(Vec<AccountId>, Result<Vec<AccountId>, StoreError>),
     Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
     Saved(DeliveryLease, Result<LeaseState, Vec<DeliveryUpdate>>),
     Disabled(WebhookId, bool),
@@ -73,12 +76,16 @@ pub(super) struct Rounds {
     confirmed: LogEnd,
     is_asking: bool,
     is_claiming: bool,
+    pub(super) is_asking_permits: bool,
+    /// `true` if there are webhooks of accounts for which the permits were not asked.
+    pub(super) has_new_accounts: bool,
     pub(super) saves: usize,
     pub(super) needs_flush: bool,
     pub(super) is_flushing: bool,
     next_round: Duration,
     next_renewal: Duration,
     next_claim: Duration,
+    pub(super) next_permits: Duration,
     next_overview: Duration,
     oldest: [LookedUp; 2],
 }
@@ -119,12 +126,15 @@ impl Dispatcher {
             confirmed: LogEnd { epoch: 0, last: Position::START },
             is_asking: false,
             is_claiming: false,
+            is_asking_permits: false,
+            has_new_accounts: false,
             saves: 0,
             needs_flush: false,
             is_flushing: false,
             next_round: Duration::ZERO,
             next_renewal: self.deadlines.elapsed() + RENEW,
             next_claim: Duration::ZERO,
+            next_permits: Duration::ZERO,
             next_overview: Duration::ZERO,
             oldest: [LookedUp::Nothing; 2],
         };
@@ -140,6 +150,7 @@ impl Dispatcher {
                 rounds.next_round = elapsed + ROUND;
                 self.begin_round(&mut machine, &mut rounds, &work, now, elapsed);
             }
+            self.ask_for_permits(&mut machine, &mut rounds, &work, now);
             let end = self.ports.feed.end();
             for read in machine.reads(end, now) {
                 work.push(self.read(read));
@@ -348,7 +359,9 @@ impl Dispatcher {
                     rounds.next_claim = self.deadlines.elapsed() + CLAIM_AGAIN;
                 }
                 machine.claimed(claimed, now);
+                rounds.has_new_accounts = machine.lacks_permits();
             }
+            Done::Permitted(asked, result) => Self::take_permits(machine, rounds, &asked, result, now),
             Done::Renewed(asked, Ok(renewed)) => machine.keep(&renewed, &asked),
             Done::Renewed(_, Err(_)) | Done::Released => {}
             Done::Saved(lease, result) => {

@@ -16,6 +16,8 @@ pub struct WebhookCounts {
     pub active: usize,
     /// Webhooks of this node whose last attempt failed.
     pub failing: usize,
+    /// Webhooks of this node that get nothing, because no valid key of their account has the scope `webhooks`.
+    pub withheld: usize,
     /// Webhooks of all nodes that are disabled.
     pub disabled: usize,
     /// Webhooks of all nodes that are enabled and get nothing, because their master key is missing or is another one.

@@ -29,6 +29,7 @@ impl WebhookService {
             status,
             failing_since,
             is_unreadable,
+            is_withheld: false,
             paused_until: progress.as_ref().and_then(Progress::paused_until),
             last_success_at: progress.as_ref().and_then(|progress| progress.last_success_at),
             cursor,

@@ -1,11 +1,13 @@
 //! The webhooks of all accounts, for an operator.
 
+use std::collections::BTreeSet;
+
 use petstore_domain::{
-    AccountId, DisabledReason, MasterKeyId, Precondition, RekeyWebhook, UnknownWebhook,
+    AccountId, DisabledReason, MasterKeyId, Precondition, RekeyWebhook, Scope, UnknownWebhook,
     UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::StoreError;
-use petstore_ports::api::{Failure, WebhookListing};
+use petstore_ports::api::{Failure, WebhookListing, WebhookStatus};
 
 use super::WebhookService;
 
@@ -39,7 +41,9 @@ impl WebhookService {
         is_enabled: bool,
     ) -> Result<WebhookListing, Failure<UpdateWebhookRejection>> {
         let patch = WebhookPatch { is_enabled: Some(is_enabled), ..WebhookPatch::default() };
-        self.update(account, id, patch, None, Precondition::None, DisabledReason::Operator).await
+        let reason = DisabledReason::Operator;
+        let listing = self.update(account, id, patch, None, Precondition::None, reason).await?;
+        self.one_for_operator(account, listing).await.map_err(Failure::Store)
     }
 
     /// Gives a webhook a secret from the current master key, unless it has one. The owner sees the new secret at the next
@@ -51,7 +55,8 @@ impl WebhookService {
     ) -> Result<WebhookListing, Failure<UnknownWebhook>> {
         let master = self.prepare()?;
         let webhook = self.service.submit(RekeyWebhook { account, id, master }).await?;
-        self.listed(webhook).await.map_err(Failure::Store)
+        let listing = self.listed(webhook).await?;
+        self.one_for_operator(account, listing).await.map_err(Failure::Store)
     }
 
     /// Gives webhooks with another master key a secret from the current one, at most `limit` of them. Makes the current
@@ -92,6 +97,31 @@ impl WebhookService {
         for (account, webhook) in webhooks {
             listings.push((account, self.listed(webhook).await?));
         }
+        self.note_withheld(&mut listings).await?;
         Ok(listings)
+    }
+
+    async fn one_for_operator(
+        &self,
+        account: AccountId,
+        listing: WebhookListing,
+    ) -> Result<WebhookListing, StoreError> {
+        let mut listings = [(account, listing)];
+        self.note_withheld(&mut listings).await?;
+        let [(_, listing)] = listings;
+        Ok(listing)
+    }
+
+    /// Notes which webhooks get no events, because no valid key of their account has the scope.
+    async fn note_withheld(&self, listings: &mut [(AccountId, WebhookListing)]) -> Result<(), StoreError> {
+        let accounts: BTreeSet<AccountId> = listings.iter().map(|(account, _)| *account).collect();
+        let (asked, now) = (accounts.into_iter().collect(), self.service.clock.now());
+        let reply = self.ports.scopes.accounts_with(Scope::Webhooks, asked, now);
+        let permitted: BTreeSet<AccountId> = self.service.deadlines.reply(reply).await?.into_iter().collect();
+        for (account, listing) in listings {
+            let is_enabled = !matches!(listing.status, WebhookStatus::Disabled(_));
+            listing.is_withheld = is_enabled && !permitted.contains(account);
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Deliveries over the memory store, in simulated time.
 
 mod shares;
+mod withheld;
 mod world;
 
 use std::sync::Arc;
@@ -154,7 +155,7 @@ async fn the_statistics_tell_states_and_the_age_of_the_oldest_event() {
     world.start();
     world.event(1).await;
     pass(100).await;
-    let counts = WebhookCounts { active: 1, failing: 1, disabled: 1, without_key: 0 };
+    let counts = WebhookCounts { active: 1, failing: 1, withheld: 0, disabled: 1, without_key: 0 };
     assert_eq!(world.stats.webhooks(), counts);
     assert_eq!(world.stats.active_lag(now(&world)), Duration::ZERO);
     assert_eq!(world.stats.failing_lag(now(&world)).as_secs(), 100, "the event waits for its third attempt");

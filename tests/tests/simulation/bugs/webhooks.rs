@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use petstore_domain::{AccountId, AccountWebhooks};
-use petstore_ports::{Reply, StoreError, WebhookChanges, WebhookReader};
+use petstore_domain::{AccountId, AccountWebhooks, Scope, Timestamp};
+use petstore_ports::{Reply, ScopeReader, StoreError, WebhookChanges, WebhookReader};
 
 use super::Bug;
 
@@ -38,4 +38,18 @@ fn wrong(bug: Bug, mut record: AccountWebhooks) -> AccountWebhooks {
         }
     }
     record
+}
+
+/// A reader for which every account has every scope.
+pub(crate) struct EveryAccount;
+
+impl ScopeReader for EveryAccount {
+    fn accounts_with(
+        &self,
+        _: Scope,
+        accounts: Vec<AccountId>,
+        _: Timestamp,
+    ) -> Reply<Result<Vec<AccountId>, StoreError>> {
+        Reply::now(Ok(accounts))
+    }
 }

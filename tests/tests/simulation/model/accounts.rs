@@ -33,6 +33,7 @@ pub(crate) struct Key {
     pub(crate) account: u64,
     pub(crate) reads: bool,
     pub(crate) writes: bool,
+    pub(crate) hooks: bool,
     pub(crate) created: i64,
     pub(crate) expires: Option<i64>,
     /// The end of the time for which a rotated key stays valid beside its successor.
@@ -65,6 +66,13 @@ impl Key {
         let is_over = |end: Option<i64>| end.is_some_and(|end| end <= now);
         (is_over(self.expires) || is_over(self.replaced)).then_some("api_key_expired")
     }
+
+    /// The time in which the key lets its account have webhooks: from the first of these times, and before the second one.
+    pub(crate) fn permits_webhooks(&self) -> Option<(i64, i64)> {
+        let from = self.ban.map_or(i64::MIN, |ban| ban.until);
+        let until = [self.expires, self.replaced].into_iter().flatten().min().unwrap_or(i64::MAX);
+        (self.hooks && self.revoked.is_none()).then_some((from, until))
+    }
 }
 
 /// A command of an operator.
@@ -74,7 +82,7 @@ pub(crate) enum Order {
     Rotate { key: u64, overlap: i64 },
     Revoke { key: u64 },
     Lift { key: u64 },
-    Rescope { key: u64, reads: bool, writes: bool },
+    Rescope { key: u64, reads: bool, writes: bool, hooks: bool },
     Expire { key: u64, at: Option<i64> },
     Replan { account: u64, plan: Plan },
 }
@@ -140,10 +148,11 @@ impl Accounts {
                 let account = rises(&mut self.last[0], given.account)?;
                 let id = rises(&mut self.last[1], given.key)?;
                 self.plans.insert(account, *plan);
-                let (reads, writes) = (true, true);
+                let (reads, writes, hooks) = (true, true, true);
                 let (created, expires, replaced, revoked) = (now, None, None, None);
                 let (ban, lifted) = (None, None);
-                let key = Key { account, reads, writes, created, expires, replaced, revoked, ban, lifted };
+                let key =
+                    Key { account, reads, writes, hooks, created, expires, replaced, revoked, ban, lifted };
                 self.keys.insert(id, key);
             }
             Order::Rotate { key, overlap } => {
@@ -169,9 +178,9 @@ impl Accounts {
                 key.ban = key.ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
                 forgiven = Some(*id);
             }
-            Order::Rescope { key, reads, writes } => {
+            Order::Rescope { key, reads, writes, hooks } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");
-                (key.reads, key.writes) = (*reads, *writes);
+                (key.reads, key.writes, key.hooks) = (*reads, *writes, *hooks);
             }
             Order::Expire { key, at } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");

@@ -6,6 +6,7 @@ use petstore_domain::{DeliveryOrder, IN_FLIGHT_MAX, Webhook, WebhookId};
 use serde_json::Value;
 
 use super::events::Events;
+use super::permits::Permits;
 use super::webhooks::{Got, Receiver, Watched, Webhooks};
 
 /// The time within which the dispatcher follows a change of a webhook: a round, the second within which a change is
@@ -65,9 +66,15 @@ impl Watched {
 
 impl Webhooks {
     /// Judges a request to a receiver.
-    pub(crate) fn posted(&mut self, post: &Post, events: &Events, now: Duration) -> Result<(), String> {
+    pub(crate) fn posted(
+        &mut self,
+        post: &Post,
+        events: &Events,
+        permits: &Permits,
+        now: Duration,
+    ) -> Result<(), String> {
         let Post { webhook: id, position, attempt, .. } = *post;
-        self.judge(post, events, now)
+        self.judge(post, events, permits, now)
             .map_err(|what| format!("webhook {id} gets event {position} (attempt {attempt}) {what}"))?;
         if let Some(watched) = self.watched.get_mut(&id) {
             watched.got.insert(position, Got::Refused);
@@ -76,12 +83,15 @@ impl Webhooks {
         Ok(())
     }
 
-    fn judge(&self, post: &Post, events: &Events, now: Duration) -> Result<(), String> {
+    fn judge(&self, post: &Post, events: &Events, permits: &Permits, now: Duration) -> Result<(), String> {
         let Some(watched) = self.watched.get(&post.webhook) else {
             return Err("and does not exist".to_owned());
         };
         if watched.is_stopped() && now > watched.changed + GRACE {
             return Err("although it is disabled or deleted".to_owned());
+        }
+        if !permits.had_since(watched.account, now.saturating_sub(GRACE)) {
+            return Err("although no valid key of its account has the scope".to_owned());
         }
         if watched.stopped_after.is_some_and(|last| post.position > last) {
             return Err("that happened after it was disabled or deleted".to_owned());
@@ -151,7 +161,7 @@ impl Webhooks {
 
     /// Finds an event that has not reached a receiver which accepts it, although there was time. After a step of the
     /// clock, a retry may wait once more.
-    pub(crate) fn overdue(&self, events: &Events, now: Duration) -> Result<(), String> {
+    pub(crate) fn overdue(&self, events: &Events, permits: &Permits, now: Duration) -> Result<(), String> {
         for (id, watched) in &self.watched {
             let (within, stepped) = match Receiver::at(watched.webhook.url.as_str()) {
                 Receiver::Accepting => (DELIVERED_WITHIN, Duration::ZERO),
@@ -166,7 +176,8 @@ impl Webhooks {
             let is_late = |position: &u64| {
                 let committed =
                     usize::try_from(*position - 1).ok().and_then(|index| self.committed.get(index));
-                let changed = watched.changed.max(self.hindered).max(stepped);
+                let lacked = permits.lacked_at(watched.account);
+                let changed = watched.changed.max(self.hindered).max(stepped).max(lacked);
                 // A receiver gets a backlog event by event, so a wait begins with the latest of them.
                 let since = committed.map_or(now, |at| (*at).max(changed).max(watched.last_post));
                 now > since + within

@@ -107,6 +107,7 @@ fn key(record: &KeyRecord) -> Key {
         account: record.account.get(),
         reads: record.scopes.read,
         writes: record.scopes.write,
+        hooks: record.scopes.webhooks,
         created: record.created_at.as_millis(),
         expires: record.expires_at.map(Timestamp::as_millis),
         replaced: record.replaced_until.map(Timestamp::as_millis),

@@ -172,6 +172,8 @@ impl State {
 
     /// Applies the decisions of the batch to the model, in the order of the decisions.
     fn commit(&mut self) -> Result<(), String> {
+        let now = self.now();
+        self.permits.look(&self.accounts, now);
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {
                 Owner::Request(id) => self.commit_request(id, &staged)?,
@@ -201,7 +203,6 @@ impl State {
                 Owner::Gone => {}
             }
         }
-        let now = self.now();
         self.webhooks.committed(&self.events, now);
         Ok(())
     }

@@ -33,8 +33,9 @@ impl Oracle {
             let line = format!("webhook {webhook} gets {position}, attempt {attempt}, secrets {signature}");
             state.trace.note(self.start.elapsed(), &line);
             let now = state.now();
-            let super::State { webhooks, events, .. } = &mut *state;
-            webhooks.posted(post, events, now)
+            let super::State { webhooks, events, permits, accounts, .. } = &mut *state;
+            permits.look(accounts, now);
+            webhooks.posted(post, events, permits, now)
         };
         self.judge(verdict);
     }
@@ -53,7 +54,9 @@ impl Oracle {
         let mut state = self.lock();
         state.trace.note(self.start.elapsed(), &format!("the clock steps by {step} ms"));
         let now = state.now();
-        state.webhooks.clock_stepped(now);
+        let super::State { webhooks, permits, accounts, .. } = &mut *state;
+        permits.stepped(accounts, step, now);
+        webhooks.clock_stepped(now);
     }
 
     /// Judges the delay of deliveries, unless the journal fails.
@@ -67,7 +70,9 @@ impl Oracle {
             if state.failing_since(std::time::Duration::ZERO) {
                 state.webhooks.hindered(now);
             }
-            state.webhooks.overdue(&state.events, now)
+            let super::State { webhooks, events, permits, accounts, .. } = &mut *state;
+            permits.look(accounts, now);
+            webhooks.overdue(events, permits, now)
         };
         self.judge(verdict);
     }

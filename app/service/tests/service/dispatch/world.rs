@@ -1,7 +1,7 @@
 //! The fixtures of the tests of deliveries: a memory store in simulated time, and receivers that answer, fail, hang or
 //! are gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -73,6 +73,30 @@ impl Signer for PlainSigner {
 
     fn verify(&self, _: &[WebhookSecret], _: SignedRequest<'_>, _: Timestamp) -> SignatureVerdict {
         SignatureVerdict::OtherSecret
+    }
+}
+
+/// The accounts that have no key with the scope `webhooks`. All others have one.
+#[derive(Default)]
+pub(super) struct Withheld(Mutex<BTreeSet<AccountId>>);
+
+impl Withheld {
+    pub(super) fn set(&self, accounts: impl IntoIterator<Item = AccountId>) {
+        *self.0.lock().unwrap() = accounts.into_iter().collect();
+    }
+}
+
+impl ScopeReader for Withheld {
+    fn accounts_with(
+        &self,
+        scope: Scope,
+        mut accounts: Vec<AccountId>,
+        _: Timestamp,
+    ) -> Reply<Result<Vec<AccountId>, StoreError>> {
+        assert_eq!(scope, Scope::Webhooks);
+        let withheld = self.0.lock().unwrap();
+        accounts.retain(|account| !withheld.contains(account));
+        Reply::now(Ok(accounts))
     }
 }
 
@@ -227,6 +251,7 @@ pub(super) struct World {
     pub(super) webhooks: WebhookService,
     pub(super) ports: DispatcherPorts,
     pub(super) receivers: Arc<Receivers>,
+    pub(super) withheld: Arc<Withheld>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<tokio::task::JoinHandle<()>>,
     pub(super) stats: Arc<DispatchStats>,
@@ -244,9 +269,11 @@ impl World {
         );
         let service = Arc::new(Service::new(ports, Policy::DEFAULT));
         let receivers = Arc::new(Receivers { start, got: Mutex::default(), most: Mutex::default() });
+        let withheld = Arc::new(Withheld::default());
         let ports = DispatcherPorts {
             webhooks: Arc::clone(&store) as _,
             deliveries: Arc::clone(&store) as _,
+            scopes: Arc::clone(&withheld) as _,
             events: Arc::clone(&store) as _,
             feed: Arc::clone(&store) as _,
             transactor: Arc::clone(&store) as _,
@@ -257,7 +284,8 @@ impl World {
             timer: time,
         };
         let webhooks = WebhookService::new(Arc::clone(&service), ports.clone(), TargetPolicy::default(), 100);
-        Self { store, service, webhooks, ports, receivers, stop: None, running: None, stats: Arc::default() }
+        let (stop, running, stats) = (None, None, Arc::default());
+        Self { store, service, webhooks, ports, receivers, withheld, stop, running, stats }
     }
 
     /// Starts a dispatcher.
