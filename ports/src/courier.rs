@@ -1,6 +1,6 @@
 //! Sending webhooks, as a port.
 
-use petstore_domain::{AttemptOutcome, Timestamp, WebhookId, WebhookUrl};
+use petstore_domain::{AccountId, AttemptOutcome, Timestamp, WebhookId, WebhookUrl};
 
 use crate::Reply;
 
@@ -11,6 +11,8 @@ pub struct WebhookRequest {
     pub url: WebhookUrl,
     /// The webhook; none if a program sends that has no webhook.
     pub webhook: Option<WebhookId>,
+    /// The account of the webhook; none if a program sends that has no webhook.
+    pub account: Option<AccountId>,
     /// The id of the event. The receiver recognises a repeated event by it.
     pub event_id: String,
     /// The type of the event, such as `order.placed`.
@@ -28,7 +30,8 @@ pub struct WebhookRequest {
 /// Sends events to receivers.
 ///
 /// A courier connects only to addresses that its [`TargetPolicy`](petstore_domain::TargetPolicy) accepts, and follows no
-/// redirect. It bounds the time and the memory of each attempt. It does not repeat an attempt that failed: the schedule is
+/// redirect. It bounds the time and the memory of each attempt, and what the attempts of one account hold, such as threads that
+/// resolve names, leaves enough to those of others. It does not repeat an attempt that failed: the schedule is
 /// the caller's.
 ///
 /// ```

@@ -137,7 +137,7 @@ impl Shared {
         deadline: Instant,
     ) -> Result<ReceiverAnswer, AttemptError> {
         let target = Target::parse(request.url.as_str()).map_err(|_| AttemptError::AddressRefused)?;
-        let addresses = self.addresses(&target).await?;
+        let addresses = self.addresses(&target, request.account).await?;
         let outgoing = Outgoing::new(&target, request, &self.user_agent);
         let (connection, response) = match self.idle.take(&target, &addresses) {
             Some(mut idle) => match idle.send(outgoing.request()).await {

@@ -283,7 +283,7 @@ impl Webhooks for WebhookService {
         let webhook = found.ok_or(Failure::Rejected(TestWebhookRejection::NotFound))?;
         let bits = self.service.entropy.bits()?;
         let event = samples::event(kind, account, id, bits, self.service.clock.now());
-        let attempt = self.ports.post(&webhook, &event, 1, AttemptTrigger::Test, true).await;
+        let attempt = self.ports.post(account, &webhook, &event, 1, AttemptTrigger::Test, true).await;
         attempt.ok_or_else(|| {
             let missing = "the master key of the secrets is missing or is another one";
             Failure::Store(StoreError::unavailable(missing))

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use petstore_domain::{AttemptError, Target, TargetHost};
+use petstore_domain::{AccountId, AttemptError, Target, TargetHost};
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -16,11 +16,15 @@ const ADDRESSES_TRIED_MAX: usize = 4;
 impl Shared {
     /// Returns the addresses of a target. If the policy refuses one of them, the attempt is refused: a name that has public
     /// and private addresses is meant to mislead, or is misconfigured.
-    pub(super) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, AttemptError> {
+    pub(super) async fn addresses(
+        &self,
+        target: &Target,
+        account: Option<AccountId>,
+    ) -> Result<Vec<IpAddr>, AttemptError> {
         let addresses = match target.host() {
             TargetHost::Address(address) => vec![*address],
             TargetHost::Name(name) => {
-                let resolved = timeout(self.limits.resolve, self.resolver.resolve(name)).await;
+                let resolved = timeout(self.limits.resolve, self.resolver.resolve(name, account)).await;
                 resolved
                     .ok()
                     .and_then(Result::ok)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::AttemptError::{AddressRefused, DnsFailed};
-use petstore_domain::TargetPolicy;
+use petstore_domain::{AccountId, TargetPolicy};
 use petstore_ports::Reply;
 use petstore_webhooks::{CourierLimits, Resolver};
 
@@ -108,13 +108,13 @@ async fn the_first_address_that_answers_is_used() {
 async fn a_name_without_an_address_is_told_from_a_refusal() {
     struct Failing;
     impl Resolver for Failing {
-        fn resolve(&self, _: &str) -> Reply<io::Result<Vec<IpAddr>>> {
+        fn resolve(&self, _: &str, _: Option<AccountId>) -> Reply<io::Result<Vec<IpAddr>>> {
             Reply::now(Err(io::Error::other("no such name")))
         }
     }
     struct Silent;
     impl Resolver for Silent {
-        fn resolve(&self, _: &str) -> Reply<io::Result<Vec<IpAddr>>> {
+        fn resolve(&self, _: &str, _: Option<AccountId>) -> Reply<io::Result<Vec<IpAddr>>> {
             Reply::later(std::future::pending())
         }
     }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use petstore_domain::{
-    AttemptError, AttemptOutcome, Target, TargetException, TargetPolicy, Timestamp, WebhookId, WebhookUrl,
+    AccountId, AttemptError, AttemptOutcome, Target, TargetException, TargetPolicy, Timestamp, WebhookId,
+    WebhookUrl,
 };
 use petstore_ports::{Clock, Courier, Reply, WebhookRequest};
 use petstore_webhooks::{CourierLimits, HttpCourier, Resolver, SystemResolver};
@@ -150,10 +151,14 @@ pub(crate) fn courier(limits: CourierLimits) -> HttpCourier {
     courier_with(policy(&["127.0.0.0/8", "::1"]), Arc::new(SystemResolver::new()), limits)
 }
 
+/// The account of the requests.
+const ACCOUNT: AccountId = AccountId::FIRST;
+
 pub(crate) fn request(url: &str) -> WebhookRequest {
     WebhookRequest {
         url: WebhookUrl::parse(url).unwrap(),
         webhook: Some(WebhookId::from_bits(7)),
+        account: Some(ACCOUNT),
         event_id: "evt_0000000000000000000001".to_owned(),
         event_type: "order.placed".to_owned(),
         attempt: 3,
@@ -197,7 +202,8 @@ impl Scripted {
 }
 
 impl Resolver for Scripted {
-    fn resolve(&self, name: &str) -> Reply<io::Result<Vec<IpAddr>>> {
+    fn resolve(&self, name: &str, account: Option<AccountId>) -> Reply<io::Result<Vec<IpAddr>>> {
+        assert_eq!(account, Some(ACCOUNT), "names are resolved for the account of the webhook");
         assert!(Target::parse(&format!("https://{name}/")).is_ok());
         let place = self.asked.fetch_add(1, Ordering::SeqCst);
         Reply::now(Ok(self.answers[place.min(self.answers.len() - 1)].clone()))

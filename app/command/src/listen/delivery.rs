@@ -103,6 +103,7 @@ impl Receiver {
         WebhookRequest {
             url: self.url.clone(),
             webhook: None,
+            account: None,
             event_id: id,
             event_type: event.fields.kind.clone(),
             attempt,

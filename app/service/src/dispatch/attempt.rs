@@ -123,7 +123,7 @@ impl DispatcherPorts {
             Err(end) => return end,
         };
         let kind = event.happening.kind();
-        match self.post(&webhook, &event, sent.attempt, sent.trigger, false).await {
+        match self.post(sent.account, &webhook, &event, sent.attempt, sent.trigger, false).await {
             Some(attempt) => AttemptEnd::Attempted(kind, attempt),
             None => AttemptEnd::Dropped,
         }
@@ -168,6 +168,7 @@ impl DispatcherPorts {
     /// Signs and sends an event; none if there is no master key.
     pub(crate) async fn post(
         &self,
+        account: AccountId,
         webhook: &Webhook,
         event: &Event,
         number: u32,
@@ -182,6 +183,7 @@ impl DispatcherPorts {
         let request = WebhookRequest {
             url: webhook.url.clone(),
             webhook: Some(webhook.id),
+            account: Some(account),
             event_id,
             event_type: event.happening.kind().as_str().to_owned(),
             attempt: number,
