@@ -227,6 +227,43 @@ impl<O> Idempotent<O> {
     }
 }
 
+/// An operation that is refused before it decides. Under an idempotency key it still gets the recorded answer of the same
+/// request, because a retry asks for nothing new.
+#[derive(Debug, Clone)]
+pub struct Refused<O: Operation> {
+    /// The operation.
+    pub operation: O,
+    /// The reason of the refusal.
+    pub rejection: O::Rejection,
+}
+
+impl<O: Operation<Rejection: Clone + Sync + 'static>> Operation for Refused<O> {
+    type Output = O::Output;
+    type Rejection = O::Rejection;
+
+    fn footprint(&self, _seen: &View) -> Footprint {
+        Footprint::default()
+    }
+
+    fn decide(&self, _view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
+        Err(self.rejection.clone())
+    }
+}
+
+impl<O: Repeatable<Rejection: Clone + Sync + 'static>> Repeatable for Refused<O> {
+    fn idempotency_scope(&self) -> IdempotencyScope {
+        self.operation.idempotency_scope()
+    }
+
+    fn outcome(_decided: Result<&Self::Output, &Self::Rejection>) -> Option<Outcome> {
+        None
+    }
+
+    fn replay(outcome: &Outcome) -> Option<Result<Self::Output, Self::Rejection>> {
+        O::replay(outcome)
+    }
+}
+
 impl Repeatable for CreatePet {
     fn idempotency_scope(&self) -> IdempotencyScope {
         IdempotencyScope::CreatePet

@@ -77,7 +77,7 @@ pub use folding::{FOLDING, FoldedName};
 pub use id::{AccountId, CategoryId, ID_MAX, IdError, KeyId, OrderId, PetId};
 pub use idempotency::{
     Answered, Fingerprint, IdempotencyId, IdempotencyKey, IdempotencyKeyError, IdempotencyRecord,
-    IdempotencyRejection, IdempotencyScope, Idempotent, Outcome, Repeatable,
+    IdempotencyRejection, IdempotencyScope, Idempotent, Outcome, Refused, Repeatable,
 };
 pub use inventory::{
     AdjustStock, AdjustStockRejection, InventoryItem, SetStock, SetStockRejection, StockDelta, StockLevel,

@@ -3,6 +3,7 @@
 mod listing;
 mod operator;
 mod samples;
+mod starting;
 mod starts;
 
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use async_trait::async_trait;
 use petstore_domain::{
     AccountId, Attempt, AttemptTrigger, CreateWebhook, CreateWebhookRejection, DeleteWebhook,
     DeleteWebhookRejection, Delivery, DeliveryStatus, DeliveryUpdate, DisabledReason, EventId, EventKind,
-    MasterKeyId, NewWebhook, Precondition, Redeliver, ReplayWebhook, Resume, RotateWebhookSecret,
-    RotateWebhookSecretRejection, StartDeliveriesRejection, StartsUsedUp, Target, TargetPolicy,
-    TargetRefusal, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
+    MasterKeyId, NewWebhook, Position, Precondition, Redeliver, ReplayWebhook, Resume, RotateWebhookSecret,
+    RotateWebhookSecretRejection, StartDeliveriesRejection, Target, TargetPolicy, TargetRefusal,
+    UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookPatch,
 };
 use petstore_ports::api::{
     DeliveryDetail, EventLookup, Events, Failure, IdempotentRequest, LogPlace, Repeated, RevealedWebhook,
@@ -63,24 +64,6 @@ impl WebhookService {
     #[must_use]
     pub fn with_starts_max(self, max: u32) -> Self {
         Self { starts: Some(StartLimit::new(max)), ..self }
-    }
-
-    /// Counts a start of deliveries.
-    fn count_start(&self, account: AccountId) -> Result<(), StartsUsedUp> {
-        let Some(limit) = &self.starts else { return Ok(()) };
-        limit.take(account, self.service.deadlines.elapsed())
-    }
-
-    /// Does not count a start any more if its request has started no deliveries. One whose outcome is unknown stays counted.
-    fn settle_start<T, R>(&self, account: AccountId, made: &Repeated<T, R>) {
-        let is_none = match made {
-            Ok(answered) => answered.replayed || answered.result.is_err(),
-            Err(Failure::Store(_)) => false,
-            Err(_) => true,
-        };
-        if let Some(limit) = self.starts.as_ref().filter(|_| is_none) {
-            limit.give_back(account);
-        }
     }
 
     /// The same webhooks for a program that does not have the master key, because the servers of the shop have it. It cannot
@@ -209,7 +192,7 @@ impl Webhooks for WebhookService {
     ) -> Repeated<RevealedWebhook, CreateWebhookRejection> {
         let master = self.prepare_first().await?;
         let place = self.locate(from).await?;
-        let after = place.ok_or(Failure::Rejected(CreateWebhookRejection::Expired))?;
+        let after = place.unwrap_or(EventId { epoch: 0, position: Position::START });
         let (nonce, bits) = (self.service.entropy.bits()?, self.service.entropy.bits()?);
         let mut id = [0; 16];
         id.copy_from_slice(&bits[..16]);
@@ -223,9 +206,10 @@ impl Webhooks for WebhookService {
             webhooks_max: self.webhooks_max,
             now: self.service.clock.now(),
         };
-        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
-        let made = self.service.submit_once(operation, retry).await;
-        self.settle_start(account, &made);
+        let made = match place {
+            Some(_) => self.start_once(account, operation, retry).await,
+            None => self.refuse(operation, CreateWebhookRejection::Expired, retry).await,
+        };
         self.revealed(made).await
     }
 
@@ -298,10 +282,7 @@ impl Webhooks for WebhookService {
         retry: Option<IdempotentRequest<'_>>,
     ) -> Repeated<WebhookListing, StartDeliveriesRejection> {
         let after = self.locate(from).await?;
-        self.count_start(account).map_err(|why| Failure::Rejected(why.into()))?;
-        let made = self.service.submit_once(ReplayWebhook { account, id, after }, retry).await;
-        self.settle_start(account, &made);
-        let made = made?;
+        let made = self.start_once(account, ReplayWebhook { account, id, after }, retry).await?;
         let result = match made.result {
             Ok(webhook) => Ok(self.listed(webhook).await?),
             Err(rejection) => Err(rejection),

@@ -238,6 +238,49 @@ async fn requests_that_start_nothing_use_up_no_start() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_repeated_request_gets_its_kept_answer_although_it_would_be_refused_now() {
+    let world = World::new();
+    let webhooks =
+        WebhookService::new(Arc::clone(&world.service), world.ports.clone(), TargetPolicy::default(), 100)
+            .with_starts_max(2);
+    let new = NewWebhook {
+        url: WebhookUrl::parse("https://ok").unwrap(),
+        types: EventPatterns::parse(["*"]).unwrap(),
+        description: None,
+        ordering: DeliveryOrder::Relaxed,
+        is_enabled: true,
+    };
+    let key = IdempotencyKey::parse(b"one").unwrap();
+    let other = IdempotencyKey::parse(b"other").unwrap();
+    let request = |key, body| Some(IdempotentRequest { account: ACCOUNT, key, body });
+    let create = |place, key| webhooks.create_webhook(ACCOUNT, new.clone(), place, request(key, b"create"));
+    let made = create(LogPlace::Now, &key).await.unwrap();
+    let id = made.result.as_ref().unwrap().listing.webhook.id;
+    let replay = |key, body| webhooks.replay_webhook(ACCOUNT, id, LogPlace::Oldest, request(key, body));
+    assert!(!replay(&key, b"replay").await.unwrap().replayed);
+
+    // The starts of this minute are used up, and the place of the creation may be gone from the log meanwhile.
+    let gone = LogPlace::After(EventId { epoch: 1, position: Position::START.next() });
+    for place in [LogPlace::Now, gone] {
+        let repeated = create(place, &key).await.unwrap();
+        assert!(repeated.replayed);
+        let [made, repeated] = [&made, &repeated].map(|made| made.result.as_ref().unwrap());
+        assert_eq!((&made.secret, repeated.listing.webhook.id), (&repeated.secret, id));
+    }
+    assert!(replay(&key, b"replay").await.unwrap().replayed);
+    assert_eq!(replay(&key, b"another body").await.unwrap_err(), Failure::IdempotencyKeyReused);
+    let too_often = |result: Result<(), Failure<_>>| {
+        matches!(result, Err(Failure::Rejected(CreateWebhookRejection::TooOften(_))))
+    };
+    assert!(too_often(create(LogPlace::Now, &other).await.map(drop)));
+    let expired = create(gone, &other).await.map(drop);
+    assert_eq!(expired, Err(Failure::Rejected(CreateWebhookRejection::Expired)));
+    // A refusal is not kept, so the same request is carried out in the next minute.
+    pass(61).await;
+    assert!(!create(LogPlace::Now, &other).await.unwrap().replayed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_webhook_of_another_master_key_is_shown_as_such_and_gets_nothing() {
     let mut world = World::new();
     let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;
