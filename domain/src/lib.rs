@@ -115,10 +115,11 @@ pub use webhook::{
     DispatchOrder, EventPatterns, EventPatternsError, FAILING_MAX, FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX,
     MasterKeyId, NewWebhook, OVERLAP_MAX, PendingDelivery, Progress, REDELIVERIES_MAX, RETRIES_MAX,
     RETRY_AFTER_MAX, ReceiverAnswer, Redeliver, Redelivery, RekeyWebhook, ReplayWebhook, Resume,
-    RotateWebhookSecret, RotateWebhookSecretRejection, SecretSource, StartDeliveriesRejection, StartsUsedUp,
-    Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork, TargetPolicy,
-    TargetRefusal, UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId, WebhookIdError,
-    WebhookPatch, WebhookUrl, WebhookUrlError, dispatch_step, failure_rest, retry_delay, retry_jitter,
+    RotateWebhookSecret, RotateWebhookSecretRejection, SecretSource, SeenTypes, StartDeliveriesRejection,
+    StartsUsedUp, Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork,
+    TargetPolicy, TargetRefusal, UnknownWebhook, UpdateWebhook, UpdateWebhookRejection, Webhook, WebhookId,
+    WebhookIdError, WebhookPatch, WebhookUrl, WebhookUrlError, dispatch_step, failure_rest, retry_delay,
+    retry_jitter,
 };
 
 /// The Rust examples of the README are tested like the examples of this crate.

@@ -26,7 +26,7 @@ pub use operations::{
 };
 pub use progress::{
     DeliveryPause, DeliveryRules, FAILURES_MAX, FRESH_MAX, IN_FLIGHT_MAX, PendingDelivery, Progress,
-    RETRIES_MAX,
+    RETRIES_MAX, SeenTypes,
 };
 pub use record::{AccountWebhooks, DeliveryRun, MasterKeyId, Redelivery, SecretSource, Webhook};
 pub use runs::{DisableWebhook, REDELIVERIES_MAX, Redeliver, ReplayWebhook, StartDeliveriesRejection};

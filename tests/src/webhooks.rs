@@ -8,7 +8,7 @@ use petstore_domain::{
     CreateWebhook, CreateWebhookRejection, DeleteWebhook, Delivery, DeliveryOrder, DeliveryPause,
     DeliveryStatus, DeliveryStatusSet, DeliveryUpdate, DisableWebhook, DisabledReason, EventId, EventKind,
     EventKinds, EventPatterns, MasterKeyId, NewWebhook, PendingDelivery, Plan, Position, Precondition,
-    Progress, ReceiverAnswer, Timestamp, Webhook, WebhookId, WebhookUrl,
+    Progress, ReceiverAnswer, SeenTypes, Timestamp, Webhook, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
     ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
@@ -137,6 +137,9 @@ fn progress() -> Progress {
         is_in_flight: false,
         is_manual: true,
     };
+    let mut seen = EventKinds::default();
+    seen.add(EventKind::PetCreated);
+    seen.add(EventKind::OrderPlaced);
     Progress {
         run: 1,
         epoch: event(5).epoch,
@@ -151,6 +154,7 @@ fn progress() -> Progress {
         rest: Some(DeliveryPause { until: at(76), length: Duration::from_secs(16) }),
         is_unreadable: true,
         receiver: Some(u64::MAX - 2),
+        seen: Some(SeenTypes { kinds: seen, certain_to: event(8).position }),
     }
 }
 

@@ -16,11 +16,12 @@
 
 mod members;
 mod outcome;
+mod progress;
 mod scope;
+mod text;
 mod webhook;
 
 pub use outcome::{parse, repaired, write, write_in};
+pub use progress::{parse_progress, write_progress};
 pub use scope::{parse_scope, scope_text};
-pub use webhook::{
-    parse_attempts, parse_progress, parse_webhooks, write_attempts, write_progress, write_webhooks,
-};
+pub use webhook::{parse_attempts, parse_webhooks, write_attempts, write_webhooks};

@@ -1,17 +1,15 @@
-//! Webhooks, their progress and their attempts as JSON.
+//! Webhooks and their attempts as JSON.
 
-use std::error::Error;
 use std::time::Duration;
 
 use petstore_domain::{
     AccountId, AccountWebhooks, AnswerCut, Attempt, AttemptError, AttemptOutcome, AttemptTrigger,
-    DeliveryOrder, DeliveryPause, DeliveryRun, Description, DisabledReason, EventId, EventPatterns,
-    MasterKeyId, PendingDelivery, Position, Progress, ReceiverAnswer, Redelivery, SecretSource, Timestamp,
-    Version, Webhook, WebhookId, WebhookUrl,
+    DeliveryOrder, DeliveryRun, Description, DisabledReason, EventId, EventPatterns, MasterKeyId,
+    ReceiverAnswer, Redelivery, SecretSource, Timestamp, Version, Webhook, WebhookId, WebhookUrl,
 };
 use serde::{Deserialize, Serialize};
 
-type Fault = Box<dyn Error>;
+use crate::text::{Fault, json, millis, text_of, time};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,45 +37,6 @@ struct StoredRedelivery {
     number: u64,
     event: String,
     at: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredProgress {
-    run: u32,
-    epoch: String,
-    scanned: u64,
-    pending: Vec<StoredPending>,
-    failing_since: Option<String>,
-    failures: u32,
-    last_success_at: Option<String>,
-    redelivered: u64,
-    stopped: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    asked: Option<StoredPause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rest: Option<StoredPause>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    unreadable: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    receiver: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredPause {
-    until: String,
-    length_millis: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredPending {
-    position: u64,
-    attempts: u32,
-    due: String,
-    wait_millis: u64,
-    manual: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,69 +80,6 @@ pub fn parse_webhooks(account: AccountId, text: &str) -> Result<AccountWebhooks,
     Ok(AccountWebhooks { account, webhooks })
 }
 
-/// Encodes the progress of a webhook. Attempts in flight are encoded as not begun.
-///
-/// # Panics
-/// Never.
-pub fn write_progress(progress: &Progress) -> String {
-    let pending = progress.pending.iter().map(|delivery| StoredPending {
-        position: delivery.position.get(),
-        attempts: delivery.attempts,
-        due: delivery.due.to_string(),
-        wait_millis: u64::try_from(delivery.wait.as_millis()).unwrap_or(u64::MAX),
-        manual: delivery.is_manual,
-    });
-    json(&StoredProgress {
-        run: progress.run,
-        epoch: format!("{:016x}", progress.epoch),
-        scanned: progress.scanned.get(),
-        pending: pending.collect(),
-        failing_since: text_of(progress.failing_since),
-        failures: progress.failures,
-        last_success_at: text_of(progress.last_success_at),
-        redelivered: progress.redelivered,
-        stopped: progress.is_stopped,
-        asked: progress.asked.map(StoredPause::from),
-        rest: progress.rest.map(StoredPause::from),
-        unreadable: progress.is_unreadable,
-        receiver: progress.receiver.map(|receiver| format!("{receiver:016x}")),
-    })
-}
-
-/// Decodes the progress of a webhook.
-pub fn parse_progress(text: &str) -> Result<Progress, Fault> {
-    let stored: StoredProgress = serde_json::from_str(text).map_err(|_| "is not a progress")?;
-    let pending = stored.pending.into_iter().map(|delivery| {
-        Ok::<_, Fault>(PendingDelivery {
-            position: position(delivery.position)?,
-            attempts: delivery.attempts,
-            due: Timestamp::parse(&delivery.due)?,
-            wait: Duration::from_millis(delivery.wait_millis),
-            is_in_flight: false,
-            is_manual: delivery.manual,
-        })
-    });
-    let pending: Vec<PendingDelivery> = pending.collect::<Result<_, _>>()?;
-    if !pending.is_sorted_by(|one, next| one.position < next.position) {
-        return Err("has deliveries out of order".into());
-    }
-    Ok(Progress {
-        run: stored.run,
-        epoch: u64::from_str_radix(&stored.epoch, 16)?,
-        scanned: position(stored.scanned)?,
-        pending,
-        failing_since: time(stored.failing_since.as_deref())?,
-        failures: stored.failures,
-        last_success_at: time(stored.last_success_at.as_deref())?,
-        redelivered: stored.redelivered,
-        is_stopped: stored.stopped,
-        asked: stored.asked.map(DeliveryPause::try_from).transpose()?,
-        rest: stored.rest.map(DeliveryPause::try_from).transpose()?,
-        is_unreadable: stored.unreadable,
-        receiver: stored.receiver.map(|text| u64::from_str_radix(&text, 16)).transpose()?,
-    })
-}
-
 /// Encodes the attempts of a delivery as an array.
 ///
 /// # Panics
@@ -197,10 +93,6 @@ pub fn write_attempts(attempts: &[Attempt]) -> String {
 pub fn parse_attempts(text: &str) -> Result<Vec<Attempt>, Fault> {
     let stored: Vec<StoredAttempt> = serde_json::from_str(text).map_err(|_| "are not attempts")?;
     stored.into_iter().map(Attempt::try_from).collect()
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("numbers, texts and flags have a JSON form")
 }
 
 impl From<&Webhook> for StoredWebhook {
@@ -270,21 +162,6 @@ impl TryFrom<StoredWebhook> for Webhook {
     }
 }
 
-impl From<DeliveryPause> for StoredPause {
-    fn from(pause: DeliveryPause) -> Self {
-        Self { until: pause.until.to_string(), length_millis: millis(pause.length) }
-    }
-}
-
-impl TryFrom<StoredPause> for DeliveryPause {
-    type Error = Fault;
-
-    fn try_from(stored: StoredPause) -> Result<Self, Fault> {
-        let length = Duration::from_millis(stored.length_millis);
-        Ok(Self { until: Timestamp::parse(&stored.until)?, length })
-    }
-}
-
 impl From<&Attempt> for StoredAttempt {
     fn from(attempt: &Attempt) -> Self {
         let answer = attempt.outcome.answer.as_deref().map(|answer| StoredAnswer {
@@ -339,22 +216,6 @@ impl TryFrom<StoredAnswer> for ReceiverAnswer {
             cut: cut.map(|word| AnswerCut::parse(word).ok_or("has an unknown end")).transpose()?,
         })
     }
-}
-
-fn text_of(time: Option<Timestamp>) -> Option<String> {
-    time.map(|time| time.to_string())
-}
-
-fn time(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
-    Ok(text.map(Timestamp::parse).transpose()?)
-}
-
-fn position(number: u64) -> Result<Position, Fault> {
-    Position::new(number).ok_or_else(|| "has a position out of range".into())
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn hex(bytes: &[u8]) -> String {

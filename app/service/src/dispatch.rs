@@ -19,6 +19,7 @@ mod run;
 mod saving;
 mod stats;
 mod tester;
+mod types;
 mod withholding;
 
 pub use attempt::DispatcherPorts;

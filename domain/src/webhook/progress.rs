@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{DeliveryOrder, DeliveryRun, WebhookId};
-use crate::{Position, Timestamp};
+use crate::{EventKinds, Position, Timestamp};
 
 /// The number of attempts of one webhook that may be in flight at a time.
 pub const IN_FLIGHT_MAX: usize = 8;
@@ -49,6 +49,20 @@ pub struct Progress {
     /// The fingerprint of the receiver's address to which the pauses, failures and retries belong; none without any, or
     /// if it is not known.
     pub receiver: Option<u64>,
+    /// The types of events with which the log was read; none if they are not known.
+    pub seen: Option<SeenTypes>,
+}
+
+/// The types of events of a webhook as its deliveries know them.
+///
+/// A webhook may have got further types that its deliveries did not know yet when their progress was saved. Then they have
+/// passed over events of those types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenTypes {
+    /// The types.
+    pub kinds: EventKinds,
+    /// The position up to which the webhook certainly had no other types.
+    pub certain_to: Position,
 }
 
 /// A time in which no attempt of a webhook begins, unless a client asks for it.

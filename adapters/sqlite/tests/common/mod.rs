@@ -240,6 +240,8 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         is_in_flight: false,
         is_manual: true,
     };
+    let mut seen = EventKinds::default();
+    seen.add(EventKind::PetCreated);
     let progress = Progress {
         run: 3,
         epoch: EPOCH,
@@ -254,6 +256,7 @@ pub(crate) fn delivered() -> (Progress, Delivery) {
         rest: Some(DeliveryPause { until: Timestamp::MIN, length: Duration::from_secs(1) }),
         is_unreadable: true,
         receiver: Some(u64::MAX),
+        seen: Some(SeenTypes { kinds: seen, certain_to: position }),
     };
     let answer = ReceiverAnswer {
         status: 503,

@@ -5,13 +5,13 @@ use std::time::Duration;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use petstore_domain::{
     AccountId, Attempt, AttemptResult, AttemptTrigger, DeliveryRules, DeliveryStatus, DeliveryUpdate,
-    DisabledReason, DispatchInput, DispatchOrder, Event, EventFilter, EventId, EventKind, EventKinds,
-    Position, Progress, Timestamp, Webhook, dispatch_step,
+    DisabledReason, DispatchInput, DispatchOrder, EventFilter, EventId, EventKind, EventKinds, Position,
+    Progress, Timestamp, Webhook, dispatch_step,
 };
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
 
 use super::attempt::AttemptId;
-use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX, TAKEN_MAX};
+use super::bounds::{DAMAGE_PAUSE, POSITIONS_MAX};
 
 /// The state of a webhook under a lease.
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
@@ -47,8 +47,8 @@ pub(super) struct Endpoint {
     /// The number of positions that a page for this webhook alone reads: fewer where the log is damaged.
     pub(super) positions_max: u64,
     /// The types of events that were taken up to a position before the webhook got further types and the log was read again:
-    /// at most [`TAKEN_MAX`] of them.
-    taken_before: Vec<(EventKinds, Position)>,
+    /// at most [`TAKEN_MAX`](super::bounds::TAKEN_MAX) of them.
+    pub(super) taken_before: Vec<(EventKinds, Position)>,
     /// `true` if the next events of the log cannot be read.
     is_log_damaged: bool,
     /// A pending event that cannot be read.
@@ -99,6 +99,7 @@ impl Endpoint {
             damaged_event: None,
         };
         endpoint.is_dirty = endpoint.progress.follow_receiver(&endpoint.webhook.url);
+        endpoint.catch_up_on_types();
         endpoint.follow(now);
         endpoint
     }
@@ -127,33 +128,6 @@ impl Endpoint {
             return 0;
         }
         self.follow(now)
-    }
-
-    /// Reads the log again after a place, for the events of types that it did not get before.
-    fn read_again(&mut self, before: EventKinds, confirmed: LogEnd) {
-        let progress = &mut self.progress;
-        let start = self.webhook.run.after.filter(|start| start.epoch == progress.epoch);
-        let place = confirmed.last.max(start.map_or(Position::START, |start| start.position));
-        if progress.epoch == confirmed.epoch && place < progress.scanned {
-            self.taken_before.retain(|(_, scanned)| *scanned > place);
-            if self.taken_before.len() < TAKEN_MAX {
-                self.taken_before.push((before, progress.scanned));
-            }
-            progress.scanned = place;
-            // A restart reads from there, too: the new types are saved already.
-            self.is_dirty = true;
-        }
-    }
-
-    /// The positions of the events of a page that were not taken before.
-    pub(super) fn new_positions(&self, events: &[Event]) -> Vec<Position> {
-        let is_new = |event: &&Event| {
-            let is_in = |(kinds, scanned): &(EventKinds, Position)| {
-                event.id.position <= *scanned && kinds.admits(event.happening.kind())
-            };
-            !self.taken_before.iter().any(is_in)
-        };
-        events.iter().filter(is_new).map(|event| event.id.position).collect()
     }
 
     /// Returns whether it gets no more attempts, and is released once those in flight have ended.

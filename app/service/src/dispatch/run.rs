@@ -73,7 +73,7 @@ pub(super) struct Rounds {
     /// The round in which the webhooks were read that are in use.
     read_in: u64,
     /// The end of the log when the webhooks were asked for that are in use. Later changes of theirs are not known.
-    confirmed: LogEnd,
+    pub(super) confirmed: LogEnd,
     is_asking: bool,
     is_claiming: bool,
     pub(super) is_asking_permits: bool,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream::Stream;
 use petstore_domain::{DeliveryUpdate, Progress, Timestamp};
-use petstore_ports::{DeliveryLease, LeaseState};
+use petstore_ports::{DeliveryLease, LeaseState, LogEnd};
 
 use super::machine::{Machine, turns};
 use super::run::{Dispatcher, Done, Rounds, Work};
@@ -30,8 +30,8 @@ pub(super) struct Save {
 }
 
 impl Machine {
-    /// The saves that begin now.
-    pub(super) fn saves(&mut self, now: Timestamp) -> Vec<Save> {
+    /// The saves that begin now. The types of the webhooks that are in use were read when the log ended at `confirmed`.
+    pub(super) fn saves(&mut self, confirmed: LogEnd, now: Timestamp) -> Vec<Save> {
         let mut saves = Vec::new();
         for id in turns(self.held.keys(), self.saved_last) {
             if saves.len() == SAVES_MAX {
@@ -44,6 +44,7 @@ impl Machine {
                 continue;
             }
             endpoint.look_up_to(self.head);
+            endpoint.note_types(confirmed);
             (endpoint.is_dirty, endpoint.is_saving, endpoint.saved_at) = (false, true, now);
             self.saved_last = Some(id);
             saves.push(Save {
@@ -76,7 +77,7 @@ impl Machine {
 
 impl Dispatcher {
     pub(super) fn save(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
-        for save in machine.saves(now) {
+        for save in machine.saves(rounds.confirmed, now) {
             rounds.saves += 1;
             let (ports, deadlines) = (Arc::clone(&self.ports), self.deadlines.clone());
             work.push(Box::pin(async move {

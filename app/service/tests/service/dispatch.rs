@@ -219,6 +219,34 @@ async fn a_disabled_or_deleted_webhook_gets_nothing_and_a_test_reaches_it_anyway
 }
 
 #[tokio::test(start_paused = true)]
+async fn events_of_further_types_are_sent_although_the_dispatcher_stopped_before_it_knew_the_types() {
+    let mut world = World::new();
+    let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;
+    world.start();
+    world.event(1).await;
+    pass(1).await;
+    // Between two looks at the settings of webhooks.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let types = Some(EventPatterns::parse(["category.*", "pet.created"]).unwrap());
+    let patch = WebhookPatch { types, ..WebhookPatch::default() };
+    world.webhooks.update_webhook(ACCOUNT, id, patch, None, Precondition::None).await.unwrap();
+    let name = PetName::parse("Rex").unwrap();
+    let new = NewPet { name, category_id: CategoryId::FIRST, status: None };
+    world.service.create_pet(new, None).await.unwrap().result.unwrap();
+    world.event(2).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(world.receivers.positions("ok"), [1, 3], "the pet was passed over");
+    world.stop().await;
+    world.start();
+    pass(5).await;
+    assert_eq!(world.receivers.positions("ok"), [1, 3, 2], "and no other event is sent again");
+    world.stop().await;
+    world.start();
+    pass(5).await;
+    assert_eq!(world.receivers.positions("ok").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_that_start_nothing_use_up_no_start() {
     let world = World::new();
     let webhooks =
