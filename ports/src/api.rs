@@ -90,6 +90,11 @@ pub type Repeated<T, R> = Result<Answered<T, R>, Failure<R>>;
 pub trait Readiness: Send + Sync {
     /// The checks that fail, each with its reason; empty if there are none. Does not wait for a write.
     async fn failing_checks(&self) -> Vec<FailingCheck>;
+
+    /// The parts that have a fault with which the server is ready nevertheless; empty if there are none.
+    fn damaged_parts(&self) -> Vec<FailingCheck> {
+        Vec::new()
+    }
 }
 
 /// A check that fails.

@@ -19,6 +19,8 @@ pub struct StoreCounts {
     pub waiting: usize,
     /// Bans that this process has begun since it opened the store.
     pub bans: u64,
+    /// Calls that have met damaged data since this process opened the store.
+    pub damage: u64,
     /// The position of the last event in the log; 0 before the first.
     pub last_event: u64,
     /// The time of the oldest event in the log, if there is one.

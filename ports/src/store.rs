@@ -104,4 +104,9 @@ pub trait Housekeeping: Send + Sync {
 pub trait StoreHealth: Send + Sync {
     /// Returns Ok if a write at this time is expected to succeed. Must not wait for a write.
     async fn check(&self, now: Timestamp) -> Result<(), StoreError>;
+
+    /// Returns whether a call has met damaged data since the store was opened, while the rest of the store is served.
+    fn has_met_damage(&self) -> bool {
+        false
+    }
 }

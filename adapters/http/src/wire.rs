@@ -42,7 +42,7 @@ pub(crate) use render::{AccountView, render_accounts, render_new_key};
 pub(crate) use render::{
     FinishedPage, Page, event_frames, push_attempt, push_category, push_delivery, push_delivery_detail,
     push_event, push_item, push_number, push_order, push_pet, push_string, push_webhook, render_error,
-    render_rate_limit,
+    render_rate_limit, render_ready,
 };
 
 /// Returns an event as the JSON of the API, on one line.

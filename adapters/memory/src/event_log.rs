@@ -14,7 +14,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use petstore_domain::{Changes, EventFilter, EventSummary, Happening, Position, Timestamp};
 use petstore_event_codec::Body;
-use petstore_ports::{EventBounds, EventLimits, EventQuery, EventRead, LogEnd, PageOrder, StoreError};
+use petstore_ports::{
+    EventBounds, EventLimits, EventQuery, EventRead, LogEnd, PageOrder, StoreDamage, StoreError,
+};
 
 use crate::event_retention::EventRetention;
 use ring::Ring;
@@ -32,6 +34,8 @@ pub(crate) struct EventLog {
     ring: Mutex<Ring>,
     retention: Mutex<EventRetention>,
     waiters: Waiters,
+    /// The damage that reads of events in the journal have met.
+    damage: StoreDamage,
 }
 
 /// Events that were added, but for which the waiting readers have not been woken yet.
@@ -62,7 +66,8 @@ impl EventLog {
     pub(crate) fn new(epoch: u64, retention: EventRetention) -> Arc<Self> {
         let ring = Ring::new(epoch, retention.bytes_in_memory());
         let waiters = Waiters::new(ring.end());
-        Arc::new(Self { ring: Mutex::new(ring), retention: Mutex::new(retention), waiters })
+        let damage = StoreDamage::default();
+        Arc::new(Self { ring: Mutex::new(ring), retention: Mutex::new(retention), waiters, damage })
     }
 
     /// Continues the log of a journal, which has this extent.
@@ -80,6 +85,11 @@ impl EventLog {
         }
         drop(ring);
         *self.retention.lock() = retention;
+    }
+
+    /// The damage that reads of events in the journal have met.
+    pub(crate) fn damage(&self) -> &StoreDamage {
+        &self.damage
     }
 
     /// The limits of the events that the journal keeps.

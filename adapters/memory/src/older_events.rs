@@ -75,7 +75,7 @@ impl OlderEvents {
     ) -> Reply<Result<EventRead, StoreError>> {
         let receiver = match &mut *self.source.lock() {
             Source::Caller(reader) => {
-                return Reply::now(read_page(&self.log, &mut **reader, &query, bounds, span));
+                return Reply::now(read_noting(&self.log, &mut **reader, &query, bounds, span));
             }
             Source::Closed => return Reply::now(Err(StoreError::unavailable("the store is closed"))),
             Source::Thread(requests, _) => {
@@ -159,8 +159,19 @@ fn damaged(first: Position, error: &BodyError) -> StoreError {
 /// Main function of the thread.
 fn read_all(log: &EventLog, mut reader: Box<dyn EventBatchReader>, requests: &Receiver<Request>) {
     while let Ok(Request { query, bounds, span, sender }) = requests.recv() {
-        sender.send(read_page(log, &mut *reader, &query, bounds, span));
+        sender.send(read_noting(log, &mut *reader, &query, bounds, span));
     }
+}
+
+/// Reads a page, and takes note of the damage that it meets.
+fn read_noting(
+    log: &EventLog,
+    reader: &mut dyn EventBatchReader,
+    query: &EventQuery,
+    bounds: EventBounds,
+    span: Span,
+) -> Result<EventRead, StoreError> {
+    read_page(log, reader, query, bounds, span).inspect_err(|error| log.damage().note(error))
 }
 
 /// Reads a page. If the journal meanwhile drops the first events of the page, reads again with the new extent of the
@@ -184,8 +195,12 @@ fn read_page(
             }
             Err(error) => {
                 // The page ends before the damage. Only a page that begins at the damage fails.
-                let is_cut = page.end_before(batch.first..=batch.last);
-                damage = (!is_cut).then(|| damaged(batch.first, &error));
+                let found = damaged(batch.first, &error);
+                if page.end_before(batch.first..=batch.last) {
+                    log.damage().note(&found);
+                } else {
+                    damage = Some(found);
+                }
                 ControlFlow::Break(())
             }
         });
@@ -193,6 +208,7 @@ fn read_page(
             // A row cannot be read, or is missing. The page ends after the last batch that was read.
             (Err(error), Some((first, last))) if error.kind() == StoreErrorKind::Corrupt => {
                 page.end_after(first, last);
+                log.damage().note(&error);
                 // The empty range gives the extent of the log now, which shows if the page has expired meanwhile.
                 let nothing = EventRange { last: span.after, ..range };
                 reader.read(&nothing, &mut |_| ControlFlow::Break(())).map_err(|_| error)?
@@ -222,11 +238,22 @@ mod tests {
     use super::*;
     use crate::event_retention::EventRetention;
 
-    /// A journal of one batch. The batch has three positions, and its body has this many events.
-    struct OneBatch(usize);
+    /// The damage of a batch of two positions.
+    #[derive(Debug, Clone, Copy)]
+    enum Damage {
+        /// Its row cannot be read.
+        Row,
+        /// The end of its body is missing. Its first event can be read.
+        Cut,
+        /// Its body has this number of events.
+        Events(usize),
+    }
 
-    const BOUNDS: EventBounds =
-        EventBounds { epoch: 7, pruned: Position::START, last: at(3), oldest_at: Some(Timestamp::EPOCH) };
+    /// A journal of three batches of two positions each. The second batch is damaged.
+    struct DamagedInTheMiddle(Damage);
+
+    const SIX: EventBounds =
+        EventBounds { epoch: 7, pruned: Position::START, last: at(6), oldest_at: Some(Timestamp::EPOCH) };
 
     const fn at(number: u64) -> Position {
         match Position::new(number) {
@@ -235,54 +262,12 @@ mod tests {
         }
     }
 
-    impl EventBatchReader for OneBatch {
-        fn read(
-            &mut self,
-            _range: &EventRange,
-            into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
-        ) -> Result<EventBounds, StoreError> {
-            let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
-            let happening = Happening::InventoryUpdated { item, previous: Previous::none(&item) };
-            let mut body = Body::new();
-            body.push(Timestamp::EPOCH, &vec![happening; self.0]);
-            let _ = into(EventBatch {
-                first: at(1),
-                last: at(3),
-                latest: Timestamp::EPOCH,
-                body: body.as_bytes(),
-            });
-            Ok(BOUNDS)
-        }
-    }
-
-    #[test]
-    fn a_row_with_another_number_of_events_than_positions_is_corrupt() {
-        let log = EventLog::new(7, EventRetention::IN_JOURNAL);
-        log.resume(BOUNDS);
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
-            let query = EventQuery {
-                epoch: None,
-                order,
-                after: None,
-                filter: EventFilter::ALL,
-                events_max: 100,
-                positions_max: 100,
-            };
-            let span = Span::of(&query, &BOUNDS).unwrap();
-            let page = |events| read_page(&log, &mut OneBatch(events), &query, BOUNDS, span);
-            let Ok(EventRead::Page(whole)) = page(3) else { panic!("a whole row is read") };
-            assert_eq!(whole.events.len(), 3);
-            for wrong in [0, 2, 4] {
-                let error = page(wrong).unwrap_err();
-                assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{wrong}");
-                assert!(error.to_string().contains("events from 1 on"), "{error}");
-            }
-        }
-    }
-
-    /// A journal of three batches of two positions each. The second batch is damaged: its body, or its row.
-    struct DamagedInTheMiddle {
-        is_row: bool,
+    fn body(events: usize) -> Vec<u8> {
+        let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
+        let happening = Happening::InventoryUpdated { item, previous: Previous::none(&item) };
+        let mut body = Body::new();
+        body.push(Timestamp::EPOCH, &vec![happening; events]);
+        body.as_bytes().to_vec()
     }
 
     impl EventBatchReader for DamagedInTheMiddle {
@@ -291,25 +276,25 @@ mod tests {
             range: &EventRange,
             into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
         ) -> Result<EventBounds, StoreError> {
-            let item = InventoryItem { pet_id: PetId::FIRST, quantity: 1, status: PetStatus::Available };
-            let happening = Happening::InventoryUpdated { item, previous: Previous::none(&item) };
-            let mut sound = Body::new();
-            sound.push(Timestamp::EPOCH, &[happening.clone(), happening]);
-            // The first event of the damaged body can be read.
-            let damaged = &sound.as_bytes()[..sound.as_bytes().len() - 1];
             let mut firsts = vec![1, 3, 5];
             if range.order == PageOrder::Descending {
                 firsts.reverse();
             }
             for first in firsts {
-                let body = if first == 3 { damaged } else { sound.as_bytes() };
-                let is_asked = first < range.last.get() + 1 && first + 1 > range.after.get();
-                if is_asked && first == 3 && self.is_row {
-                    return Err(StoreError::corrupt("events from 3 on: the row is damaged"));
+                if first > range.last.get() || first < range.after.get() {
+                    continue;
                 }
-                let batch =
-                    EventBatch { first: at(first), last: at(first + 1), latest: Timestamp::EPOCH, body };
-                if is_asked && into(batch).is_break() {
+                let mut body = body(2);
+                match self.0 {
+                    Damage::Row if first == 3 => {
+                        return Err(StoreError::corrupt("events from 3 on: the row is damaged"));
+                    }
+                    Damage::Cut if first == 3 => body.truncate(body.len() - 1),
+                    Damage::Events(count) if first == 3 => body = self::body(count),
+                    _ => {}
+                }
+                let (first, last) = (at(first), at(first + 1));
+                if into(EventBatch { first, last, latest: Timestamp::EPOCH, body: &body }).is_break() {
                     break;
                 }
             }
@@ -317,46 +302,55 @@ mod tests {
         }
     }
 
-    const SIX: EventBounds = EventBounds { last: at(6), ..BOUNDS };
-
     #[test]
-    fn events_outside_a_damaged_batch_are_read() {
-        let log = EventLog::new(7, EventRetention::IN_JOURNAL);
-        log.resume(SIX);
-        let page = |is_row, order, after: Option<u64>| {
-            let query = EventQuery {
-                epoch: None,
-                order,
-                after: after.map(at),
-                filter: EventFilter::ALL,
-                events_max: 100,
-                positions_max: 100,
-            };
-            let span = Span::of(&query, &SIX).unwrap();
-            match read_page(&log, &mut DamagedInTheMiddle { is_row }, &query, SIX, span) {
-                Ok(EventRead::Page(page)) => {
-                    let found = page.events.iter().map(|event| event.id.position.get()).collect::<Vec<_>>();
-                    Ok((found, page.reached.get()))
-                }
-                Ok(EventRead::Expired(_)) => panic!("nothing has expired"),
-                Err(error) => Err(error.to_string()),
-            }
-        };
+    fn events_outside_a_damaged_batch_are_read_and_each_contact_is_noted() {
+        use PageOrder::{Ascending, Descending};
+        // The events and the place that each page reaches; none if it fails.
+        type Found = Option<(&'static [u64], u64)>;
+        let pages: [(PageOrder, Option<u64>, Found); 7] = [
+            (Ascending, None, Some((&[1, 2], 2))),
+            (Ascending, Some(2), None),
+            (Ascending, Some(3), None),
+            (Ascending, Some(4), Some((&[5, 6], 6))),
+            (Descending, None, Some((&[6, 5], 5))),
+            (Descending, Some(5), None),
+            (Descending, Some(3), Some((&[2, 1], 1))),
+        ];
         let said = "events from 3 on";
-        for is_row in [false, true] {
-            let page = |order, after| page(is_row, order, after);
-            assert_eq!(page(PageOrder::Ascending, None), Ok((vec![1, 2], 2)));
-            assert!(page(PageOrder::Ascending, Some(2)).unwrap_err().contains(said));
-            assert!(page(PageOrder::Ascending, Some(3)).unwrap_err().contains(said));
-            assert_eq!(page(PageOrder::Ascending, Some(4)), Ok((vec![5, 6], 6)));
-            assert_eq!(page(PageOrder::Descending, None), Ok((vec![6, 5], 5)));
-            assert!(page(PageOrder::Descending, Some(5)).unwrap_err().contains(said));
-            assert_eq!(page(PageOrder::Descending, Some(3)), Ok((vec![2, 1], 1)));
+        for damage in [Damage::Row, Damage::Cut, Damage::Events(0), Damage::Events(1), Damage::Events(3)] {
+            let log = EventLog::new(7, EventRetention::IN_JOURNAL);
+            log.resume(SIX);
+            for (order, after, expected) in pages {
+                let query = EventQuery {
+                    epoch: None,
+                    order,
+                    after: after.map(at),
+                    filter: EventFilter::ALL,
+                    events_max: 100,
+                    positions_max: 100,
+                };
+                let span = Span::of(&query, &SIX).unwrap();
+                let case = format!("{damage:?} {order:?} {after:?}");
+                match read_noting(&log, &mut DamagedInTheMiddle(damage), &query, SIX, span) {
+                    Ok(EventRead::Page(page)) => {
+                        let found: Vec<_> = page.events.iter().map(|it| it.id.position.get()).collect();
+                        assert_eq!(Some((&*found, page.reached.get())), expected, "{case}");
+                    }
+                    Ok(EventRead::Expired(_)) => panic!("{case}: nothing has expired"),
+                    Err(error) => {
+                        assert_eq!((error.kind(), expected), (StoreErrorKind::Corrupt, None), "{case}");
+                        assert!(error.to_string().contains(said), "{case}: {error}");
+                    }
+                }
+            }
+            // Two pages read nothing of the damaged batch.
+            let [place] = &log.damage().take_new()[..] else { panic!("{damage:?}: one place is damaged") };
+            assert!(log.damage().contacts() == 5 && place.to_string().contains(said), "{damage:?}: {place}");
 
-            let mut journal = DamagedInTheMiddle { is_row };
+            let mut journal = DamagedInTheMiddle(damage);
             let refused = check_all(|range, into| journal.read(range, into), &SIX).unwrap_err();
-            assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
-            assert!(refused.to_string().contains(said), "{refused}");
+            assert_eq!(refused.kind(), StoreErrorKind::Corrupt, "{damage:?}");
+            assert!(refused.to_string().contains(said), "{damage:?}: {refused}");
         }
     }
 }

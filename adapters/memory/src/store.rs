@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::{RwLock, RwLockReadGuard};
 use petstore_domain::Timestamp;
-use petstore_ports::{Housekeeping, StoreError, StoreHealth, Transactor, Transition};
+use petstore_ports::{Housekeeping, StoreDamage, StoreError, StoreHealth, Transactor, Transition};
 
 use crate::addresses::Addresses;
 use crate::event_retention::EventRetention;
@@ -154,6 +154,12 @@ impl MemoryStore {
     pub fn journal_fault(&self) -> Option<StoreError> {
         self.durable.as_ref().and_then(|durable| durable.queue.failure())
     }
+
+    /// The damage that reads of the journal have met. Records are read when the store is opened, so only events can be
+    /// met later.
+    pub fn damage(&self) -> &StoreDamage {
+        self.tables.events.damage()
+    }
 }
 
 #[async_trait]
@@ -185,5 +191,9 @@ impl Housekeeping for MemoryStore {
 impl StoreHealth for MemoryStore {
     async fn check(&self, now: Timestamp) -> Result<(), StoreError> {
         self.check_at(now)
+    }
+
+    fn has_met_damage(&self) -> bool {
+        self.damage().contacts() > 0
     }
 }

@@ -1,11 +1,12 @@
 //! The outcomes of the calls that requests make, for readiness: a node whose connections of one kind all fail is not ready,
 //! even if the regular check of the database has a connection.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use petstore_ports::{StoreError, StoreErrorKind};
+use petstore_ports::{StoreDamage, StoreError, StoreErrorKind};
 use tokio::time::Instant;
 
 /// The time for which calls of a kind must have failed, and none have succeeded, until the node is not ready.
@@ -16,7 +17,7 @@ const FAILING_MAX: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_millis(500);
 
 /// The calls of a handle by their kinds. Each kind has its own connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Calls {
     /// Reads of single records and keys.
     pub(crate) lookups: Outcomes,
@@ -26,6 +27,16 @@ pub(crate) struct Calls {
     pub(crate) events: Outcomes,
     /// Batches of writes.
     pub(crate) writes: Outcomes,
+    /// The damaged data that calls of any kind have met.
+    pub(crate) damage: Arc<StoreDamage>,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        let damage = Arc::<StoreDamage>::default();
+        let kind = || Outcomes { damage: Arc::clone(&damage), ..Outcomes::default() };
+        Self { lookups: kind(), pages: kind(), events: kind(), writes: kind(), damage }
+    }
 }
 
 /// The latest outcomes of one kind of calls.
@@ -34,6 +45,7 @@ pub(crate) struct Outcomes {
     /// Lets a success be noted without a lock.
     is_failing: AtomicBool,
     failing: Mutex<Option<Failing>>,
+    damage: Arc<StoreDamage>,
 }
 
 /// A kind of calls that has failed since its last success.
@@ -61,6 +73,7 @@ impl Outcomes {
     }
 
     pub(crate) fn failed(&self, error: &StoreError) {
+        self.damage.note(error);
         if !matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Indeterminate) {
             return;
         }
@@ -148,5 +161,6 @@ mod tests {
             calls.writes.note::<()>(&refused(kind));
         }
         assert_eq!(calls.check(Instant::now() + FAILING_MAX), Ok(()));
+        assert_eq!(calls.damage.contacts(), 1, "damage is noted");
     }
 }

@@ -44,6 +44,7 @@ use fetch::{Fetcher, Shared};
 use reconnecting::{Reconnecting, Use};
 pub(crate) use sequencer::RunCounts;
 use sequencer::Sequencer;
+pub(crate) use statements::HAS_TIME;
 
 pub use retention::EventRetention;
 

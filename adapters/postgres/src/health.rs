@@ -68,6 +68,10 @@ impl StoreHealth for PostgresStore {
         self.clock.check()?;
         self.pulse.unfit().map_or(Ok(()), |unfit| Err(StoreError::unavailable(unfit)))
     }
+
+    fn has_met_damage(&self) -> bool {
+        self.damage().contacts() > 0
+    }
 }
 
 #[cfg(test)]

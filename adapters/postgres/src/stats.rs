@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::PostgresStore;
+use crate::events::HAS_TIME;
 use crate::records::Fields;
 
 /// The maximum age of the counts while housekeeping runs.
@@ -89,7 +90,12 @@ impl Stats {
 impl StoreStats for PostgresStore {
     fn counts(&self) -> StoreCounts {
         let counts = self.stats.0.lock().counts;
-        StoreCounts { waiting: self.writes.waiting(), last_event: EventFeed::end(self).last.get(), ..counts }
+        StoreCounts {
+            waiting: self.writes.waiting(),
+            damage: self.damage().contacts(),
+            last_event: EventFeed::end(self).last.get(),
+            ..counts
+        }
     }
 }
 
@@ -162,7 +168,8 @@ fn text() -> String {
     let tables = ["pets", "categories", "orders", "accounts", "keys"].map(count);
     format!(
         "select {}, (select first_at from event_batches \
-         where last_position > (select pruned_position from event_log where one) order by last_position limit 1)",
+         where last_position > (select pruned_position from event_log where one) and {HAS_TIME} \
+         order by last_position limit 1)",
         tables.join(", ")
     )
 }
@@ -186,6 +193,7 @@ fn parse(row: &Row) -> Result<StoreCounts, StoreError> {
         orders: number()?,
         accounts: number()?,
         keys: number()?,
+        damage: 0,
         last_event: 0,
         oldest_event_at: fields.optional_time()?,
         waiting: 0,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use petstore_ports::{Clock, StoreError};
+use petstore_ports::{Clock, StoreDamage, StoreError};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::background::Background;
@@ -234,6 +234,11 @@ impl PostgresStore {
     pub fn fault(&self) -> Option<StoreError> {
         let now = Instant::now();
         self.pulse.check(now).and_then(|()| self.node.check()).and_then(|()| self.calls.check(now)).err()
+    }
+
+    /// The damaged data that calls of this handle have met.
+    pub fn damage(&self) -> &StoreDamage {
+        &self.calls.damage
     }
 
     /// Uses the password of a target that is the same otherwise for the connections that are opened from now on. Open ones

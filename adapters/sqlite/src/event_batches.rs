@@ -18,6 +18,18 @@ const PRUNE_MAX: usize = 1_000;
 /// duration of a step grows with the number of pages that are freed.
 const PRUNE_BYTES_MAX: u64 = 512 * 1024;
 
+/// The rows from the oldest on, each with the time of its latest event. A row whose time is damaged has that of the next row
+/// with a time, so that it neither hides the extent of the log nor stays in it for ever.
+/// - `?1` and `?2`: the first and the last time that a row may have
+const BY_AGE: &str = "SELECT first, coalesce(
+        CASE WHEN at BETWEEN ?1 AND ?2 THEN at END,
+        (SELECT later.at FROM event_batches AS later
+            WHERE later.first > event_batches.first AND later.at BETWEEN ?1 AND ?2 ORDER BY later.first LIMIT 1)
+    ), length(body) FROM event_batches ORDER BY first";
+
+/// The parameters of [`BY_AGE`].
+const TIMES: [i64; 2] = [Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis()];
+
 /// Writes the events of a batch. Fails unless the events follow the last event in the table, because a gap would mean
 /// that events are lost.
 pub(crate) fn write(connection: &Connection, events: &EventBatch<'_>) -> rusqlite::Result<()> {
@@ -47,13 +59,13 @@ pub(crate) fn prune(connection: &Connection, limits: &EventLimits) -> rusqlite::
     let sql = "SELECT event_bytes FROM meta";
     let mut left: u64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
     let before = left;
-    let sql = "SELECT first, at, length(body) FROM event_batches ORDER BY first";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([])?;
+    let mut statement = connection.prepare_cached(BY_AGE)?;
+    let mut rows = statement.query(TIMES)?;
     let (mut last, mut count, mut dropped, mut has_more) = (None, 0, 0, false);
     while let Some(row) = rows.next()? {
-        let (first, at, bytes): (i64, i64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if at >= limits.not_before.as_millis() && left <= limits.bytes_max {
+        let (first, at, bytes): (i64, Option<i64>, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let is_new = at.is_none_or(|at| at >= limits.not_before.as_millis());
+        if is_new && left <= limits.bytes_max {
             break;
         }
         has_more = count == PRUNE_MAX || dropped >= PRUNE_BYTES_MAX;
@@ -87,13 +99,22 @@ pub(crate) fn bounds(connection: &Connection) -> Result<EventBounds, StoreError>
     let (epoch, last) = found.ok_or_else(|| StoreError::corrupt("meta has no row"))??;
 
     let failed = |error| unreadable(TABLE, &error);
-    let sql = "SELECT first, last, at FROM event_batches ORDER BY first LIMIT 1";
-    let mut statement = connection.prepare_cached(sql).map_err(failed)?;
-    let oldest = statement.query_row([], |row| Ok(parse_row(row))).optional().map_err(failed)?;
-    let Some(oldest) = oldest.transpose()? else {
-        return Ok(EventBounds { epoch, pruned: last, last, oldest_at: None });
-    };
-    Ok(EventBounds { epoch, pruned: oldest.first.before(), last, oldest_at: Some(oldest.latest) })
+    let mut statement = connection.prepare_cached(BY_AGE).map_err(failed)?;
+    let oldest = statement.query_row(TIMES, |row| Ok(parse_oldest(row))).optional().map_err(failed)?;
+    let (pruned, oldest_at) = oldest.transpose()?.unwrap_or((last, None));
+    Ok(EventBounds { epoch, pruned, last, oldest_at })
+}
+
+/// Parses the oldest row: the position before it, and its time.
+fn parse_oldest(row: &Row<'_>) -> Result<(Position, Option<Timestamp>), StoreError> {
+    let mut row = Fields::new(TABLE, row);
+    let first = row.number("first", position)?;
+    let at: Option<i64> = row.plain("at")?;
+    Ok((first.before(), at.and_then(|millis| Timestamp::from_millis(millis).ok())))
+}
+
+fn position(number: u64) -> Result<Position, &'static str> {
+    Position::new(number).filter(|it| *it > Position::START).ok_or("is out of range")
 }
 
 /// The columns of a row except its body.
@@ -107,7 +128,6 @@ pub(crate) struct EventRow {
 /// Parses the first columns of a row.
 pub(crate) fn parse_row(row: &Row<'_>) -> Result<EventRow, StoreError> {
     let mut row = Fields::new(TABLE, row);
-    let position = |number| Position::new(number).filter(|it| *it > Position::START).ok_or("is out of range");
     let (first, last) = (row.number("first", position)?, row.number("last", position)?);
     if last < first {
         return Err(row.damaged("last", "is before first"));

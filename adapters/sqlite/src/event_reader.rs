@@ -65,7 +65,9 @@ fn read_rows(
     let begin = range.after.next();
     let mut rows = statement.query(params![begin.get(), range.last.get()]).map_err(failed)?;
     let mut chain = Chain::of(range);
-    while let Some(row) = rows.next().map_err(failed)? {
+    loop {
+        let place = |error| unreadable(&format!("{TABLE}, at event {}", chain.next), &error);
+        let Some(row) = rows.next().map_err(place)? else { break };
         let batch = parse_row(row)?;
         chain.follow(batch.first, batch.last)?;
         let body = row.get_ref(3).map_err(failed)?.as_blob();

@@ -302,3 +302,25 @@ fn events_are_read_while_the_journal_has_failed_and_after_its_recovery() {
     append_events(&mut journal, 3, 5, 6).unwrap();
     assert_eq!(read(&journal, 4, 6, UP).1, [(5, 6)]);
 }
+
+#[test]
+fn a_damaged_time_of_the_oldest_row_hides_no_other_event_and_the_row_is_dropped_with_the_next_one() {
+    let room = Room::new();
+    let mut journal = room.open();
+    fill_log(&mut journal, 3);
+    let tool = room.tool();
+    tool.execute("UPDATE event_batches SET at = 9223372036854775807 WHERE first = 1", []).unwrap();
+    let log = EventBounds { oldest_at: Some(at(3)), ..bounds(EPOCH, 0, 6) };
+    assert_eq!(read(&journal, 2, 6, UP), (log, vec![(3, 4), (5, 6)]));
+    assert_eq!(read(&journal, 2, 6, DOWN), (log, vec![(5, 6), (3, 4)]));
+    let refused = try_read(&journal, 0, 6, UP).unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Corrupt);
+    assert!(refused.to_string().contains("event_batches row 1: at "), "{refused}");
+
+    let mut prune = |secs| {
+        let limits = EventLimits { not_before: at(secs), bytes_max: u64::MAX };
+        journal.prune_events(&limits).unwrap().bounds
+    };
+    assert_eq!(prune(3), log, "the next row is kept");
+    assert_eq!(prune(4), bounds(EPOCH, 4, 6));
+}

@@ -168,6 +168,8 @@ impl Snapshot {
         families.gauges("petstore_store_records", "Records in the store", records)?;
         let help = "1 while a change is expected to succeed";
         families.gauge("petstore_store_ready", help, u64::from(self.is_ready))?;
+        let help = "Calls that met damaged data while the rest is served; the log names the places";
+        families.counter("petstore_store_damage", help, store.damage)?;
         let help = "Operations that wait for the journal";
         families.gauge("petstore_store_queue_length", help, store.waiting as u64)?;
         let service = &self.service;

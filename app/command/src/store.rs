@@ -4,6 +4,7 @@
 mod commits;
 mod data_file;
 mod file;
+mod health;
 mod postgres;
 mod redis;
 mod servers;
@@ -114,8 +115,7 @@ impl Backend {
     /// migrated when it is opened. Blocks.
     pub(crate) fn accept(&self, db: &Db) -> Result<(), Failure> {
         let Kind::Local(store) = &self.kind else { return Ok(()) };
-        let unusable = |error: StoreError| format!("{db} cannot be used: {}", error.report());
-        store.accept().map_err(|error| Failure::because(unusable(error)))
+        store.accept().map_err(|error| unusable(db, &error))
     }
 
     /// Returns an empty store in memory.
@@ -157,14 +157,6 @@ impl Backend {
         match &self.kind {
             Kind::Local(_) => machine,
             Kind::Shared { store, .. } => store.clock(machine),
-        }
-    }
-
-    /// The difference between the clocks of this machine and of the database; none if it is small, or without a database.
-    pub(crate) fn clock_fault(&self) -> Option<ClockFault> {
-        match &self.kind {
-            Kind::Local(_) => None,
-            Kind::Shared { store, .. } => store.clock_fault(),
         }
     }
 
@@ -258,35 +250,6 @@ impl Backend {
         }
     }
 
-    /// Returns whether a write is expected to succeed at this time.
-    pub(crate) fn is_ready(&self, now: Timestamp) -> bool {
-        match &self.kind {
-            Kind::Local(store) => store.check_at(now).is_ok(),
-            Kind::Shared { store, .. } => {
-                let is_wrong = |fault: ClockFault| fault.kind == ClockFaultKind::Wrong;
-                store.fault().is_none()
-                    && store.unfit().is_none()
-                    && !store.clock_fault().is_some_and(is_wrong)
-            }
-        }
-    }
-
-    /// The reason why a server with this store is not ready, although changes are accepted.
-    pub(crate) fn unfit(&self) -> Option<&'static str> {
-        match &self.kind {
-            Kind::Local(_) => None,
-            Kind::Shared { store, .. } => store.unfit(),
-        }
-    }
-
-    /// Removes and returns the messages for an operator about the database: lost changes, and new epochs.
-    pub(crate) fn take_notices(&self) -> Vec<Notice> {
-        match &self.kind {
-            Kind::Local(_) => Vec::new(),
-            Kind::Shared { store, .. } => store.take_notices(),
-        }
-    }
-
     /// Begins a new epoch of a shop that nodes share. Blocks.
     pub(crate) fn begin_epoch(&self) -> Result<(), StoreError> {
         match &self.kind {
@@ -294,14 +257,6 @@ impl Backend {
                 Err(StoreError::unavailable("only a database has an epoch that can be renewed"))
             }
             Kind::Shared { store, .. } => store.begin_epoch().map(drop),
-        }
-    }
-
-    /// The error of the disk or of the database; none while it works. While there is an error, no change is written.
-    pub(crate) fn fault(&self) -> Option<StoreError> {
-        match &self.kind {
-            Kind::Local(store) => store.journal_fault(),
-            Kind::Shared { store, .. } => store.fault(),
         }
     }
 
@@ -390,18 +345,12 @@ impl Backend {
         }
     }
 
-    /// The number of pages in the log of the data file; none without a file.
-    pub(crate) fn log_pages(&self) -> Option<u32> {
-        self.checkpoints.as_ref().map(CheckpointHealth::log_pages)
-    }
-
-    /// The reason why the log of the data file cannot be checkpointed; none if there is no fault.
-    pub(crate) fn log_fault(&self) -> Option<String> {
-        self.checkpoints.as_ref().and_then(CheckpointHealth::fault)
-    }
-
     /// The data file; none without a file.
     pub(crate) fn file(&self) -> Option<DataFile<'_>> {
         self.files.as_ref().map(DataFile::new)
     }
+}
+
+fn unusable(db: &Db, error: &StoreError) -> Failure {
+    Failure::because(format!("{db} cannot be used: {}", error.report()))
 }

@@ -277,7 +277,17 @@ impl Readiness for Service {
         };
         failing("store", store).into_iter().chain(failing("quotas", quotas)).collect()
     }
+
+    fn damaged_parts(&self) -> Vec<FailingCheck> {
+        let reason = || DAMAGED_IN_PART.to_owned();
+        let store = self.health.has_met_damage().then(|| FailingCheck { name: "store", reason: reason() });
+        store.into_iter().collect()
+    }
 }
+
+/// The reason of a store that is served although calls have met damage in it. Only the log names the place.
+const DAMAGED_IN_PART: &str =
+    "a part of the data is damaged; the rest is served, and the log names the place";
 
 /// The reason in a form that clients may see. The storage engine's message about damage names tables and pages, so it
 /// is only logged.

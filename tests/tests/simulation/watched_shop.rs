@@ -264,4 +264,8 @@ impl Readiness for WatchedShop {
     async fn failing_checks(&self) -> Vec<FailingCheck> {
         self.inner.failing_checks().await
     }
+
+    fn damaged_parts(&self) -> Vec<FailingCheck> {
+        self.inner.damaged_parts()
+    }
 }

@@ -163,7 +163,12 @@ async fn ready(thread: &ThreadState) -> Answer {
         details.push(Detail { field: check.name.to_owned(), code: "failed", message });
     }
     if details.is_empty() {
-        return Answer::json(StatusCode::OK, &b"{\"status\":\"ready\"}"[..]);
+        let damaged = thread.app.api.damaged_parts().into_iter().map(|part| Detail {
+            field: part.name.to_owned(),
+            code: "damaged",
+            message: sentence(&part.reason).into(),
+        });
+        return Answer::json(StatusCode::OK, wire::render_ready(&damaged.collect::<Vec<_>>()));
     }
     let message = "The server is not ready to serve requests; retry in 1 second.";
     let error = ApiError::with_details(Code::Unavailable, message, details);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use petstore_domain::{Category, InventoryItem, Order, Pet, PetStatus, Plan, Usage, WindowUsage};
 
 use super::faults::{DETAILS_MAX, FIELD_MAX, printable};
-use crate::wire::error::ApiError;
+use crate::wire::error::{ApiError, Detail};
 
 mod accounts;
 mod event;
@@ -128,20 +128,33 @@ pub(crate) fn render_error(error: &ApiError, retry_after_secs: Option<u64>) -> V
         out.extend_from_slice(b",\"retryAfterSeconds\":");
         push_number(&mut out, secs);
     }
+    push_details(&mut out, &error.details);
+    out
+}
+
+/// Renders the readiness of a server with faults that do not keep it from serving.
+pub(crate) fn render_ready(details: &[Detail]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(RESOURCE_ROOM);
+    out.extend_from_slice(b"{\"status\":\"ready\"");
+    push_details(&mut out, details);
+    out
+}
+
+/// Writes the details as the last member of an object, if there are any, and the end of the object.
+fn push_details(out: &mut Vec<u8>, details: &[Detail]) {
     let mut opening: &[u8] = b",\"details\":[";
-    for detail in error.details.iter().take(DETAILS_MAX) {
+    for detail in details.iter().take(DETAILS_MAX) {
         out.extend_from_slice(opening);
         opening = b",";
         out.extend_from_slice(b"{\"field\":");
-        push_string(&mut out, printable(&detail.field, FIELD_MAX).as_bytes());
+        push_string(out, printable(&detail.field, FIELD_MAX).as_bytes());
         out.extend_from_slice(b",\"code\":\"");
         out.extend_from_slice(detail.code.as_bytes());
         out.extend_from_slice(b"\",\"message\":");
-        push_string(&mut out, printable(&detail.message, MESSAGE_MAX).as_bytes());
+        push_string(out, printable(&detail.message, MESSAGE_MAX).as_bytes());
         out.push(b'}');
     }
-    out.extend_from_slice(if error.details.is_empty() { b"}" } else { b"]}" });
-    out
+    out.extend_from_slice(if details.is_empty() { b"}" } else { b"]}" });
 }
 
 /// Writes a number.

@@ -41,7 +41,7 @@ pub(super) struct Fetched {
     pub(super) has_backlog: bool,
     /// The newest batch of the log.
     pub(super) newest: Option<Mark>,
-    /// In the order of their positions, without a gap.
+    /// In the order of their positions. A batch that is missing leaves a gap.
     pub(super) batches: Vec<Batch>,
 }
 
@@ -66,11 +66,6 @@ impl Fetched {
             batches.extend(batch(row)?);
         }
         batches.sort_unstable_by_key(|batch| batch.first);
-        if let Some(pair) = batches.windows(2).find(|pair| pair[1].first != pair[0].last.next()) {
-            let after = pair[0].last;
-            let why = format!("event_batches: the events after position {after} are missing");
-            return Err(StoreError::corrupt(why));
-        }
         Ok(Self { bounds, epoch_number, has_backlog, newest, batches })
     }
 }

@@ -59,6 +59,11 @@ impl Fetcher {
         outcome
     }
 
+    /// Takes note of damage in batches that were fetched.
+    pub(super) fn damaged(&self, error: &StoreError) {
+        self.calls.events.failed(error);
+    }
+
     fn send(&self, job: Job) {
         if let Err(unsent) = self.jobs.try_send(job) {
             let error = StoreError::busy("too many reads of the event log are waiting");

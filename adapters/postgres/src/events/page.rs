@@ -1,6 +1,6 @@
 //! A page of events, read in slices: each slice is one statement.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{Event, EventKinds, Position};
 use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, PageOrder, StoreError};
@@ -35,8 +35,8 @@ pub(super) async fn read(fetcher: &Fetcher, query: &EventQuery) -> Result<EventR
         return Ok(EventRead::Expired(bounds));
     }
     let Some(mut page) = Page::begin(query, bounds) else { return Ok(EventRead::Expired(bounds)) };
-    page.add(&first.batches, positions)?;
-    while let Some(rest) = page.rest() {
+    let mut added = page.add(&first.batches, positions);
+    while let (Ok(()), Some(rest)) = (&added, page.rest()) {
         positions = rest.min(positions.saturating_mul(SLICE_GROWTH)).min(SLICE_MAX);
         let slice = fetcher.fetch(wanted(Some(page.reached), positions, false)).await?;
         if !page.is_continued_by(&slice) {
@@ -44,7 +44,14 @@ pub(super) async fn read(fetcher: &Fetcher, query: &EventQuery) -> Result<EventR
             // log, the next page tells the reader.
             break;
         }
-        page.add(&slice.batches, positions)?;
+        added = page.add(&slice.batches, positions);
+    }
+    if let Err(error) = added {
+        fetcher.damaged(&error);
+        // The page ends before the damage. Only a page that begins at the damage fails.
+        if !page.has_progressed() {
+            return Err(error);
+        }
     }
     Ok(EventRead::Page(page.finish()))
 }
@@ -65,6 +72,8 @@ struct Page<'q> {
     query: &'q EventQuery,
     bounds: EventBounds,
     events: Vec<Event>,
+    /// The position at which the page begins.
+    begin: Position,
     /// The last position that was read, or the one at which the page begins.
     reached: Position,
     /// The number of positions that were read.
@@ -85,7 +94,14 @@ impl<'q> Page<'q> {
                 (place, is_inside)
             }
         };
-        is_inside.then(|| Self { query, bounds, events: Vec::new(), reached: place, positions: 0 })
+        is_inside.then(|| Self {
+            query,
+            bounds,
+            events: Vec::new(),
+            begin: place,
+            reached: place,
+            positions: 0,
+        })
     }
 
     /// The number of positions that may still be read; none once the page is complete.
@@ -109,29 +125,23 @@ impl<'q> Page<'q> {
         (epoch, pruned) == (self.bounds.epoch, self.bounds.pruned)
     }
 
-    /// Adds those events of a slice that pass the filter. The slice has this many positions.
+    /// Adds those events of a slice that pass the filter. The slice has this many positions. Fails at the first batch that is
+    /// damaged or missing; the page then ends before it.
     fn add(&mut self, batches: &[Batch], positions: u64) -> Result<(), StoreError> {
         let Some(positions) = self.rest().map(|rest| rest.min(positions)) else { return Ok(()) };
-        // The first and the last position of the slice.
-        let (first, last) = match self.query.order {
-            PageOrder::Ascending => (self.reached.next(), at(self.reached.get() + positions)),
-            PageOrder::Descending => (at(self.reached.get() - positions), self.reached.before()),
+        let slice = match self.query.order {
+            PageOrder::Ascending => self.reached.next()..=at(self.reached.get() + positions),
+            PageOrder::Descending => at(self.reached.get() - positions)..=self.reached.before(),
         };
-        let covers = batches.first().zip(batches.last());
-        if covers.is_none_or(|(oldest, newest)| oldest.first > first || newest.last < last) {
-            return Err(StoreError::corrupt(format!(
-                "event_batches: the events from {first} to {last} are missing"
-            )));
-        }
         match self.query.order {
-            PageOrder::Ascending => self.add_ascending(batches, first, last)?,
-            PageOrder::Descending => self.add_descending(batches, first, last)?,
+            PageOrder::Ascending => self.add_ascending(batches, &slice)?,
+            PageOrder::Descending => self.add_descending(batches, &slice)?,
         }
         self.positions += positions;
         self.reached = match (self.is_full(), self.events.last(), self.query.order) {
             (true, Some(event), _) => event.id.position,
-            (_, _, PageOrder::Ascending) => last,
-            (_, _, PageOrder::Descending) => first,
+            (_, _, PageOrder::Ascending) => *slice.end(),
+            (_, _, PageOrder::Descending) => *slice.start(),
         };
         Ok(())
     }
@@ -139,62 +149,83 @@ impl<'q> Page<'q> {
     fn add_ascending(
         &mut self,
         batches: &[Batch],
-        first: Position,
-        last: Position,
+        slice: &RangeInclusive<Position>,
     ) -> Result<(), StoreError> {
         for batch in batches {
-            let read = petstore_event_codec::read(
-                &batch.body,
-                batch.first..=batch.last,
-                &self.query.filter,
-                &mut |position, at, happening| {
-                    if position > last || self.events.len() >= self.query.events_max {
-                        return ControlFlow::Break(());
-                    }
-                    if position >= first {
-                        self.events.push(Event { id: self.bounds.id(position), at, happening });
-                    }
-                    ControlFlow::Continue(())
-                },
-            );
-            read.map_err(damaged)?;
-            if self.is_full() {
-                break;
+            let next = self.reached.next();
+            if batch.first > next {
+                return Err(missing(next));
             }
+            let count = self.events.len();
+            if let Err(error) = self.read_batch(batch, slice) {
+                // A part of the batch may have been read.
+                self.events.truncate(count);
+                return Err(error);
+            }
+            if self.is_full() {
+                return Ok(());
+            }
+            self.reached = batch.last.min(*slice.end());
         }
-        Ok(())
+        if self.reached < *slice.end() { Err(missing(self.reached.next())) } else { Ok(()) }
     }
 
     fn add_descending(
         &mut self,
         batches: &[Batch],
-        first: Position,
-        last: Position,
+        slice: &RangeInclusive<Position>,
     ) -> Result<(), StoreError> {
-        let mut of_batch = Vec::new();
         for batch in batches.iter().rev() {
-            let read = petstore_event_codec::read(
-                &batch.body,
-                batch.first..=batch.last,
-                &self.query.filter,
-                &mut |position, at, happening| {
-                    if position > last {
-                        return ControlFlow::Break(());
-                    }
-                    if position >= first {
-                        of_batch.push(Event { id: self.bounds.id(position), at, happening });
-                    }
-                    ControlFlow::Continue(())
-                },
-            );
-            read.map_err(damaged)?;
-            let room = self.query.events_max - self.events.len();
-            self.events.extend(of_batch.drain(..).rev().take(room));
-            if self.is_full() {
-                break;
+            let next = self.reached.before();
+            if batch.last < next {
+                return Err(missing(next));
             }
+            let count = self.events.len();
+            if let Err(error) = self.read_batch(batch, slice) {
+                self.events.truncate(count);
+                return Err(error);
+            }
+            self.events[count..].reverse();
+            if self.is_full() {
+                self.events.truncate(self.query.events_max);
+                return Ok(());
+            }
+            self.reached = batch.first.max(*slice.start());
         }
-        Ok(())
+        if self.reached > *slice.start() { Err(missing(self.reached.before())) } else { Ok(()) }
+    }
+
+    /// Adds the events of a batch that are in the slice and pass the filter, in the order of their positions. In a page in
+    /// ascending order the events end once the page is full.
+    fn read_batch(&mut self, batch: &Batch, slice: &RangeInclusive<Position>) -> Result<(), StoreError> {
+        let events_max = match self.query.order {
+            PageOrder::Ascending => self.query.events_max,
+            PageOrder::Descending => usize::MAX,
+        };
+        let read = petstore_event_codec::read(
+            &batch.body,
+            batch.first..=batch.last,
+            &self.query.filter,
+            &mut |position, at, happening| {
+                if position > *slice.end() || self.events.len() >= events_max {
+                    return ControlFlow::Break(());
+                }
+                if position >= *slice.start() {
+                    self.events.push(Event { id: self.bounds.id(position), at, happening });
+                }
+                ControlFlow::Continue(())
+            },
+        );
+        read.map_err(|error| {
+            let (first, last) = (batch.first, batch.last);
+            StoreError::corrupt(format!("event_batches: the row with the events {first} to {last}"))
+                .with_source(error)
+        })
+    }
+
+    /// Returns whether positions were read, so that the page may end where it is.
+    fn has_progressed(&self) -> bool {
+        self.reached != self.begin
     }
 
     fn finish(self) -> EventPage {
@@ -206,6 +237,6 @@ fn at(number: u64) -> Position {
     Position::new(number).unwrap_or(Position::MAX)
 }
 
-fn damaged(error: petstore_event_codec::BodyError) -> StoreError {
-    StoreError::corrupt("event_batches: a body cannot be read").with_source(error)
+fn missing(position: Position) -> StoreError {
+    StoreError::corrupt(format!("event_batches: the row with the event {position} is missing"))
 }

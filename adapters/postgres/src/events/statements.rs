@@ -40,6 +40,17 @@ select log.epoch, log.epoch_number, log.last_position + total.events, total.batc
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 from log, total";
 
+/// The condition for a column with a time that an event may have. A damaged time must neither hide the extent of the log nor
+/// keep its batch for ever.
+macro_rules! is_time {
+    ($column:literal) => {
+        concat!($column, " between '0001-01-01 00:00:00+00' and '9999-12-31 23:59:59.999+00'")
+    };
+}
+
+/// The condition for a batch whose first time is not damaged.
+pub(crate) const HAS_TIME: &str = is_time!("first_at");
+
 /// The extent of the log, and the batches of a span of positions. One row without a batch if the span has none.
 /// - `$1`: the place to begin at, or null
 /// - `$2`: the number of positions
@@ -50,8 +61,8 @@ fn page(span: &str) -> String {
         "\
 with log as materialized (
     select epoch, epoch_number, last_position, pruned_position,
-        (select first_at from event_batches where last_position > event_log.pruned_position order by last_position limit 1)
-            as oldest_at,
+        (select first_at from event_batches where last_position > event_log.pruned_position and {HAS_TIME}
+            order by last_position limit 1) as oldest_at,
         $3::boolean and exists (
             select from event_batches where last_position is null and seq > (select settled_seq from event_log where one)
         ) as has_backlog,
@@ -92,26 +103,39 @@ pub(super) static DESCENDING: LazyLock<String> = LazyLock::new(|| {
 /// Returns true if the oldest batch exceeds a limit and is to be dropped, and false otherwise.
 /// - `$1`: the time before which batches are too old
 /// - `$2`: the maximum number of bytes
-pub(super) const IS_OVER: &str = "\
+pub(super) const IS_OVER: &str = concat!(
+    "\
 select bytes > $2::bigint or coalesce((
     select latest_at < $1::timestamptz from event_batches
-    where last_position > event_log.pruned_position order by last_position limit 1
+    where last_position > event_log.pruned_position and ",
+    is_time!("latest_at"),
+    " order by last_position limit 1
 ), false)
-from event_log where one";
+from event_log where one"
+);
 
-/// Drops the oldest batches that are too old or too many, up to the first that is neither. It needs the lock.
+/// Drops the oldest batches that are too old or too many, up to the first that is neither. A batch whose time is damaged has
+/// that of the next one. It needs the lock.
 /// - `$1` and `$2`: as for [`IS_OVER`]
 /// - `$3`: the maximum number of batches
-pub(super) const PRUNE: &str = "\
+pub(super) const PRUNE: &str = concat!(
+    "\
 with log as materialized (select bytes, pruned_position from event_log where one),
 oldest as materialized (
-    select seq, last_position, events, latest_at, octet_length(body) as bytes from event_batches
+    select seq, last_position, events, octet_length(body) as bytes,
+        coalesce(case when ",
+    is_time!("latest_at"),
+    " then latest_at end, (select later.latest_at from event_batches as later
+            where later.last_position > event_batches.last_position and ",
+    is_time!("later.latest_at"),
+    " order by later.last_position limit 1)) as latest_at
+    from event_batches
     where last_position > (select pruned_position from log)
     order by last_position limit $3::bigint
 ),
 counted as materialized (
     select seq, last_position, events, oldest.bytes,
-        latest_at >= $1::timestamptz and log.bytes - (sum(oldest.bytes) over (order by last_position) - oldest.bytes) <= $2::bigint
+        coalesce(latest_at >= $1::timestamptz, true) and log.bytes - (sum(oldest.bytes) over (order by last_position) - oldest.bytes) <= $2::bigint
             as is_kept
     from oldest, log
 ),
@@ -128,4 +152,5 @@ advanced as (
     update event_log set pruned_position = total.last_position, bytes = greatest(0, event_log.bytes - total.bytes)
     from total where one and total.batches > 0
 )
-select batches, events from total";
+select batches, events from total"
+);

@@ -8,7 +8,9 @@ use petstore_domain::{
     Previous, Timestamp,
 };
 use petstore_event_codec::Body;
-use petstore_ports::{EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder};
+use petstore_ports::{
+    EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, StoreHealth as _,
+};
 use petstore_test_servers::Postgres;
 use tokio_postgres::{Client, Config, NoTls};
 
@@ -166,6 +168,58 @@ fn pages_have_what_the_query_asks_for() {
         let filter = EventFilter { kinds, account: None };
         let none = page(store, EventQuery { filter, ..query(PageOrder::Ascending, None, 1, 1_000) }).await;
         assert_eq!((none.events.len(), none.reached.get()), (0, 120), "a page reads on where nothing passes");
+    });
+}
+
+#[test]
+fn events_outside_a_damaged_or_missing_batch_are_read_and_each_contact_is_noted() {
+    use PageOrder::{Ascending, Descending};
+    let Some(subject) = Subject::new() else { return };
+    subject.runtime.block_on(async {
+        let writer = subject.writer().await;
+        for batch in 0..3 {
+            insert(&writer, 1, 2 * batch + 1..2 * batch + 3).await;
+        }
+        let store = &subject.store;
+        assert_eq!(all(store).await, [1, 2, 3, 4, 5, 6]);
+        // The oldest row has no time any more that an event may have.
+        let infinite = "set first_at = 'infinity', latest_at = 'infinity' where last_position = 2";
+        writer.execute(&format!("update event_batches {infinite}"), &[]).await.unwrap();
+        let body = "set body = substring(body for length(body) - 1) where last_position = 4";
+        let damages = [
+            (format!("update event_batches {body}"), "the row with the events 3 to 4"),
+            ("delete from event_batches where last_position = 4".to_owned(), "is missing"),
+        ];
+        for (statement, said) in damages {
+            writer.execute(&statement, &[]).await.unwrap();
+            let read = async |order, after, positions_max| match store
+                .read(query(order, after, 100, positions_max))
+                .await
+            {
+                Ok(EventRead::Page(page)) => {
+                    Ok((page.events.iter().map(number).collect::<Vec<_>>(), page.reached.get()))
+                }
+                Ok(EventRead::Expired(bounds)) => panic!("nothing has expired: {bounds:?}"),
+                Err(error) => Err(error.report()),
+            };
+            let before = store.damage().contacts();
+            assert_eq!(read(Ascending, None, 100).await, Ok((vec![1, 2], 2)), "{said}");
+            assert_eq!(read(Ascending, Some(1), 100).await, Ok((vec![2], 2)), "{said}");
+            assert_eq!(read(Descending, None, 100).await, Ok((vec![6, 5], 5)), "{said}");
+            for (order, after) in [(Ascending, 2), (Ascending, 3), (Descending, 5)] {
+                let report = read(order, Some(after), 100).await.expect_err("the page begins at the damage");
+                assert!(report.contains("event_batches: ") && report.contains(said), "{report}");
+            }
+            assert_eq!(store.damage().contacts() - before, 6, "{said}");
+            assert!(store.has_met_damage() && !store.damage().take_new().is_empty(), "{said}");
+            assert_eq!(read(Ascending, Some(4), 100).await, Ok((vec![5, 6], 6)), "{said}");
+            assert_eq!(read(Ascending, Some(0), 2).await, Ok((vec![1, 2], 2)), "{said}");
+            assert_eq!(read(Descending, Some(3), 100).await, Ok((vec![2, 1], 1)), "{said}");
+            assert_eq!(store.damage().contacts() - before, 6, "{said}");
+        }
+        store.set_event_retention(EventRetention { age: Duration::from_secs(10), bytes: 1_000_000 });
+        assert_eq!(store.events.prune(at(11)).await.unwrap(), 0, "the next batch is kept");
+        assert_eq!(store.events.prune(at(12)).await.unwrap(), 4);
     });
 }
 

@@ -53,7 +53,7 @@ impl<L: Lookup> Exchange for Rows<L> {
         batch.sort_unstable_by(|left, right| left.request.cmp(&right.request));
         let rows = self.rows(batch).await;
         self.calls.lookups.note(&rows);
-        deliver::<L>(batch.drain(..), &rows?);
+        deliver::<L>(batch.drain(..), &rows?, &self.calls);
         Ok(())
     }
 }
@@ -86,7 +86,7 @@ impl<L: Lookup> Rows<L> {
 }
 
 /// Answers the reads from the rows. Both are sorted by key.
-fn deliver<L: Lookup>(batch: impl Iterator<Item = Read<L>>, rows: &[Row]) {
+fn deliver<L: Lookup>(batch: impl Iterator<Item = Read<L>>, rows: &[Row], calls: &Calls) {
     let mut batch = batch.peekable();
     let mut rows = rows.iter().map(read::<L>).peekable();
     while let Some(first) = batch.next() {
@@ -97,6 +97,9 @@ fn deliver<L: Lookup>(batch: impl Iterator<Item = Read<L>>, rows: &[Row]) {
             Some(Err(error)) => Err(error.clone()),
             _ => Ok(None),
         };
+        if let Err(error) = &result {
+            calls.lookups.failed(error);
+        }
         while let Some(same) = batch.next_if(|next| next.request == *key) {
             same.answer(result.clone());
         }

@@ -26,7 +26,7 @@ impl PostgresStore {
         sink: &mut (dyn FnMut(&R) + Send),
     ) -> Result<PageEnd, StoreError> {
         let rows = self.pages.rows(sql, parameters).await?;
-        pass(&rows, limit, admits, sink)
+        pass(&rows, limit, admits, sink).inspect_err(|error| self.calls.pages.failed(error))
     }
 }
 

@@ -94,6 +94,13 @@ pub(super) async fn watch_store(
             }
             refused = why;
         }
+        for damage in backend.take_damage() {
+            log.error(&format!(
+                "the data is damaged, and the rest is served: {}; {}",
+                damage.reason(),
+                backend.damage_advice()
+            ));
+        }
         for notice in backend.take_notices() {
             if notice.is_loss { log.error(&notice.text) } else { log.info(&notice.text) }
         }

@@ -227,3 +227,16 @@ async fn readiness_says_that_a_store_is_damaged_and_not_where() {
     let failing = service.failing_checks().await;
     assert_eq!(failing, [FailingCheck { name: "store", reason: "the store is damaged".to_owned() }]);
 }
+
+#[tokio::test]
+async fn a_store_that_has_met_damage_is_ready_and_says_so() {
+    for is_damaged in [false, true] {
+        let mut health = MockStoreHealth::new();
+        health.expect_check().returning(|_| Ok(()));
+        health.expect_has_met_damage().return_const(is_damaged);
+        let service = service(Ports { health: Arc::new(health), ..ports() });
+        assert_eq!(service.failing_checks().await, []);
+        let names: Vec<_> = service.damaged_parts().iter().map(|part| part.name).collect();
+        assert_eq!(names, if is_damaged { vec!["store"] } else { vec![] });
+    }
+}

@@ -271,6 +271,57 @@ fn damage_under_a_running_server_is_noticed_and_loses_no_acknowledged_change() {
 }
 
 #[test]
+fn an_event_that_is_damaged_under_a_running_server_is_told_and_hides_no_other_one() {
+    let mut site = Site::served("hurt-events", &[]);
+    let key = site.printed_key();
+    let mut client = Client::connect(site.port, &key).unwrap();
+    for number in 0..9 {
+        assert_eq!(make(&mut client, &format!("Kept {number}"), ""), (201, false));
+    }
+    site.stop();
+    let tool = Connection::open(data(&site)).unwrap();
+    let body = "SELECT body FROM event_batches WHERE last = 5";
+    let body: Vec<u8> = tool.query_row(body, [], |row| row.get(0)).unwrap();
+    drop(tool);
+    let file = fs::read(data(&site)).unwrap();
+    let place = file.windows(body.len()).position(|bytes| bytes == body).unwrap();
+
+    let mut client = serve_logged(&mut site);
+    assert_eq!(client.ask("GET", "/ready", "", "").unwrap().body, "{\"status\":\"ready\"}");
+    let mut page = |query: &str| {
+        let found = client.ask("GET", &format!("/v1/events?{query}"), "", "").unwrap();
+        let events: serde_json::Value = serde_json::from_str(&found.body).unwrap();
+        let ids =
+            events.as_array().into_iter().flatten().map(|event| event["id"].as_str().unwrap().to_owned());
+        (found.status, ids.collect::<Vec<_>>())
+    };
+    let (_, sound) = page("limit=100");
+    assert_eq!(sound.len(), 9);
+    overwrite(&data(&site), &[0x7F], place as u64);
+
+    assert_eq!(page("limit=100"), (200, sound[..4].to_vec()), "the page ends before the damage");
+    assert_eq!(page(&format!("after={}", sound[4])), (200, sound[5..].to_vec()));
+    assert_eq!(page(&format!("after={}", sound[3])).0, 500);
+    let mut client = Client::connect(site.port, &key).unwrap();
+    let ready = client.ask("GET", "/ready", "", "").unwrap();
+    let detail =
+        "{\"status\":\"ready\",\"details\":[{\"field\":\"store\",\"code\":\"damaged\",\"message\":\"A part ";
+    assert!(ready.status == 200 && ready.body.starts_with(detail), "{}", ready.body);
+    let metrics = client.ask("GET", "/metrics", "", "").unwrap().body;
+    assert!(metrics.contains("\npetstore_store_damage_total 2\n"), "{metrics}");
+    let told = "the data is damaged, and the rest is served: events from 5 on: ";
+    let mut is_told = |_| client.ask("GET", "/health", "", "").is_ok() && logged(&site).contains(told);
+    assert!((0..TRIES).any(&mut is_told), "{}", logged(&site));
+    assert_eq!(logged(&site).matches(told).count(), 1, "{}", logged(&site));
+    assert_eq!(make(&mut client, "Later", ""), (201, false));
+
+    site.stop();
+    let refused = site.run(&["--listen", "127.0.0.1:0"]);
+    let why = text(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && why.contains("events from 5 on"), "{why}");
+}
+
+#[test]
 fn undetectable_damage_is_in_no_export_or_backup_of_a_running_server() {
     let mut site = stocked("untold");
     let key = site.printed_key();
