@@ -270,6 +270,11 @@ pub trait Journal: Send {
         Ok(())
     }
 
+    /// Returns whether [`Journal::accept`] will change the storage for this program. By default it will not.
+    fn awaits_acceptance(&self) -> bool {
+        false
+    }
+
     /// Appends a batch. Ok means that the whole batch is on disk under its number. After an error it is unknown
     /// whether the batch is on disk. A batch has at least one change.
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError>;

@@ -91,6 +91,15 @@ impl Committer {
         self.last
     }
 
+    /// Accepts the content of the journal. If that changes the storage, the events are checked first.
+    pub(crate) fn accept_unread(&mut self) -> Result<(), StoreError> {
+        if self.journal.awaits_acceptance() {
+            return self.accept();
+        }
+        self.is_accepted = true;
+        Ok(())
+    }
+
     /// Checks that the events of the journal can be read, and accepts its content.
     pub(crate) fn accept(&mut self) -> Result<(), StoreError> {
         let bounds = self.tables.events.bounds();

@@ -75,6 +75,15 @@ impl MemoryStore {
         self.durable.as_ref().map_or(Ok(()), |durable| durable.committer.lock().accept())
     }
 
+    /// Accepts the journal like [`MemoryStore::accept`], but reads its events only if the journal has to change its storage for
+    /// this program. For a short use of a long log. Blocks.
+    ///
+    /// # Errors
+    /// The errors of [`MemoryStore::accept`].
+    pub fn accept_unread(&self) -> Result<(), StoreError> {
+        self.durable.as_ref().map_or(Ok(()), |durable| durable.committer.lock().accept_unread())
+    }
+
     /// Opens the store like [`MemoryStore::open`], but without a thread: only [`Writer::step`] commits.
     ///
     /// # Errors

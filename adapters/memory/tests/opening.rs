@@ -18,16 +18,23 @@ struct Contents {
     events: Option<&'static [u8]>,
     /// Set when usage is written.
     noted: Arc<AtomicBool>,
+    /// True if the journal changes its storage for the program.
+    is_tentative: bool,
 }
 
 /// Opens a store on these rows.
 fn open_rows(rows: Vec<Row>) -> Result<Opened, StoreError> {
-    MemoryStore::open(Box::new(Contents { rows, events: None, noted: Arc::default() }))
+    MemoryStore::open(Box::new(Contents { rows, events: None, noted: Arc::default(), is_tentative: false }))
 }
 
 /// Opens a store without rows, whose newest events have this body.
 fn open_events(body: &'static [u8]) -> Result<Opened, StoreError> {
-    MemoryStore::open(Box::new(Contents { rows: Vec::new(), events: Some(body), noted: Arc::default() }))
+    MemoryStore::open(Box::new(Contents {
+        rows: Vec::new(),
+        events: Some(body),
+        noted: Arc::default(),
+        is_tentative: false,
+    }))
 }
 
 /// The last id issued of each kind.
@@ -44,6 +51,10 @@ impl Journal for Contents {
     fn accept(&mut self) -> Result<(), StoreError> {
         assert!(self.events.is_none_or(|body| body == SOUND), "the events are checked first");
         Ok(())
+    }
+
+    fn awaits_acceptance(&self) -> bool {
+        self.is_tentative
     }
 
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
@@ -239,7 +250,8 @@ fn a_pet_whose_status_contradicts_its_units_is_named() {
 fn a_store_that_was_never_accepted_writes_no_usage_at_its_end() {
     for is_accepted in [false, true] {
         let noted = Arc::<AtomicBool>::default();
-        let contents = Contents { rows: consistent(), events: None, noted: Arc::clone(&noted) };
+        let contents =
+            Contents { rows: consistent(), events: None, noted: Arc::clone(&noted), is_tentative: false };
         let opened = MemoryStore::open_tentatively(Box::new(contents), || false).unwrap();
         if is_accepted {
             opened.store.accept().unwrap();
@@ -247,6 +259,15 @@ fn a_store_that_was_never_accepted_writes_no_usage_at_its_end() {
         assert_eq!(opened.store.forget_usage_after(Timestamp::EPOCH), Ok(1));
         drop(opened);
         assert_eq!(noted.load(Ordering::Relaxed), is_accepted);
+    }
+}
+
+#[test]
+fn a_command_reads_the_events_only_if_the_storage_is_changed() {
+    for is_tentative in [false, true] {
+        let contents = Contents { rows: Vec::new(), events: Some(&[1]), noted: Arc::default(), is_tentative };
+        let opened = MemoryStore::open_tentatively(Box::new(contents), || false).unwrap();
+        assert_eq!(opened.store.accept_unread().is_err(), is_tentative, "the events are damaged");
     }
 }
 

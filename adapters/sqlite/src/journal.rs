@@ -274,6 +274,10 @@ impl Journal for SqliteJournal {
         self.accept_changes()
     }
 
+    fn awaits_acceptance(&self) -> bool {
+        self.tentative.is_some()
+    }
+
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         self.write("append", |connection| {
             CoalescedBatch::of(batch.changes).write(connection)?;

@@ -81,12 +81,15 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// Opens the store, and creates it if it is missing. `if_in_use` is the advice for the case that another process
+    /// Opens the store for a command, and creates it if it is missing. The events of a data file are checked only before the
+    /// file is migrated, because a long log takes seconds. `if_in_use` is the advice for the case that another process
     /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
     /// error. Blocks, so it must not be called on a thread of a runtime.
     pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
         let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
-        opened.accept(db)?;
+        if let Kind::Local(store) = &opened.kind {
+            store.accept_unread().map_err(|error| unusable(db, &error))?;
+        }
         for line in migration_report::lines(&opened.mended) {
             notify(&line);
         }

@@ -199,6 +199,10 @@ impl Journal for WatchedJournal {
         self.inner.accept()
     }
 
+    fn awaits_acceptance(&self) -> bool {
+        self.inner.awaits_acceptance()
+    }
+
     fn append(&mut self, batch: &Batch<'_>) -> Result<(), StoreError> {
         let appended = self.inner.append(batch);
         let Recorder { oracle, process } = &self.recorder;

@@ -319,6 +319,8 @@ fn an_event_that_is_damaged_under_a_running_server_is_told_and_hides_no_other_on
     let refused = site.run(&["--listen", "127.0.0.1:0"]);
     let why = text(&refused.stderr);
     assert!(refused.status.code() == Some(1) && why.contains("events from 5 on"), "{why}");
+    let listed = site.run(&["keys", "list"]);
+    assert_eq!(listed.status.code(), Some(0), "a command reads no events: {}", text(&listed.stderr));
 }
 
 #[test]
