@@ -7,3 +7,4 @@ pub(crate) mod deprecation;
 pub(crate) mod gzip;
 pub(crate) mod header_templates;
 pub(crate) mod quota_headers;
+mod quota_lines;

@@ -23,14 +23,23 @@ pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
 }
 
 /// Writes the links of a deprecated operation: to its documentation and to its successor.
-#[inline(always)]
 pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
+    push_links_start(out, base_path);
+    push_links_end(out, resource);
+}
+
+/// Writes the part of the links that is the same for all resources of a server.
+pub(crate) fn push_links_start(out: &mut Vec<u8>, base_path: &str) {
     // The fragment makes the reference page show the operation.
     const DOCUMENTED: &[u8] =
         b"</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", <";
     out.extend_from_slice(DOCUMENTED);
     out.extend_from_slice(base_path.as_bytes());
     out.extend_from_slice(b"/pets");
+}
+
+/// Writes the part of the links after [`push_links_start`].
+pub(crate) fn push_links_end(out: &mut Vec<u8>, resource: Resource) {
     if let Resource::Pet(Ok(id)) = resource {
         out.extend_from_slice(b"?id=");
         wire::push_number(out, id.get());

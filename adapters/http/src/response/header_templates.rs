@@ -15,8 +15,11 @@ use hyper::header::{
 
 use crate::response::answer::{Coding, Content, Location};
 use crate::response::arena::{Arena, visible};
-use crate::response::deprecation::{DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_deprecated_links};
+use crate::response::deprecation::{
+    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_deprecated_links, push_links_end, push_links_start,
+};
 use crate::response::quota_headers::QuotaNote;
+use crate::response::quota_lines::QuotaLines;
 use crate::wire;
 use crate::wire::EntityTag;
 use crate::wire::route::Resource;
@@ -84,6 +87,19 @@ pub(crate) struct Values<'v> {
 /// A destination for the values of a response.
 trait ValueSink {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
+
+    /// Takes the values of the quota headers.
+    fn put_quota(&mut self, quota: &QuotaNote) {
+        self.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
+        self.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
+        self.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
+        self.put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
+    }
+
+    /// Takes the links of a deprecated operation.
+    fn put_links(&mut self, resource: Resource, base_path: &str) {
+        self.put("link", |out| push_deprecated_links(out, resource, base_path));
+    }
 }
 
 impl Values<'_> {
@@ -109,16 +125,13 @@ impl Values<'_> {
     fn put(&self, sink: &mut impl ValueSink) {
         sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
-            sink.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
-            sink.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
-            sink.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
-            sink.put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
+            sink.put_quota(quota);
         }
         if let Some(tag) = &self.tag {
             sink.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
         }
         if let Some(resource) = self.deprecated {
-            sink.put("link", |out| push_deprecated_links(out, resource, self.base_path));
+            sink.put_links(resource, self.base_path);
         }
         if let Some(location) = self.location {
             sink.put("location", |out| location.push(out, self.base_path));
@@ -127,11 +140,25 @@ impl Values<'_> {
 }
 
 /// Writes names and values as header lines.
-struct LineWriter<'w>(&'w mut Vec<u8>);
+struct LineWriter<'w> {
+    out: &'w mut Vec<u8>,
+    quota_lines: &'w mut QuotaLines,
+    links_start: &'w [u8],
+}
 
 impl ValueSink for LineWriter<'_> {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        push_line(self.0, name, write);
+        push_line(self.out, name, write);
+    }
+
+    fn put_quota(&mut self, quota: &QuotaNote) {
+        self.quota_lines.push(quota, self.out);
+    }
+
+    fn put_links(&mut self, resource: Resource, _: &str) {
+        self.out.extend_from_slice(self.links_start);
+        push_links_end(self.out, resource);
+        self.out.extend_from_slice(b"\r\n");
     }
 }
 
@@ -234,16 +261,23 @@ fn push_line(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
 /// The templates that a thread has used.
 pub(crate) struct HeaderTemplates {
     templates: RefCell<Vec<HeaderTemplate>>,
+    quota_lines: RefCell<QuotaLines>,
+    /// The beginning of the line with the links of a deprecated operation.
+    links_start: Vec<u8>,
 }
 
 impl HeaderTemplates {
-    pub(crate) fn new() -> Self {
-        Self { templates: RefCell::default() }
+    /// Creates the templates of a server with this base path.
+    pub(crate) fn new(base_path: &str) -> Self {
+        let mut links_start = b"link: ".to_vec();
+        push_links_start(&mut links_start, base_path);
+        Self { templates: RefCell::default(), quota_lines: RefCell::default(), links_start }
     }
 
     /// Writes the header lines of a response.
     pub(crate) fn push(&self, key: TemplateKey, values: &Values<'_>, out: &mut Vec<u8>) {
-        values.put(&mut LineWriter(out));
+        let quota_lines = &mut self.quota_lines.borrow_mut();
+        values.put(&mut LineWriter { out, quota_lines, links_start: &self.links_start });
         self.with(key, values, |template| out.extend_from_slice(&template.lines));
     }
 
@@ -301,7 +335,7 @@ mod tests {
 
     #[test]
     fn every_value_is_with_its_name_in_every_template_as_lines_and_as_a_map() {
-        let (templates, arena) = (HeaderTemplates::new(), Arena::new());
+        let (templates, arena) = (HeaderTemplates::new("/v1"), Arena::new());
         let resource = QuotaResource::Minute;
         let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
         let tag = TagPrefix::new(0xab).tag(petstore_domain::Version::FIRST);

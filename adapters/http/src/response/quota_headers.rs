@@ -13,7 +13,7 @@ pub(crate) struct QuotaNote {
 }
 
 /// The subject of a quota.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotaResource {
     Minute,
     Day,

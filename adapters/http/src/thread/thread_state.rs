@@ -50,7 +50,7 @@ impl ThreadState {
             request_ids: Cell::new(app.next_request_ids()),
             tags: Cell::new((epoch, wire::TagPrefix::new(epoch))),
             arena: Arena::new(),
-            header_templates: HeaderTemplates::new(),
+            header_templates: HeaderTemplates::new(&app.settings.base_path),
             gzip: GzipEncoder::new(),
             wakeups: Wakeups::default(),
             send_batch: Rc::new(SendBatch::new()),
