@@ -45,8 +45,11 @@ impl HookedRequest for ConsoleRequest {
         _: Cost,
         _: &'r mut RequestBody,
     ) -> LocalFuture<'r, Result<(), Intercepted>> {
-        let answer = find(arrival.parts.uri.path(), arrival.thread).map(|file| answer(file, arrival));
-        Box::pin(std::future::ready(answer.map_or(Ok(()), |answer| Err(answer.into()))))
+        let served = match find(arrival.parts.uri.path(), arrival.thread) {
+            Some(file) => Err(answer(file, arrival).into()),
+            None => Ok(()),
+        };
+        Box::pin(std::future::ready(served))
     }
 
     fn after(
