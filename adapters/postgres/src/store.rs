@@ -113,7 +113,7 @@ impl PostgresStore {
         let events = EventLog::start(handle, &connector, &calls);
         handle.block_on(events.bounds())?;
         let mut random = Random::of_handle(seed);
-        let node_number = random.next();
+        let node_number = random.draw();
         let (keys, pulse) = (Arc::<KeyCache>::default(), Arc::new(Pulse::new(Instant::now())));
         let watch = Watch {
             connector: Arc::clone(&connector),

@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// The next number, of all 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ impl Random {
 
     /// A number below a bound that is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.draw() % bound.max(1)
     }
 }
 
@@ -38,6 +38,6 @@ mod tests {
     #[test]
     fn two_handles_with_one_seed_draw_other_numbers() {
         let (mut one, mut other) = (Random::of_handle(7), Random::of_handle(7));
-        assert_ne!(one.next(), other.next());
+        assert_ne!(one.draw(), other.draw());
     }
 }

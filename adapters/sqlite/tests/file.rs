@@ -146,7 +146,7 @@ fn an_invalid_value_is_reported_with_its_table_and_row() {
             "UPDATE pets SET name = char(7) WHERE id = 2",
             "pets row 2: name must not contain control characters",
         ),
-        ("UPDATE pets SET version = 0 WHERE id = 3", "pets row 3: version must be at least 1"),
+        ("UPDATE pets SET version = 0 WHERE id = 3", "pets row 3: version is less than 1"),
         ("UPDATE pets SET id = -5 WHERE id = 3", "pets row -5: id has another type or range"),
         (
             "UPDATE categories SET folded_name = 'x' WHERE id = 2",

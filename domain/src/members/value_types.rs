@@ -63,7 +63,7 @@ pub enum ValueError {
     #[error("is an unknown word")]
     UnknownWord,
     /// The number is not a version.
-    #[error("must be at least 1")]
+    #[error("is less than 1")]
     Version,
     /// The number is not an id.
     #[error(transparent)]

@@ -184,7 +184,7 @@ impl Continuity {
 
     /// A random number for an epoch.
     fn new_epoch(&self) -> u64 {
-        self.random.lock().next()
+        self.random.lock().draw()
     }
 
     /// Keeps a message for an operator.

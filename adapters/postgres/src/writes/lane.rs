@@ -92,7 +92,7 @@ impl Lane {
         parts: LaneParts,
     ) -> Self {
         let LaneParts { connection, mut random, slot, forms, calls, after } = parts;
-        let tokens = Tokens::new(random.next());
+        let tokens = Tokens::new(random.draw());
         Self {
             queue,
             trials,
