@@ -58,6 +58,8 @@ pub(crate) struct Continuity {
     undecided: Mutex<Option<Instant>>,
     /// True if commits waited for a standby at the last check on the server that the shop has recorded; none before.
     awaited: Mutex<Option<bool>>,
+    /// The ids of the other live nodes when this one last renewed its row; none while it has no row.
+    live: Mutex<Option<Vec<String>>>,
 }
 
 impl Continuity {
@@ -71,6 +73,7 @@ impl Continuity {
             has_history: AtomicBool::new(false),
             undecided: Mutex::default(),
             awaited: Mutex::default(),
+            live: Mutex::default(),
         }
     }
 
@@ -142,6 +145,17 @@ impl Continuity {
     /// Takes note that the epoch is decided.
     pub(crate) fn decided(&self) {
         *self.undecided.lock() = None;
+    }
+
+    /// Takes note of the ids of the other live nodes, or that this node has no row any more.
+    pub(crate) fn set_live_nodes(&self, live: Option<Vec<String>>) {
+        *self.live.lock() = live;
+    }
+
+    /// The ids of the other live nodes when this one last renewed its row, and whether it has a row.
+    fn live_nodes(&self) -> (Vec<String>, bool) {
+        let live = self.live.lock();
+        (live.clone().unwrap_or_default(), live.is_some())
     }
 
     /// Returns whether commits waited for a standby on the server before. `recorded`: the record in the shop, which a standby

@@ -103,6 +103,7 @@ impl Membership {
         if let Some(ahead) = ahead {
             self.clock.compared(ahead, &others);
         }
+        connector.continuity().set_live_nodes(Some(others_of(&rows)?));
         self.renewals = self.renewals.saturating_add(1);
         let newest = self.forms.known().newest;
         if may_raise(renewed, newest, self.renewals) {
@@ -119,6 +120,7 @@ impl Membership {
 
     /// Removes the row.
     pub(super) async fn leave(&mut self, connector: &Connector) {
+        connector.continuity().set_live_nodes(None);
         let left = async {
             let session = match self.session.take().filter(|session| !session.is_closed()) {
                 Some(session) => session,
@@ -178,6 +180,11 @@ fn renewed(rows: &[Row]) -> Result<Renewed, StoreError> {
 fn clocks(rows: &[Row]) -> Result<(Option<i64>, Vec<i64>), StoreError> {
     let row = first(rows)?;
     Ok((row.try_get(4).map_err(unreadable)?, row.try_get(5).map_err(unreadable)?))
+}
+
+/// The ids of the other live nodes.
+fn others_of(rows: &[Row]) -> Result<Vec<String>, StoreError> {
+    first(rows)?.try_get(6).map_err(unreadable)
 }
 
 fn unreadable(error: tokio_postgres::Error) -> StoreError {

@@ -5,7 +5,8 @@
 /// Returns the form of events in force, the number of other live nodes, and two facts about nodes that do not know `$3`:
 /// one is live; one has a row. Then the milliseconds by which the clock of this node's machine is ahead of the database's, and
 /// those of the nodes that have renewed their rows within 3 s. A row from before a step of the database's clock by 5 s or more
-/// does not look like one of the last 3 s.
+/// does not look like one of the last 3 s. Then the ids of the other live nodes. A row without a release was inserted by a
+/// decision about the epoch; see [`crate::connection::continuity`].
 /// - `$1` to `$6`: id, version, newest form of events, host, address, settings
 /// - `$7`: the seconds since the start
 /// - `$8`: the time of the machine in microseconds since 1970, or null
@@ -19,7 +20,9 @@ renewed as (
     select $1::text, $2::text, $3::int4, $4::text, $5::text, $6::text[],
         now - make_interval(secs => $7::float8), now, ahead
     from quick
-    on conflict (id) do update set seen_at = excluded.seen_at, settings = excluded.settings,
+    on conflict (id) do update set version = excluded.version, event_form = excluded.event_form, host = excluded.host,
+        address = excluded.address, seen_at = excluded.seen_at, settings = excluded.settings,
+        started_at = case when nodes.version = '' then excluded.started_at else nodes.started_at end,
         clock_ahead_ms = excluded.clock_ahead_ms
 )
 select event_form,
@@ -28,7 +31,8 @@ select event_form,
     exists (select from nodes where event_form < $3::int4),
     (select ahead from quick),
     array(select clock_ahead_ms from nodes, quick where id <> $1::text and clock_ahead_ms is not null
-        and seen_at between now - interval '3 s' and now)
+        and seen_at between now - interval '3 s' and now),
+    array(select id from nodes where id <> $1::text and seen_at > clock_timestamp() - interval '30 s')
 from schema_version where one";
 
 /// Inserts the row of a node that joins, unless the form of events in force is one that it does not know. Returns the form

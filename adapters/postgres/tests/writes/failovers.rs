@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use petstore_ports::EventReader;
 use petstore_postgres::{NewNode, PostgresStore};
 use petstore_test_servers::{Postgres, Stop};
 use tokio::time::Instant;
@@ -34,8 +35,15 @@ struct Scene {
     primary: Postgres,
     standby: Postgres,
     schema: String,
+    /// The URL of both servers.
+    url: String,
     stays: Arc<PostgresStore>,
     other: Arc<PostgresStore>,
+}
+
+fn new_node(host: &str) -> NewNode {
+    let (version, host) = ("1.2.3".to_owned(), host.to_owned());
+    NewNode { version, host, address: String::new(), settings: vec![] }
 }
 
 impl Scene {
@@ -48,17 +56,11 @@ impl Scene {
         let both = format!("postgres://petstore@{}/petstore", hosts.join(","));
         let schema = primary.new_schema();
         let stays = open(&both, &schema);
-        let other = open(&if other_reaches_both { both } else { primary.url() }, &schema);
+        let other = open(&if other_reaches_both { both.clone() } else { primary.url() }, &schema);
         for (store, host) in [(&stays, "stays"), (&other, "other")] {
-            let node = NewNode {
-                version: "1.2.3".to_owned(),
-                host: host.to_owned(),
-                address: String::new(),
-                settings: vec![],
-            };
-            store.join(node).expect("it is registered");
+            store.join(new_node(host)).expect("it is registered");
         }
-        Some(Self { primary, standby, schema, stays, other })
+        Some(Self { primary, standby, schema, url: both, stays, other })
     }
 
     fn shop<'s>(&self, server: &'s Postgres, store: &Arc<PostgresStore>) -> Shop<'s> {
@@ -108,7 +110,39 @@ fn nothing_is_written_under_the_old_epoch_while_a_node_that_may_know_of_a_loss_i
 }
 
 #[test]
-fn a_planned_switchover_keeps_the_epoch() {
+fn a_node_that_joined_just_before_a_failover_is_awaited() {
+    for is_reached in [false, true] {
+        let Some(scene) = Scene::new(true) else { return };
+        let pet = block_on(scene.shop(&scene.primary, &scene.other).add_pet(100));
+        scene.wait_for("select stock from pets", "100");
+        scene.wait_for("select count(*) from nodes", "2");
+        // A node that starts gives positions to the events that have none, which the standby would lack.
+        let last = block_on(scene.other.bounds()).expect("the server runs").last;
+        scene.wait_for("select last_position from event_log", &last.to_string());
+        let before = scene.stays.epoch();
+        scene.standby.stop(Stop::Fast);
+        // The standby does not receive the row of this node.
+        let url = if is_reached { scene.url.clone() } else { scene.primary.url() };
+        let joined = open(&url, &scene.schema);
+        joined.join(new_node("joined")).expect("it is registered");
+        wait_until("the other nodes see it", || {
+            scene.stays.live_nodes() == 3 && scene.other.live_nodes() == 3
+        });
+        scene.primary.stop(Stop::Immediate);
+        scene.standby.start_again();
+        assert_eq!(scene.of_standby("select count(*) from nodes"), "2");
+        scene.standby.promote();
+        let shop = scene.shop(&scene.standby, &scene.stays);
+        wait_until("writes go on", || block_on(shop.run(order(pet, 1))).is_ok_and(|placed| placed.is_ok()));
+        assert_eq!(scene.stays.epoch() == before, is_reached, "the epoch stays if all nodes confirm it");
+        if is_reached {
+            scene.wait_for("select host from nodes where host <> '' order by host limit 1", "joined");
+        }
+    }
+}
+
+#[test]
+fn planned_switchovers_in_a_row_keep_the_epoch() {
     let Some(scene) = Scene::new(true) else { return };
     let pet = block_on(scene.shop(&scene.primary, &scene.other).add_pet(100));
     for store in [&scene.stays, &scene.other] {
@@ -126,6 +160,17 @@ fn a_planned_switchover_keeps_the_epoch() {
     assert_eq!((scene.stays.epoch(), scene.other.epoch(), scene.losses()), (before, before, 0));
     assert_ne!(scene.of_standby("select server_history from shop"), server);
     assert_eq!(scene.of_standby("select count(*) from orders"), "4");
+    // The next one, back to the first server.
+    scene.primary.start_again_as_standby_of(&scene.standby);
+    wait_until("the first server follows", || scene.standby.is_followed_by("old_primary"));
+    scene.standby.stop(Stop::Fast);
+    scene.primary.promote();
+    for store in [&scene.stays, &scene.other] {
+        let shop = scene.shop(&scene.primary, store);
+        wait_until("writes go on", || block_on(shop.run(order(pet, 1))).is_ok_and(|placed| placed.is_ok()));
+    }
+    assert_eq!((scene.stays.epoch(), scene.other.epoch(), scene.losses()), (before, before, 0));
+    assert_eq!(scene.shop(&scene.primary, &scene.stays).sql("select count(*) from orders"), "6");
 }
 
 #[test]
@@ -173,7 +218,7 @@ fn a_node_that_starts_after_a_failover_waits_for_those_that_ran() {
     let Some(scene) = Scene::new(false) else { return };
     scene.wait_for("select count(*) from nodes", "2");
     let before = scene.stays.epoch();
-    let Scene { primary, standby, schema, stays, other } = scene;
+    let Scene { primary, standby, schema, stays, other, .. } = scene;
     // Both nodes die with the primary.
     primary.stop(Stop::Immediate);
     drop((stays, other));

@@ -2,7 +2,9 @@
 //!
 //! A standby that was promoted may lack acknowledged changes that only another node knows of. So a node that finds itself on
 //! another server than the one that the shop has recorded does not write. It looks for what it has seen, and records in its
-//! row that it has found it. Once every node that was live before the failover has done so, the epoch stays. If a node lacks
+//! row that it has found it. Once every node that was live before the failover has done so, the epoch stays. These are the
+//! nodes whose rows the new server has, and those that this node has seen when it last renewed its row: the new server may
+//! lack the row of a node that had just joined. If a node lacks
 //! something, it begins a new epoch. If a node says nothing for [`WAIT`], the epoch stays only if commits waited for a
 //! standby before.
 
@@ -29,16 +31,30 @@ const READ: &str = concat!(
     ", server_history is null, is_synchronous from shop where one"
 );
 
-/// Records in the row of a node that it has found what it has seen. Then returns the number of other nodes that were live
-/// before the failover and have not said so. Their last renewals are compared with each other, because a server that was
-/// promoted may have another clock.
+/// Records in the row of a node that it has found what it has seen. A row that the server lacks is inserted, and gets its other
+/// columns with the next renewal. Then returns the number of other nodes that were live before the failover and have not said
+/// so. The last renewals are compared with each other, because a server that was promoted may have another clock.
+/// - `$1`: the id of the node
+/// - `$2`: the ids of the live nodes that this node has seen last
+/// - `$3`: true if this node has a row
 const CONFIRM: &str = concat!(
     "with server as materialized (select ",
     server!(),
     " as history),
-    confirmed as (update nodes set confirmed_history = history from server where id = $1)
-    select count(*) from nodes, server where id <> $1 and confirmed_history is distinct from history
-        and seen_at > (select max(seen_at) from nodes) - interval '30 s'"
+    last as materialized (select max(seen_at) as seen_at from nodes),
+    awaited as materialized (
+        select nodes.id from nodes, last where nodes.seen_at > last.seen_at - interval '30 s'
+        union select unnest($2::text[])
+    ),
+    confirmed as (
+        insert into nodes (id, version, event_form, host, address, started_at, seen_at, settings, confirmed_history)
+        select $1::text, '', event_form, '', '', moment.seen_at, moment.seen_at, '{}', history
+        from server, schema_version, (select coalesce(seen_at, clock_timestamp()) as seen_at from last) as moment
+        where schema_version.one and $3::boolean
+        on conflict (id) do update set confirmed_history = excluded.confirmed_history
+    )
+    select count(*) from awaited, server where awaited.id <> $1::text and not exists (
+        select from nodes where nodes.id = awaited.id and confirmed_history is not distinct from history)"
 );
 
 /// Commits without a wait for standbys, which may be away: what is committed this way may be lost, because it is found out
@@ -87,7 +103,8 @@ pub(crate) async fn decide(
         continuity.decided();
         return Ok(true);
     }
-    let rows = session.rows(CONFIRM, &[&node]).await.map_err(error)?;
+    let (live, has_row) = continuity.live_nodes();
+    let rows = session.rows(CONFIRM, &[&node, &live, &has_row]).await.map_err(error)?;
     let missing: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(error)?;
     let is_late = continuity.undecided_for() >= WAIT;
     if missing > 0 && !is_late {
