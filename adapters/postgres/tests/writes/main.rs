@@ -11,4 +11,5 @@ mod pooled;
 mod proxy;
 mod shop;
 mod shortages;
+mod slow_link;
 mod warnings;

@@ -1,8 +1,8 @@
-//! A TCP proxy in front of the server. It interferes with one commit.
+//! A TCP proxy in front of the server. It interferes with one commit, or delays all messages.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -34,6 +34,8 @@ struct Shared {
     server: u16,
     fault: AtomicU8,
     is_closed: AtomicBool,
+    /// The time that each message takes on its way, in milliseconds.
+    delay: AtomicU64,
     clients: Mutex<Vec<TcpStream>>,
 }
 
@@ -44,7 +46,8 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let clients = Mutex::default();
         let (fault, is_closed) = (AtomicU8::new(Fault::None as u8), AtomicBool::new(false));
-        let shared = Arc::new(Shared { server, fault, is_closed, clients });
+        let delay = AtomicU64::new(0);
+        let shared = Arc::new(Shared { server, fault, is_closed, delay, clients });
         let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -73,6 +76,12 @@ impl Proxy {
         self.cut_all();
     }
 
+    /// Sets the time that each message takes in each direction.
+    pub(crate) fn set_delay(&self, delay: Duration) {
+        let millis = u64::try_from(delay.as_millis()).unwrap();
+        self.shared.delay.store(millis, Ordering::SeqCst);
+    }
+
     /// Interferes with the next commit.
     pub(crate) fn plant(&self, fault: Fault) {
         self.shared.fault.store(fault as u8, Ordering::SeqCst);
@@ -85,14 +94,21 @@ impl Proxy {
 }
 
 impl Shared {
+    fn delay(&self) {
+        thread::sleep(Duration::from_millis(self.delay.load(Ordering::SeqCst)));
+    }
+
     fn connect(self: &Arc<Self>, client: TcpStream) {
         self.clients.lock().unwrap().push(client.try_clone().unwrap());
         let server = TcpStream::connect(("127.0.0.1", self.server)).unwrap();
         let is_mute = Arc::new(AtomicBool::new(false));
         let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-        let of_thread = Arc::clone(&is_mute);
+        let (of_thread, shared) = (Arc::clone(&is_mute), Arc::clone(self));
         thread::spawn(move || {
-            copy(&mut from, |bytes| of_thread.load(Ordering::SeqCst) || to.write_all(bytes).is_ok());
+            copy(&mut from, |bytes| {
+                shared.delay();
+                of_thread.load(Ordering::SeqCst) || to.write_all(bytes).is_ok()
+            });
             if !of_thread.load(Ordering::SeqCst) {
                 let _ = to.shutdown(Shutdown::Both);
             }
@@ -101,6 +117,7 @@ impl Shared {
         thread::spawn(move || {
             let cut = from.try_clone().unwrap();
             copy(&mut from, |bytes| {
+                shared.delay();
                 let has_commit = bytes.windows(COMMIT.len()).any(|part| part == COMMIT);
                 let fault =
                     if has_commit { shared.fault.swap(Fault::None as u8, Ordering::SeqCst) } else { 0 };
