@@ -70,9 +70,9 @@ pub(crate) struct ClientAnswer<'a> {
     pub(crate) status: u16,
     /// The code of an error.
     pub(crate) code: Option<&'a str>,
-    /// The header `Retry-After`, in seconds.
+    /// The header `Retry-After`, in whole seconds, whatever its form.
     pub(crate) retry_after: Option<u64>,
-    /// The header `X-RateLimit-Reset`, in seconds since 1970.
+    /// The end of the window that the quota headers show in any form, in seconds since 1970.
     pub(crate) reset: Option<u64>,
     pub(crate) etag: Option<&'a str>,
     /// Set if the answer has the header `Deprecation`.
@@ -96,23 +96,23 @@ impl<'a> ClientAnswer<'a> {
         let status = answer.status.filter(|_| is_received)?;
         // Over HTTP/1.1 a client leaves a stream by closing its connection.
         let closes = answer.outcome == AnswerOutcome::Gone && protocol != Protocol::Http2;
-        let mut read = Self { status, code: answer.code(), closes, ..Self::default() };
+        let reset = answer.quota.map(|quota| quota.reset);
+        let mut read = Self { status, code: answer.code(), reset, closes, ..Self::default() };
         // One pass, because each search for a name would split all lines again.
         for (name, value) in answer.headers.iter() {
             if let Ok(value) = str::from_utf8(value) {
                 read.read_header(name, value.trim());
             }
         }
+        if let Some(value) = answer.headers.text("retry-after") {
+            read.retry_after = wait_of(value.trim(), answer.retry_after_seconds());
+        }
         Some(read)
     }
 
     fn read_header(&mut self, name: &[u8], value: &'a str) {
         let is = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
-        if is("retry-after") {
-            self.retry_after = value.parse().ok();
-        } else if is("x-ratelimit-reset") {
-            self.reset = value.parse().ok();
-        } else if is("etag") {
+        if is("etag") {
             self.etag = Some(value);
         } else if is("deprecation") {
             self.is_deprecated = true;
@@ -135,6 +135,23 @@ impl<'a> ClientAnswer<'a> {
 fn is_event_stream(answer: &RecordedAnswer) -> bool {
     let media_type = answer.headers.text("content-type").and_then(|value| value.split(';').next());
     media_type.is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// The wait that a client owes if it cannot read the form of `Retry-After`.
+const WAIT_UNREAD: u64 = 1;
+
+/// Returns the whole seconds that a `Retry-After` asks for. A date counts as its distance from the answer's own `Date`, which
+/// the body tells, less the second in which the answer was sent, because dates have no fractions. A client that cannot read
+/// another form owes a second.
+fn wait_of(value: &str, in_body: Option<u64>) -> Option<u64> {
+    let whole = value.split_once('.').map_or(value, |(whole, _)| whole);
+    if let Ok(secs) = whole.parse() {
+        return Some(secs);
+    }
+    if httpdate::parse_http_date(value).is_ok() {
+        return in_body.map(|secs| secs.saturating_sub(1));
+    }
+    Some(WAIT_UNREAD)
 }
 
 /// Returns a date of a header as a point in time. A date before 1970 counts as the year 1970.

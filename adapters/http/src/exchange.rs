@@ -10,6 +10,7 @@ pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod operations;
 pub(crate) mod outlet;
+mod problem;
 pub(crate) mod reference;
 mod request_log;
 pub(crate) mod response_body;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 use crate::counts::route_label::RouteLabel;
 use crate::exchange::checks::{RequestNotes, run_checks};
 use crate::exchange::finish_response::{CommonHeaders, finish_and_record, finish_response};
+use crate::exchange::problem::AnswerForm;
 use crate::exchange::request_log::{LoggedRequest, observe, report_ignored_values};
 use crate::exchange::response_body::ResponseBody;
 use crate::io::activity::Activity;
@@ -96,11 +98,16 @@ pub(crate) fn exchange<const SECURE: bool>(
             catch_panic(checks).await
         };
         let mut answer = checked.unwrap_or_else(|| panicked(thread));
+        let hooked = notes.hooked.as_deref();
+        let form = AnswerForm::new(thread, &parts, &head, notes.forwarded_origin.as_deref(), hooked, SECURE);
+        form.choose(&mut answer, notes.quota.as_ref());
         let mut record = None;
         if let Some(hooked) = notes.hooked.take() {
             let (quota, account) = (notes.quota, notes.account);
             let served = Served { thread, activity: &activity, quota, account, answer: &mut answer };
             record = hooked.after(served).await?;
+            // The hook may have replaced the answer by an error.
+            form.choose(&mut answer, quota.as_ref());
         }
         if parts.method == Method::HEAD && answer.body.whole().is_none() {
             answer.body = Body::EMPTY;
@@ -129,11 +136,7 @@ pub(crate) fn exchange<const SECURE: bool>(
             Some(record) => record.id(notes.quota),
             None => RequestId::of(&head, thread),
         };
-        let route = match &notes.resource {
-            Some(resource) => RouteLabel::of(resource),
-            None if notes.under_base => RouteLabel::NONE,
-            None => RouteLabel::builtin(parts.uri.path()),
-        };
+        let route = route_label(&notes, &parts);
         activity.ended_at(ended);
         thread.send_batch.flush_if_due(ended);
         // The time for which the request waited for an event is subtracted, because the client asked for the wait.
@@ -148,6 +151,7 @@ pub(crate) fn exchange<const SECURE: bool>(
         }
         let common = CommonHeaders {
             quota: notes.quota,
+            quota_shape: form.quota_shape,
             id,
             origin: cors::reading_origin(&thread.app.cors, parts.uri.path(), &head),
             deprecated: notes.resource.filter(|resource| is_read && is_deprecated(resource)),
@@ -178,6 +182,15 @@ pub(crate) fn exchange<const SECURE: bool>(
     }
 }
 
+/// Returns the route of a request, for the counters and the log.
+fn route_label(notes: &RequestNotes, parts: &Parts) -> RouteLabel {
+    match &notes.resource {
+        Some(resource) => RouteLabel::of(resource),
+        None if notes.under_base => RouteLabel::NONE,
+        None => RouteLabel::builtin(parts.uri.path()),
+    }
+}
+
 /// Counts a panic and returns the response to its request.
 #[cold]
 fn panicked(thread: &ThreadState) -> Answer {
@@ -188,7 +201,7 @@ fn panicked(thread: &ThreadState) -> Answer {
 /// Returns the quota of an address without counting a request; none if it cannot be read.
 async fn address_quota(thread: &ThreadState, client: IpAddr) -> Option<QuotaNote> {
     let verdict = thread.app.api.admit_address(client, Cost::Nothing, thread.time()).await;
-    verdict.ok().map(|address| QuotaNote::of_address(&address))
+    verdict.ok().map(|address| QuotaNote::of_address(&address, thread.time()))
 }
 
 /// Returns the framing of a streaming answer to this request.

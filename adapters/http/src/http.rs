@@ -7,7 +7,7 @@ use std::sync::Arc;
 use petstore_ports::api::{Petstore, WebhookTesting, Webhooks};
 use rustls::ServerConfig;
 
-use crate::base::settings::{Cors, HttpSettings};
+use crate::base::settings::{Cors, HttpSettings, QuotaForm};
 use crate::base::stats::TransportStats;
 use crate::connection::tls::acceptor;
 use crate::listen::local::LocalServer;
@@ -100,6 +100,11 @@ impl Http {
     /// Replaces the origins whose pages may read answers, from the next request on.
     pub fn set_cors(&self, cors: Cors) {
         self.app.cors.set(cors);
+    }
+
+    /// Replaces the form of the quota headers, from the next response on.
+    pub fn set_quota_headers(&self, form: QuotaForm) {
+        self.app.quota_headers.set_form(form);
     }
 
     /// Serves connections that the caller accepts. They are served like the connections that [`Http::listen`] accepts.

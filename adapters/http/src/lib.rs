@@ -46,7 +46,7 @@ pub use base::epoch::Epoch;
 pub use base::idle_time::IdleTime;
 pub use base::observe::{Exchange, Exposition, Observer};
 pub use base::page_file::PageFile;
-pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network};
+pub use base::settings::{Bounds, Cors, Deadlines, Documents, HttpSettings, Network, QuotaForm};
 pub use base::stats::{Decisions, Latencies, Requests, TransportStats};
 pub use base::timer::TokioTimer;
 pub use http::Http;

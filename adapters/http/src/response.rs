@@ -8,3 +8,4 @@ pub(crate) mod gzip;
 pub(crate) mod header_templates;
 pub(crate) mod quota_headers;
 mod quota_lines;
+pub(crate) mod value_sink;

@@ -7,6 +7,7 @@
 
 pub(crate) mod known_keys;
 pub(crate) mod live_cors;
+pub(crate) mod live_quota_headers;
 pub(crate) mod overload;
 pub(crate) mod request_id;
 pub(crate) mod shared;
@@ -27,7 +28,7 @@ use crate::io::activity::Activity;
 use crate::io::raw_headers::RawHeaders;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
-use crate::response::quota_headers::QuotaNote;
+use crate::response::quota_headers::{QuotaNote, QuotaShape};
 use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::RequestHead;
@@ -111,6 +112,14 @@ pub(crate) trait HookedRequest {
         cost: Cost,
         body: &'r mut RequestBody,
     ) -> LocalFuture<'r, Result<(), Intercepted>>;
+
+    /// Returns the form of the quota headers of the response; `None` for that of the server.
+    fn quota_shape(
+        &self,
+        thread: &ThreadState,
+        parts: &Parts,
+        head: &RequestHead<'_>,
+    ) -> Option<Arc<QuotaShape>>;
 
     /// Acts on the answer. Returns the record that follows the answer until it is sent; none if nothing is recorded. Returns
     /// an error if the connection is to be closed without the answer.

@@ -15,6 +15,8 @@ pub struct RecordFilter {
     pub statuses: Vec<StatusFilter>,
     /// This prefix of the key.
     pub key: Option<KeyPrefix>,
+    /// The request has a header of this name, in any case, with exactly this value.
+    pub header: Option<(String, String)>,
     /// This text is a part of the target.
     pub target: Option<String>,
     /// This rule of the client report names the record.
@@ -60,6 +62,7 @@ impl RecordFilter {
             && (self.statuses.is_empty()
                 || record.status().is_some_and(|status| self.statuses.iter().any(|one| one.admits(status))))
             && self.key.is_none_or(|key| request.key_prefix == Some(key))
+            && self.header.as_ref().is_none_or(|(name, value)| record.has_header(name, value))
             && self.target.as_ref().is_none_or(|part| request.target.contains(&**part))
             && self.hint.as_ref().is_none_or(|hint| hints.of(record.sequence).contains(&&**hint))
     }

@@ -48,6 +48,11 @@ impl RequestRecord {
         self.request.headers.text(name)
     }
 
+    /// Returns whether the request has a header with this name, in any case, and exactly this value.
+    pub fn has_header(&self, name: &str, value: &str) -> bool {
+        self.request.headers.all(name).any(|one| one == value.as_bytes())
+    }
+
     /// Returns the value of the first header of the answer with this name, in any case, if it is text.
     pub fn answer_header(&self, name: &str) -> Option<&str> {
         self.answer.as_ref().and_then(|answer| answer.headers.text(name))
@@ -163,6 +168,18 @@ impl RecordedAnswer {
         let rest = self.body.kept().strip_prefix(START)?;
         let end = rest.iter().position(|byte| *byte == b'"')?;
         str::from_utf8(&rest[..end]).ok()
+    }
+}
+
+impl RecordedAnswer {
+    /// Returns the `retryAfterSeconds` of an error answer.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        // In a text the quotes would be escaped, so this is the member.
+        const MEMBER: &[u8] = b",\"retryAfterSeconds\":";
+        let kept = self.body.kept();
+        let start = kept.windows(MEMBER.len()).position(|part| part == MEMBER)? + MEMBER.len();
+        let digits = kept[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        str::from_utf8(&kept[start..start + digits]).ok()?.parse().ok()
     }
 }
 

@@ -19,8 +19,16 @@ use crate::systemd::Supervisor;
 use crate::tls::{self, Certificate};
 
 /// Settings that change without a restart.
-const LIVE: [&str; 7] =
-    ["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day", "cors"];
+const LIVE: [&str; 8] = [
+    "free-minute",
+    "free-day",
+    "pro-minute",
+    "pro-day",
+    "business-minute",
+    "business-day",
+    "cors",
+    "quota-headers",
+];
 
 pub(crate) struct Reloader {
     command_line: CommandLine,
@@ -98,6 +106,7 @@ impl Reloader {
             named.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         service.set_plans(args.plans());
         http.set_cors(args.cors.clone());
+        http.set_quota_headers(args.quota_headers.form());
         backend.set_node_settings(shared(in_force));
         if let (Some(certificate), Some((files, renewed))) = (certificate, named)
             && certificate.is_from(&files)

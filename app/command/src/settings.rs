@@ -32,7 +32,7 @@ use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
 
 pub(crate) use self::apply::open_files_max;
-pub(crate) use self::choices::{LogFormat, LogLevel, QuotaFallback};
+pub(crate) use self::choices::{LogFormat, LogLevel, QuotaFallback, QuotaHeaders};
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
 pub(crate) use self::file::Reading;
@@ -245,6 +245,10 @@ pub(crate) struct ServeArgs {
     /// Origins whose pages may read answers: `any`, `off`, or a list
     #[arg(long, env = "PETSTORE_CORS", group = ON_ALL_NODES, default_value = "any", value_parser = expected::cors, value_name = "any|off|ORIGIN,…", help_heading = "Answers", hide = true)]
     pub(crate) cors: Cors,
+
+    /// Form of the quota headers
+    #[arg(long, env = "PETSTORE_QUOTA_HEADERS", group = ON_ALL_NODES, default_value = "x-ratelimit", value_enum, value_name = "x-ratelimit|ratelimit|both|none", help_heading = "Answers", hide = true)]
+    pub(crate) quota_headers: QuotaHeaders,
 
     /// Refuse changes without If-Match (428)
     #[arg(long, env = "PETSTORE_REQUIRE_IF_MATCH", group = ON_ALL_NODES, default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Answers", hide = true)]

@@ -48,6 +48,11 @@ impl SandboxClock {
         ClockState { now: pace.at(self.machine.now()), frozen: matches!(pace, Pace::Frozen(_)) }
     }
 
+    /// The time of the machine's clock.
+    pub fn machine_time(&self) -> Timestamp {
+        self.machine.now()
+    }
+
     /// Sets the clock. Returns the new state of the clock. Also returns its former pace if the clock went backwards.
     pub fn change(&self, change: ClockChange) -> (ClockState, Option<Pace>) {
         let mut pace = self.pace.write();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petstore_domain::Timestamp;
 use petstore_ports::api::{ClockChange, ClockState, Sandbox};
 use petstore_ports::{Entropy, Resettable, Row, StoreError};
 
@@ -31,6 +32,10 @@ impl Sandbox for StoreSandbox {
 
     fn clock(&self) -> ClockState {
         self.clock.state()
+    }
+
+    fn machine_time(&self) -> Timestamp {
+        self.clock.machine_time()
     }
 
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError> {

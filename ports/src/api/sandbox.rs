@@ -23,6 +23,9 @@ pub trait Sandbox: Send + Sync {
     /// The state of the clock.
     fn clock(&self) -> ClockState;
 
+    /// The time of the machine, which the clock does not change.
+    fn machine_time(&self) -> Timestamp;
+
     /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no
     /// other call uses the store meanwhile. The call blocks until the clock is set.
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError>;

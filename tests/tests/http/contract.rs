@@ -293,7 +293,7 @@ fn methods(answer: &Answer) -> BTreeSet<String> {
 /// The headers that two answers to the same request must have with equal values.
 fn lasting_headers(answer: &Answer) -> BTreeSet<(String, String)> {
     // An answer to HEAD has no body, so it may leave out the transfer coding (RFC 9112, section 6.1).
-    let changes = ["date", "x-request-id", "x-ratelimit-remaining", "transfer-encoding"];
+    let changes = ["date", "x-request-id", "x-ratelimit-remaining", "ratelimit", "transfer-encoding"];
     answer.headers.iter().filter(|(name, _)| !changes.contains(&name.as_str())).cloned().collect()
 }
 

@@ -225,6 +225,10 @@ impl Sandbox for StoreSandbox {
         ClockState { now: Timestamp::EPOCH, frozen: true }
     }
 
+    fn machine_time(&self) -> Timestamp {
+        Timestamp::EPOCH
+    }
+
     fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
         Ok(self.clock())
     }

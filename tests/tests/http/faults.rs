@@ -224,6 +224,10 @@ impl Sandbox for InDoubt {
         ClockState { now: Timestamp::EPOCH, frozen: true }
     }
 
+    fn machine_time(&self) -> Timestamp {
+        Timestamp::EPOCH
+    }
+
     fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
         Ok(self.clock())
     }

@@ -192,6 +192,10 @@ impl Sandbox for OnHungDisk {
         ClockState { now: Timestamp::EPOCH, frozen: false }
     }
 
+    fn machine_time(&self) -> Timestamp {
+        Timestamp::EPOCH
+    }
+
     fn set_clock(&self, _turn: ClockChange) -> Result<ClockState, StoreError> {
         Ok(self.clock())
     }

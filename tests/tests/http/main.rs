@@ -39,6 +39,7 @@ mod overload;
 mod pages;
 mod paths;
 mod pets;
+mod quota_headers;
 mod reference;
 mod request_heads;
 mod retries;

@@ -4,6 +4,7 @@
 //! and a line in the changelog. The first test provokes every message over the wire. The second test collects the
 //! messages in the sources, and fails if there is one that no request has provoked.
 
+mod problems;
 mod requests;
 mod sandbox;
 mod situations;
@@ -25,6 +26,8 @@ const SUMMARY_MAX: usize = 5;
 #[derive(Default)]
 struct Seen {
     messages: BTreeSet<String>,
+    /// The codes of the errors, each with `true` if it came as problem details.
+    codes: BTreeSet<(String, bool)>,
     differences: Vec<String>,
 }
 
@@ -43,6 +46,8 @@ impl Seen {
             self.differences.push(format!("{request}: expected {expected:#?}, got {answered:#?}"));
         }
         self.messages.extend(answered);
+        let code = answer.json()["code"].as_str().expect("an error has a code").to_owned();
+        self.codes.insert((code, problems::check(answer)));
     }
 }
 
@@ -50,7 +55,8 @@ impl Seen {
 fn messages(answer: &Answer) -> Vec<String> {
     let error = answer.json();
     let details = error["details"].as_array().cloned().unwrap_or_default();
-    let all = [&error].into_iter().chain(&details).map(|one| one["message"].as_str());
+    let own = if problems::is_problem(answer) { &error["detail"] } else { &error["message"] };
+    let all = [own].into_iter().chain(details.iter().map(|one| &one["message"])).map(|text| text.as_str());
     all.map(|message| message.unwrap_or_else(|| panic!("no message in {error}")).to_owned()).collect()
 }
 

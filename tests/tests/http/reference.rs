@@ -218,3 +218,21 @@ fn without_files_there_is_no_page() {
         assert_eq!(ask(&shop, path, &[]).outcome(), (404, "not_found".to_owned()), "{path}");
     }
 }
+
+#[test]
+fn the_page_has_a_section_for_each_code_of_the_contract_and_no_other() {
+    const CONTRACT: &str = include_str!("../../../openapi.yaml");
+    const PAGE: &str = include_str!("../../../adapters/pages/page/reference/index.html");
+    let rows = CONTRACT.lines().filter_map(|line| {
+        let mut cells = line.trim().strip_prefix("| ")?.split(" | ");
+        let (status, code) = (cells.next()?, cells.next()?.strip_prefix('`')?.strip_suffix('`')?);
+        (status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit())).then_some((status, code))
+    });
+    let rows: Vec<_> = rows.collect();
+    assert!(rows.len() > 40, "{rows:?}");
+    for (status, code) in &rows {
+        let heading = format!("<dt id=\"errors/{code}\"><code>{code}</code> <span>{status} ");
+        assert!(PAGE.contains(&heading), "{code}");
+    }
+    assert_eq!(PAGE.matches("<dt id=\"errors/").count(), rows.len());
+}

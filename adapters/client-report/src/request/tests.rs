@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use petstore_request_journal::{HeaderLines, Protocol, RecordedRequest};
+use petstore_request_journal::{HeaderLines, Protocol, RecordedQuota, RecordedRequest};
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn record(request: &[(&str, &str)], answer: &[(&str, &str)], outcome: AnswerOutc
         request_body: RecordedBody::new(b"{}".to_vec(), 2),
         body: RecordedBody::new(error.to_vec(), error.len() as u64),
         account: None,
-        quota: None,
+        quota: Some(RecordedQuota { limit: 60, remaining: 0, reset: 1_893_456_000, resource: "minute" }),
         fault: None,
     };
     RequestRecord { sequence: 7, request: Arc::new(request), answer: Some(Arc::new(answer)) }
@@ -50,7 +50,6 @@ fn a_record_is_read_with_its_headers() {
     let sent = [("X-Api-Key", "pet_01234567..."), ("Idempotency-Key", "k"), ("IF-MATCH", "*")];
     let answered = [
         ("Retry-After", "30"),
-        ("x-ratelimit-reset", "1893456000"),
         ("ETag", "\"1-2\""),
         ("Deprecation", "@1752019200"),
         ("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT"),
@@ -154,7 +153,27 @@ fn strange_headers_are_left_out() {
     let strange = [("retry-after", "soon"), ("sunset", "soon"), ("link", "none"), ("connection", "closed")];
     let record = record(&[("authorization", "Basic eA==")], &strange, AnswerOutcome::Sent);
     let request = ClientRequest::of(&record);
-    let code = Some("rate_limit_exceeded");
-    assert_eq!(request.answer, Some(ClientAnswer { status: 429, code, ..ClientAnswer::default() }));
+    let (code, reset) = (Some("rate_limit_exceeded"), Some(1_893_456_000));
+    let retry_after = Some(WAIT_UNREAD);
+    let expected = ClientAnswer { status: 429, code, retry_after, reset, ..ClientAnswer::default() };
+    assert_eq!(request.answer, Some(expected));
     assert_eq!(request.client(), None);
+}
+
+#[test]
+fn each_form_of_retry_after_is_a_wait_that_a_client_can_keep() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    for (value, in_body, expected) in [
+        ("30", Some(30), Some(30)),
+        ("0", Some(0), Some(0)),
+        ("120.5", Some(121), Some(120)),
+        (date, Some(3), Some(2)),
+        // A date in the past.
+        (date, None, None),
+        ("soon", None, Some(1)),
+        ("-1", None, Some(1)),
+        ("1e3", None, Some(1)),
+    ] {
+        assert_eq!(wait_of(value, in_body), expected, "{value}");
+    }
 }

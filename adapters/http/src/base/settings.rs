@@ -27,6 +27,8 @@ pub struct HttpSettings {
     pub hosts: Option<Vec<HostName>>,
     /// The origins whose pages may read answers.
     pub cors: Cors,
+    /// The form of the quota headers.
+    pub quota_headers: QuotaForm,
     /// If `true`, changes must have an `If-Match`.
     pub require_if_match: bool,
     /// If `true`, getPet answers 410 from its sunset date on.
@@ -75,6 +77,7 @@ impl HttpSettings {
             public_url: None,
             hosts: None,
             cors: Cors::AnyOrigin,
+            quota_headers: QuotaForm::XRateLimit,
             require_if_match: false,
             enforce_sunset: false,
             trusted_proxies: vec![],
@@ -128,6 +131,58 @@ pub enum Cors {
     AnyOrigin,
     /// These origins.
     Origins(Vec<Origin>),
+}
+
+/// The form in which a response shows the quota that is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QuotaForm {
+    /// `X-RateLimit-Limit`, `-Remaining`, `-Reset` in seconds since the epoch, and `-Resource`, of the window that binds.
+    #[default]
+    XRateLimit,
+    /// `RateLimit-Policy` and `RateLimit`, lists of all windows (draft-ietf-httpapi-ratelimit-headers-11).
+    RateLimit,
+    /// The headers of `XRateLimit` and of `RateLimit`.
+    Both,
+    /// No quota headers. `Retry-After` remains.
+    None,
+    /// As `XRateLimit`, but `-Reset` is in seconds from now.
+    XRateLimitDelta,
+    /// `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-07 has them.
+    Draft7,
+    /// `RateLimit-Limit`, `-Remaining`, `-Reset` in seconds from now, and `-Policy`, as
+    /// draft-ietf-httpapi-ratelimit-headers-06 has them.
+    Draft6,
+}
+
+impl QuotaForm {
+    /// All forms.
+    pub const ALL: [Self; 7] = [
+        Self::XRateLimit,
+        Self::RateLimit,
+        Self::Both,
+        Self::None,
+        Self::XRateLimitDelta,
+        Self::Draft7,
+        Self::Draft6,
+    ];
+
+    /// Returns the name, as in the setting and in the sandbox.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::XRateLimit => "x-ratelimit",
+            Self::RateLimit => "ratelimit",
+            Self::Both => "both",
+            Self::None => "none",
+            Self::XRateLimitDelta => "x-ratelimit-delta",
+            Self::Draft7 => "draft-7",
+            Self::Draft6 => "draft-6",
+        }
+    }
+
+    /// Returns the form with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.as_str() == name)
+    }
 }
 
 /// The deadlines of the transport.

@@ -114,7 +114,7 @@ pub(super) async fn run_checks<const SECURE: bool>(
     };
     thread.counters.decided(&admission.plan, Decision::Admitted);
     thread.known_keys.remember(key);
-    notes.quota = Some(QuotaNote::of_account(&admission.usage));
+    notes.quota = Some(QuotaNote::of_account(&admission.usage, admission.now));
     notes.account = Some(admission.account);
     let Some(resource) = resource else { return not_found().into() };
     let Some(operation) = operation else {

@@ -23,9 +23,9 @@ const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 
 const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
-    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, Retry-After, ETag, Link, \
-     Location, Deprecation, Sunset, X-Request-Id, Idempotent-Replayed, WWW-Authenticate, Allow, Accept-Patch, Date, \
-     Last-Event-ID",
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, RateLimit-Policy, RateLimit, \
+     RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ETag, Link, Location, Deprecation, Sunset, \
+     X-Request-Id, Idempotent-Replayed, WWW-Authenticate, Allow, Accept-Patch, Date, Last-Event-ID",
 );
 
 /// The methods of the whole API, for paths that do not name a resource.

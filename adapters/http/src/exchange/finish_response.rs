@@ -1,6 +1,7 @@
 //! The headers that every response has.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{HeaderMap, Response};
@@ -11,7 +12,7 @@ use crate::io::activity::Activity;
 use crate::io::raw_headers::RawHeaders;
 use crate::response::answer::Answer;
 use crate::response::header_templates::{Values, push_lines};
-use crate::response::quota_headers::QuotaNote;
+use crate::response::quota_headers::{DEFAULT_SHAPE, QuotaNote, QuotaShape};
 use crate::thread::AnswerRecord;
 use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
@@ -20,6 +21,8 @@ use crate::wire::route::Resource;
 /// The values of a response's common headers.
 pub(crate) struct CommonHeaders {
     pub(crate) quota: Option<QuotaNote>,
+    /// The form of the quota headers; `None` for the default one.
+    pub(crate) quota_shape: Option<Arc<QuotaShape>>,
     pub(crate) id: RequestId,
     /// The origin that may read the response.
     pub(crate) origin: Option<HeaderValue>,
@@ -42,6 +45,7 @@ pub(crate) fn finish_response(
     let values = Values {
         request_id: common.id.as_bytes(),
         quota: common.quota,
+        quota_shape: common.quota_shape.as_deref().unwrap_or(&DEFAULT_SHAPE),
         tag: answer.tag,
         deprecated: common.deprecated,
         location: answer.location,

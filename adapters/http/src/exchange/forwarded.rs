@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hyper::HeaderMap;
-use hyper::header::{FORWARDED, HeaderName};
+use hyper::header::{FORWARDED, HeaderName, HeaderValue};
 
 use crate::base::authority::is_valid;
 use crate::base::settings::{HttpSettings, Network};
@@ -152,6 +152,19 @@ pub(crate) fn parse_address(text: &str) -> Option<IpAddr> {
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().map(IpAddr::V6).ok();
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
     text.parse().ok().or_else(with_port).or_else(bracketed)
+}
+
+/// Returns the scheme and host of a request as its client knows them.
+pub(crate) fn origin_of(
+    forwarded: Option<&ForwardedOrigin>,
+    is_secure: bool,
+    authority: &HeaderValue,
+) -> String {
+    let own_scheme = if is_secure { "https://" } else { "http://" };
+    let scheme = forwarded.and_then(|origin| origin.scheme).unwrap_or(own_scheme);
+    let host = forwarded.and_then(|origin| origin.host.as_deref());
+    let host = host.unwrap_or_else(|| authority.to_str().unwrap_or_default());
+    [scheme, host].concat()
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) async fn without_key(
         Ok(address) => address,
         Err(error) => return error.into(),
     };
-    *note = Some(QuotaNote::of_address(&address));
+    *note = Some(QuotaNote::of_address(&address, now));
     if !address.admitted {
         return address_exceeded(&address, now);
     }
@@ -71,7 +71,7 @@ pub(crate) const fn decision(refusal: &Refusal) -> Option<(&Plan, Decision)> {
 pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaNote>) -> Answer {
     match refusal {
         Refusal::Key { problem, address } => {
-            *note = Some(QuotaNote::of_address(&address));
+            *note = Some(QuotaNote::of_address(&address, now));
             if !address.admitted {
                 return address_exceeded(&address, now);
             }
@@ -83,12 +83,13 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
             Answer::from(ApiError::new(code, message)).with_header(WWW_AUTHENTICATE, challenge(code))
         }
         Refusal::TooManyInFlight { usage, .. } => {
-            *note = Some(QuotaNote::of_account(&usage));
+            *note = Some(QuotaNote::of_account(&usage, now));
             let message = "The account has too many requests in flight; retry in 1 second, when one of them has finished.";
             Answer::retry_in(&ApiError::new(Code::TooManyConcurrentRequests, message), 1)
         }
         Refusal::Banned { until, limits, .. } => {
-            *note = Some(QuotaNote::banned(limits.minute.get(), until.as_secs_ceil()));
+            *note =
+                Some(QuotaNote::banned([limits.minute.get(), limits.day.get()], until.as_secs_ceil(), now));
             let wait = until.since(now).as_millis().div_ceil(1_000);
             let secs = u64::try_from(wait).unwrap_or(u64::MAX).max(1);
             let message = format!(
@@ -98,7 +99,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
             Answer::retry_in(&ApiError::new(Code::KeyBanned, message), secs)
         }
         Refusal::Exceeded { usage, .. } => {
-            *note = Some(QuotaNote::of_account(&usage));
+            *note = Some(QuotaNote::of_account(&usage, now));
             // If both windows are exhausted, the day window is reported, because it ends last.
             let (kind, window) = usage.binding();
             let (code, span) = match kind {

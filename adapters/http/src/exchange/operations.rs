@@ -22,7 +22,7 @@ use petstore_domain::{Answered, IdError, IdempotencyKey, Precondition, Version, 
 use petstore_ports::api::{Admission, IdempotentRequest, Petstore, Repeated};
 
 use crate::base::settings::HttpSettings;
-use crate::exchange::forwarded::ForwardedOrigin;
+use crate::exchange::forwarded::{ForwardedOrigin, origin_of};
 use crate::io::activity::Activity;
 use crate::response::answer::{Answer, Location};
 use crate::thread::thread_state::ThreadState;
@@ -243,12 +243,7 @@ impl<'a> OperationCall<'a> {
         if let Some(url) = &self.settings().public_url {
             return Cow::Borrowed(url);
         }
-        let own_scheme = if self.is_secure { "https://" } else { "http://" };
-        let scheme =
-            self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.scheme).unwrap_or(own_scheme);
-        let host = self.forwarded_origin.and_then(|forwarded_origin| forwarded_origin.host.as_deref());
-        let host = host.unwrap_or_else(|| self.authority.to_str().unwrap_or_default());
-        Cow::Owned([scheme, host].concat())
+        Cow::Owned(origin_of(self.forwarded_origin, self.is_secure, self.authority))
     }
 
     /// Returns the response to a listing: the page, or 304.

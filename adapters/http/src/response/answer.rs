@@ -14,6 +14,10 @@ pub(crate) enum Content {
     /// The response has no body.
     Nothing,
     Json,
+    /// An error in the contract's own form. Another client would get problem details.
+    Error,
+    /// An error as problem details (RFC 9457).
+    Problem,
     Yaml,
     EventStream,
     /// The content type is among the response's own headers.
@@ -109,6 +113,10 @@ impl Answer {
         Self::with_body(status, Content::Json, body.into())
     }
 
+    fn error(status: StatusCode, body: Vec<u8>) -> Self {
+        Self::with_body(status, Content::Error, body.into())
+    }
+
     /// Marks a response whose body another client would get with gzip.
     pub(crate) fn varying(self) -> Self {
         Self { coding: Coding::Plain, ..self }
@@ -134,7 +142,13 @@ impl Answer {
         );
         let secs = secs.max(1);
         let body = wire::render_error(error, Some(secs));
-        Self::json(error.code.status(), body).with_header(RETRY_AFTER, HeaderValue::from(secs))
+        Self::error(error.code.status(), body).with_header(RETRY_AFTER, HeaderValue::from(secs))
+    }
+
+    /// An error of a sandbox. Its `Retry-After` may have any form, so the caller adds it; `secs` is the time that it tells, and
+    /// `None` if it tells none.
+    pub(crate) fn planned(error: &ApiError, secs: Option<u64>) -> Self {
+        Self::error(error.code.status(), wire::render_error(error, secs))
     }
 
     /// The response of an overloaded server.
@@ -174,7 +188,7 @@ impl From<ApiError> for Answer {
         if error.code.has_retry_after() {
             return Self::retry_in(&error, jitter());
         }
-        Self::json(error.code.status(), wire::render_error(&error, None))
+        Self::error(error.code.status(), wire::render_error(&error, None))
     }
 }
 

@@ -13,18 +13,20 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 
+use crate::base::settings::QuotaForm;
 use crate::response::answer::{Coding, Content, Location};
 use crate::response::arena::{Arena, visible};
 use crate::response::deprecation::{
-    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_deprecated_links, push_links_end, push_links_start,
+    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_links_end, push_links_start,
 };
-use crate::response::quota_headers::QuotaNote;
+use crate::response::quota_headers::{QuotaNote, QuotaShape};
 use crate::response::quota_lines::QuotaLines;
-use crate::wire;
+use crate::response::value_sink::ValueSink;
 use crate::wire::EntityTag;
 use crate::wire::route::Resource;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const REVALIDATE: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -34,7 +36,7 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const PLACE: HeaderValue = HeaderValue::from_static("");
 
 /// The maximum number of values that a response sets.
-const PLACES_MAX: usize = 8;
+const PLACES_MAX: usize = 10;
 
 /// The header groups that only some answers have, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ impl HeaderSet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TemplateKey {
     groups: HeaderSet,
+    /// The form of the quota headers; the default one in an answer without them.
+    quota_form: QuotaForm,
     content: Content,
     coding: Coding,
 }
@@ -75,6 +79,8 @@ pub(crate) struct TemplateKey {
 pub(crate) struct Values<'v> {
     pub(crate) request_id: &'v [u8],
     pub(crate) quota: Option<QuotaNote>,
+    /// The form of the quota headers.
+    pub(crate) quota_shape: &'v QuotaShape,
     pub(crate) tag: Option<EntityTag>,
     /// The requested resource, if the operation is deprecated.
     pub(crate) deprecated: Option<Resource>,
@@ -82,24 +88,6 @@ pub(crate) struct Values<'v> {
     pub(crate) location: Option<Location>,
     /// The base path of `deprecated` and `location`.
     pub(crate) base_path: &'v str,
-}
-
-/// A destination for the values of a response.
-trait ValueSink {
-    fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
-
-    /// Takes the values of the quota headers.
-    fn put_quota(&mut self, quota: &QuotaNote) {
-        self.put("x-ratelimit-limit", |out| wire::push_number(out, quota.limit));
-        self.put("x-ratelimit-remaining", |out| wire::push_number(out, quota.remaining));
-        self.put("x-ratelimit-reset", |out| wire::push_number(out, quota.reset_secs));
-        self.put("x-ratelimit-resource", |out| out.extend_from_slice(quota.resource.as_str().as_bytes()));
-    }
-
-    /// Takes the links of a deprecated operation.
-    fn put_links(&mut self, resource: Resource, base_path: &str) {
-        self.put("link", |out| push_deprecated_links(out, resource, base_path));
-    }
 }
 
 impl Values<'_> {
@@ -118,14 +106,15 @@ impl Values<'_> {
             (HeaderSet::LOCATED, self.location.is_some()),
             (HeaderSet::SHARED, shared),
         ]);
-        TemplateKey { groups, content, coding }
+        let quota_form = if self.quota.is_some() { self.quota_shape.form } else { QuotaForm::XRateLimit };
+        TemplateKey { groups, quota_form, content, coding }
     }
 
     /// Writes each value that the response has. The order is always the same.
     fn put(&self, sink: &mut impl ValueSink) {
         sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
-            sink.put_quota(quota);
+            sink.put_quota(quota, self.quota_shape);
         }
         if let Some(tag) = &self.tag {
             sink.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
@@ -151,8 +140,12 @@ impl ValueSink for LineWriter<'_> {
         push_line(self.out, name, write);
     }
 
-    fn put_quota(&mut self, quota: &QuotaNote) {
-        self.quota_lines.push(quota, self.out);
+    fn put_quota(&mut self, quota: &QuotaNote, shape: &QuotaShape) {
+        if shape.form == QuotaForm::XRateLimit {
+            self.quota_lines.push(quota, self.out);
+        } else {
+            quota.put(shape, self);
+        }
     }
 
     fn put_links(&mut self, resource: Resource, _: &str) {
@@ -200,7 +193,8 @@ impl TemplateKey {
         headers.push((X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")));
         match self.content {
             Content::Nothing | Content::Custom => {}
-            Content::Json => headers.push((CONTENT_TYPE, JSON)),
+            Content::Json | Content::Error => headers.push((CONTENT_TYPE, JSON)),
+            Content::Problem => headers.push((CONTENT_TYPE, PROBLEM)),
             Content::Yaml => headers.push((CONTENT_TYPE, YAML)),
             Content::EventStream => headers.push((CONTENT_TYPE, EVENT_STREAM)),
         }
@@ -213,11 +207,12 @@ impl TemplateKey {
 
     /// Returns the request headers on which the response depends.
     fn vary(self) -> Option<HeaderValue> {
+        let by_type = matches!(self.content, Content::Error | Content::Problem).then_some("Accept");
         let by_coding = (self.coding != Coding::Fixed).then_some("Accept-Encoding");
         let by_key = self.groups.contains(HeaderSet::COUNTED).then_some("Authorization, X-API-Key");
         // CORS headers depend on the origin, unless CORS is off.
         let by_origin = self.groups.contains(HeaderSet::SHARED).then_some("Origin");
-        let names: Vec<_> = [by_coding, by_key, by_origin].into_iter().flatten().collect();
+        let names: Vec<_> = [by_type, by_coding, by_key, by_origin].into_iter().flatten().collect();
         HeaderValue::try_from(names.join(", ")).ok().filter(|names| !names.is_empty())
     }
 }
@@ -314,9 +309,10 @@ impl HeaderTemplates {
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
+    use petstore_domain::{Timestamp, Usage, WindowUsage};
+
     use super::*;
     use crate::response::answer::Collection;
-    use crate::response::quota_headers::QuotaResource;
     use crate::wire::TagPrefix;
 
     /// Returns the name and value of each line.
@@ -336,14 +332,17 @@ mod tests {
     #[test]
     fn every_value_is_with_its_name_in_every_template_as_lines_and_as_a_map() {
         let (templates, arena) = (HeaderTemplates::new("/v1"), Arena::new());
-        let resource = QuotaResource::Minute;
-        let quota = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource };
+        let window = |limit, reset_secs| WindowUsage { limit, remaining: limit - 1, reset_secs };
+        let usage = Usage { minute: window(60, 120), day: window(1_000, 86_400) };
+        let quota = QuotaNote::of_account(&usage, Timestamp::from_millis(60_500).unwrap());
+        let quota_shape = &QuotaShape::default();
         let tag = TagPrefix::new(0xab).tag(petstore_domain::Version::FIRST);
         for bits in 0..16 {
             let [tagged, counted, deprecated, located] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
             let values = Values {
                 request_id: b"id",
                 quota: counted.then_some(quota),
+                quota_shape,
                 tag: tagged.then_some(tag),
                 deprecated: deprecated.then_some(Resource::Pets),
                 location: located.then(|| Location::new(Collection::Pets, 1)),

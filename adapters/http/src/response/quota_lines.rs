@@ -1,4 +1,6 @@
-//! The quota headers as header lines.
+//! The quota headers of the usual form as header lines.
+
+use petstore_domain::WindowUsage;
 
 use crate::response::quota_headers::{QuotaNote, QuotaResource};
 use crate::wire;
@@ -18,54 +20,66 @@ pub(crate) struct QuotaLines {
 impl QuotaLines {
     /// Writes the lines of these values.
     pub(crate) fn push(&mut self, quota: &QuotaNote, out: &mut Vec<u8>) {
-        let of = Some((quota.limit, quota.reset_secs, quota.resource));
+        let (window, resource) = (quota.window(), quota.resource());
+        let of = Some((window.limit, window.reset_secs, resource));
         if self.of != of {
-            self.prepare(quota);
+            self.prepare(window, resource);
             self.of = of;
         }
         out.extend_from_slice(&self.before);
-        wire::push_number(out, quota.remaining);
+        wire::push_number(out, window.remaining);
         out.extend_from_slice(&self.after);
     }
 
     #[cold]
-    fn prepare(&mut self, quota: &QuotaNote) {
+    fn prepare(&mut self, window: WindowUsage, resource: QuotaResource) {
         let Self { before, after, .. } = self;
         before.clear();
         before.extend_from_slice(b"x-ratelimit-limit: ");
-        wire::push_number(before, quota.limit);
+        wire::push_number(before, window.limit);
         before.extend_from_slice(b"\r\nx-ratelimit-remaining: ");
         after.clear();
         after.extend_from_slice(b"\r\nx-ratelimit-reset: ");
-        wire::push_number(after, quota.reset_secs);
+        wire::push_number(after, window.reset_secs);
         after.extend_from_slice(b"\r\nx-ratelimit-resource: ");
-        after.extend_from_slice(quota.resource.as_str().as_bytes());
+        after.extend_from_slice(resource.as_str().as_bytes());
         after.extend_from_slice(b"\r\n");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use petstore_domain::{Timestamp, Usage};
+    use petstore_ports::AddressVerdict;
+
     use super::*;
+
+    fn usage(minute: WindowUsage) -> Usage {
+        Usage { minute, day: WindowUsage { limit: 1_000, remaining: 998, reset_secs: 86_400 } }
+    }
 
     #[test]
     fn the_lines_follow_each_value_of_each_answer() {
-        let first = QuotaNote { limit: 60, remaining: 59, reset_secs: 120, resource: QuotaResource::Minute };
+        let now = Timestamp::EPOCH;
+        let first = WindowUsage { limit: 60, remaining: 59, reset_secs: 120 };
+        let of = |window| QuotaNote::of_account(&usage(window), now);
+        let address = |usage| QuotaNote::of_address(&AddressVerdict { admitted: true, usage }, now);
+        let day = usage(WindowUsage { limit: 2_000, remaining: 1_999, reset_secs: 120 });
         let mut lines = QuotaLines::default();
         for (quota, word) in [
-            (first, "minute"),
-            (first, "minute"),
-            (QuotaNote { remaining: 0, ..first }, "minute"),
-            (QuotaNote { limit: 600, ..first }, "minute"),
-            (QuotaNote { reset_secs: 9, ..first }, "minute"),
-            (QuotaNote { resource: QuotaResource::Address, ..first }, "address"),
-            (QuotaNote { resource: QuotaResource::Day, ..first }, "day"),
-            (QuotaNote { resource: QuotaResource::Ban, ..first }, "ban"),
-            (first, "minute"),
+            (of(first), "minute"),
+            (of(first), "minute"),
+            (of(WindowUsage { remaining: 0, ..first }), "minute"),
+            (of(WindowUsage { limit: 600, ..first }), "minute"),
+            (of(WindowUsage { reset_secs: 9, ..first }), "minute"),
+            (address(first), "address"),
+            (QuotaNote::of_account(&day, now), "day"),
+            (QuotaNote::banned([60, 1_000], 240, now), "ban"),
+            (of(first), "minute"),
         ] {
             let mut out = b"x-request-id: 1\r\n".to_vec();
             lines.push(&quota, &mut out);
-            let QuotaNote { limit, remaining, reset_secs, .. } = quota;
+            let WindowUsage { limit, remaining, reset_secs } = quota.window();
             let expected = format!(
                 "x-request-id: 1\r\nx-ratelimit-limit: {limit}\r\nx-ratelimit-remaining: {remaining}\r\n\
                  x-ratelimit-reset: {reset_secs}\r\nx-ratelimit-resource: {word}\r\n"

@@ -32,7 +32,7 @@ const NEW_VALUES: [&str; 5] = ["\"text\"", "7", "null", "[1,{\"a\":true}]", "{\"
 /// Changes the body of an answer. A stream and an empty body stay as they are. `draw` chooses among the forms of a fault.
 pub(super) fn change(answer: &mut Answer, fault: BodyFault, draw: u64) {
     let Some(body) = answer.body.whole().cloned().filter(|body| !body.is_empty()) else { return };
-    if answer.content != Content::Json {
+    if !matches!(answer.content, Content::Json | Content::Error | Content::Problem) {
         return;
     }
     let body = match answer.coding {

@@ -3,16 +3,22 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use hyper::http::request::Parts;
 use petstore_ports::Cost;
 use petstore_request_journal::AnswerOutcome;
 
 use super::fault_plan::InjectedFault;
 use super::injection::{self, Interrupted};
+use super::preference::{PREFER, PREFERENCE_APPLIED, Preferred, preferred};
 use super::recording::Recording;
 use super::state::{RequestPermit, SandboxState};
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
+use crate::response::quota_headers::QuotaShape;
+use crate::thread::thread_state::ThreadState;
 use crate::thread::{AnswerRecord, Arrival, Dropped, HookedRequest, Intercepted, LocalFuture, Served};
+use crate::wire::request_head::RequestHead;
 
 /// A request under the base path of a sandbox.
 pub(super) struct ContractRequest {
@@ -27,13 +33,47 @@ pub(super) struct ContractRequest {
     is_dropped: bool,
     /// A planned fault that acts on the answer.
     fault: Option<InjectedFault>,
+    /// The preferences of the request that were applied.
+    applied: Option<HeaderValue>,
 }
 
 impl ContractRequest {
     /// Adds the request to the journal.
     pub(super) fn begin(sandbox: Arc<SandboxState>, arrival: Arrival<'_>, body: &mut RequestBody) -> Self {
         let recording = sandbox.recorder().map(|recorder| Recording::begin(recorder, arrival, body));
-        Self { permit: None, recording, sandbox, planned: None, is_dropped: false, fault: None }
+        Self {
+            permit: None,
+            recording,
+            sandbox,
+            planned: None,
+            is_dropped: false,
+            fault: None,
+            applied: None,
+        }
+    }
+}
+
+impl ContractRequest {
+    /// Returns the fault of the request: the one that it asks for itself, after the gate, or else the one of the plan. The
+    /// rules of the plan do not count a request that asks for a fault.
+    async fn fault_of(&mut self, arrival: Arrival<'_>) -> Result<Option<InjectedFault>, Interrupted> {
+        if arrival.parts.headers.contains_key(PREFER) {
+            match preferred(&arrival.parts.headers) {
+                Ok(None) => {}
+                Ok(Some(Preferred { fault, applied })) => {
+                    injection::check_gate(arrival).await?;
+                    self.planned = Some(format!("prefer, {fault}").into());
+                    self.applied = Some(applied);
+                    return Ok(Some(fault));
+                }
+                Err(error) => {
+                    return Err(injection::refused(error, injection::check_gate(arrival).await?));
+                }
+            }
+        }
+        let fault = injection::next_fault(&self.sandbox, arrival);
+        self.planned = fault.as_ref().map(|fault| fault.to_string().into());
+        Ok(fault)
     }
 }
 
@@ -49,9 +89,11 @@ impl HookedRequest for ContractRequest {
         body: &'r mut RequestBody,
     ) -> LocalFuture<'r, Result<(), Intercepted>> {
         Box::pin(async move {
-            let fault = injection::next_fault(&self.sandbox, arrival);
-            self.planned = fault.as_ref().map(|fault| fault.to_string().into());
-            match injection::act_before(&self.sandbox, arrival, cost, fault).await {
+            let acted = match self.fault_of(arrival).await {
+                Ok(fault) => injection::act_before(&self.sandbox, arrival, cost, fault).await,
+                Err(interrupted) => Err(interrupted),
+            };
+            match acted {
                 Ok((permit, fault)) => {
                     (self.permit, self.fault) = (Some(permit), fault);
                     Ok(())
@@ -67,12 +109,21 @@ impl HookedRequest for ContractRequest {
         })
     }
 
+    fn quota_shape(
+        &self,
+        thread: &ThreadState,
+        parts: &Parts,
+        head: &RequestHead<'_>,
+    ) -> Option<Arc<QuotaShape>> {
+        self.sandbox.quota_forms().shape(thread.app.quota_headers.form(), head, &parts.headers)
+    }
+
     fn after(
         self: Box<Self>,
         served: Served<'_>,
     ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>> {
         Box::pin(async move {
-            let Self { permit, mut recording, sandbox, planned, is_dropped, fault } = *self;
+            let Self { permit, mut recording, sandbox, planned, is_dropped, fault, applied } = *self;
             // The request is served, so a reset need not wait for a planned delay of its answer.
             drop(permit);
             if let Some(recording) = &mut recording {
@@ -85,6 +136,9 @@ impl HookedRequest for ContractRequest {
                 return Err(Dropped);
             }
             let answer = served.answer;
+            if let Some(applied) = applied {
+                answer.headers.push((PREFERENCE_APPLIED, applied));
+            }
             if let Some(fault) = fault {
                 let is_admitted = served.account.is_some();
                 let (thread, activity) = (served.thread, served.activity);

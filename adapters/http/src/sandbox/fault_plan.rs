@@ -1,20 +1,27 @@
 //! Planned faults: the requests that get a fault, and the faults that they get.
 //!
 //! A plan is a list of rules. Each rule counts the calls that reach it. The first rule that acts on a call ends the
-//! search. Random decisions are a function of the plan's seed, the rule's index and the call's number, so that the
-//! same calls in the same order get the same faults on every machine.
+//! search. Random decisions are a function of the plan's seed, the rule's place among the rules of its scope, and the call's
+//! number, so that the same calls in the same order get the same faults on every machine, and the rules of another test
+//! change nothing about them.
 
 use std::time::Duration;
 
-use hyper::Method;
+use hyper::header::HeaderName;
+use hyper::{HeaderMap, Method};
 use parking_lot::Mutex;
 use petstore_domain::WindowKind;
 
 use crate::base::mix::mix;
+use crate::exchange::credentials::presented;
 use crate::wire::error::Code;
+use crate::wire::request_head::RequestHead;
 
 /// The maximum number of rules in a plan.
 pub(crate) const RULES_MAX: usize = 100;
+
+/// The maximum number of characters of the key, and of the value of a header, that a rule may name.
+pub(crate) const SCOPE_MAX: usize = 200;
 
 /// The longest latency of a rule, without its jitter.
 pub(crate) const DELAY_MAX: Duration = Duration::from_mins(1);
@@ -30,6 +37,13 @@ pub(crate) struct FaultPlan {
 /// One rule of a plan: the calls that get a fault, and the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FaultRule {
+    /// The number by which the rule is removed. The plan gives it.
+    pub(crate) id: u64,
+    /// The place among the rules of the same scope. The plan gives it.
+    pub(super) place: u64,
+    pub(crate) scope: Scope,
+    /// The number of calls that pass before the rule counts the first one.
+    pub(crate) skip: u64,
     /// The method of the calls; `None` for any method.
     pub(crate) method: Option<Method>,
     /// A route template of the contract; `None` for any route.
@@ -44,6 +58,58 @@ pub(crate) struct FaultRule {
     pub(crate) calls: u64,
     /// The number of calls on which the rule acted.
     pub(crate) acted: u64,
+}
+
+/// The clients whose calls reach a rule. A rule without key and header is for all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// The key that the client presents, or the beginning of it.
+    pub(crate) key: Option<Box<str>>,
+    /// A header that the request has, and its value.
+    pub(crate) header: Option<(HeaderName, Box<str>)>,
+}
+
+impl Scope {
+    /// Returns whether a request is in the scope.
+    pub(crate) fn contains(&self, head: &RequestHead<'_>, headers: &HeaderMap) -> bool {
+        let has_key =
+            |key: &str| presented(head, headers).is_ok_and(|presented| presented.starts_with(key.as_bytes()));
+        let has_header = |(name, value): &(HeaderName, Box<str>)| {
+            headers.get_all(name).iter().any(|one| one.as_bytes() == value.as_bytes())
+        };
+        self.key.as_deref().is_none_or(has_key) && self.header.as_ref().is_none_or(has_header)
+    }
+}
+
+/// The value of `Retry-After` in a planned error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RetryAfter {
+    /// No header.
+    None,
+    Seconds(u64),
+    /// A text that is sent as it is.
+    Text(Box<str>),
+    /// An HTTP date this far from the machine's clock, in seconds; negative in the past.
+    Date(i64),
+}
+
+impl RetryAfter {
+    /// Returns the whole seconds after which a client may retry, rounded up; `None` if the value tells no time to come.
+    pub(crate) fn seconds(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Seconds(secs) => Some(*secs),
+            Self::Date(distance) => u64::try_from(*distance).ok(),
+            Self::Text(text) => {
+                let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+                let is_number = [whole, fraction]
+                    .iter()
+                    .all(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+                let secs = is_number.then(|| whole.parse::<u64>().ok()).flatten()?;
+                secs.checked_add(u64::from(fraction.bytes().any(|digit| digit != b'0')))
+            }
+        }
+    }
 }
 
 /// The calls on which a rule acts.
@@ -66,16 +132,12 @@ pub(crate) enum Moment {
 }
 
 /// The way in which a call ends if a rule acts on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The call is served normally, after the delay.
     Served,
     /// The call is answered with this error.
-    Answered {
-        code: Code,
-        /// The value of `Retry-After`, in seconds.
-        retry_after: Option<u64>,
-    },
+    Answered { code: Code, retry_after: RetryAfter },
     /// The connection of the call is closed without an answer.
     Dropped,
     /// The call is served, and the body of its answer is changed.
@@ -140,31 +202,106 @@ impl std::fmt::Display for InjectedFault {
 
 /// The plan in force, shared by all threads.
 #[derive(Default)]
-pub(crate) struct PlannedFaults(Mutex<FaultPlan>);
+pub(crate) struct PlannedFaults(Mutex<Planned>);
+
+/// The plan, and the number of rules that any plan has had.
+#[derive(Default)]
+struct Planned {
+    plan: FaultPlan,
+    last_id: u64,
+}
+
+impl Planned {
+    /// Adds a rule at the end, with an id and its place.
+    fn add(&mut self, mut rule: FaultRule) -> u64 {
+        let places =
+            self.plan.rules.iter().filter(|other| other.scope == rule.scope).map(|other| other.place + 1);
+        rule.place = places.max().unwrap_or(0);
+        self.last_id += 1;
+        rule.id = self.last_id;
+        self.plan.rules.push(rule);
+        self.last_id
+    }
+}
+
+/// The rules that are removed from a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RuleFilter {
+    /// The rule with this id.
+    Id(u64),
+    /// The rules that name this key.
+    Key(Box<str>),
+    /// The rules that name this header with this value.
+    Header(HeaderName, Box<str>),
+}
+
+impl RuleFilter {
+    fn matches(&self, rule: &FaultRule) -> bool {
+        match self {
+            Self::Id(id) => rule.id == *id,
+            Self::Key(key) => rule.scope.key.as_ref() == Some(key),
+            Self::Header(name, value) => {
+                rule.scope.header.as_ref().is_some_and(|(own, text)| own == name && text == value)
+            }
+        }
+    }
+}
 
 impl PlannedFaults {
     /// Replaces the plan.
     pub(crate) fn set(&self, plan: FaultPlan) {
-        *self.0.lock() = plan;
+        let planned = &mut *self.0.lock();
+        let FaultPlan { seed, rules } = plan;
+        planned.plan = FaultPlan { seed, rules: Vec::with_capacity(rules.len()) };
+        for rule in rules {
+            planned.add(rule);
+        }
+    }
+
+    /// Adds rules behind those of the plan. Returns the rules with their ids; none if there would be more than
+    /// [`RULES_MAX`].
+    pub(crate) fn append(&self, rules: Vec<FaultRule>) -> Option<FaultPlan> {
+        let planned = &mut *self.0.lock();
+        let before = planned.plan.rules.len();
+        if before + rules.len() > RULES_MAX {
+            return None;
+        }
+        for rule in rules {
+            planned.add(rule);
+        }
+        Some(FaultPlan { seed: planned.plan.seed, rules: planned.plan.rules[before..].to_vec() })
+    }
+
+    /// Removes rules, and returns how many.
+    pub(crate) fn remove(&self, filter: &RuleFilter) -> usize {
+        let rules = &mut self.0.lock().plan.rules;
+        let before = rules.len();
+        rules.retain(|rule| !filter.matches(rule));
+        before - rules.len()
     }
 
     /// The plan with its counts.
     pub(crate) fn plan(&self) -> FaultPlan {
-        self.0.lock().clone()
+        self.0.lock().plan.clone()
     }
 
-    /// Counts a call, and returns the fault that it gets.
-    pub(crate) fn next(&self, method: &Method, route: &str) -> Option<InjectedFault> {
-        let plan = &mut *self.0.lock();
+    /// Counts a call, and returns the fault that it gets. `is_in` tells whether the call is in the scope of a rule.
+    pub(crate) fn next(
+        &self,
+        method: &Method,
+        route: &str,
+        is_in: impl Fn(&Scope) -> bool,
+    ) -> Option<InjectedFault> {
+        let plan = &mut self.0.lock().plan;
         let seed = plan.seed;
-        let matching = plan.rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_for(method, route));
-        for (place, rule) in matching {
+        for rule in plan.rules.iter_mut().filter(|rule| rule.is_for(method, route) && is_in(&rule.scope)) {
             rule.calls += 1;
-            let draw = Draw { seed, place: place as u64, call: rule.calls };
+            let Some(call) = rule.calls.checked_sub(rule.skip).filter(|call| *call > 0) else { continue };
+            let draw = Draw { seed, place: rule.place, call };
             if rule.acts(&draw) {
                 rule.acted += 1;
                 let delay = rule.latency + draw.jitter(rule.jitter);
-                let (moment, end, draw) = (rule.moment, rule.end, draw.below(2, u64::MAX));
+                let (moment, end, draw) = (rule.moment, rule.end.clone(), draw.below(2, u64::MAX));
                 return Some(InjectedFault { delay, moment, end, draw });
             }
         }
@@ -173,6 +310,25 @@ impl PlannedFaults {
 }
 
 impl FaultRule {
+    /// A rule that acts on every call of every client, and does nothing. The plan gives its id.
+    pub(crate) fn idle() -> Self {
+        Self {
+            id: 0,
+            place: 0,
+            scope: Scope::default(),
+            skip: 0,
+            method: None,
+            route: None,
+            when: Trigger::Always,
+            latency: Duration::ZERO,
+            jitter: Duration::ZERO,
+            moment: Moment::Before,
+            end: Outcome::Served,
+            calls: 0,
+            acted: 0,
+        }
+    }
+
     fn is_for(&self, method: &Method, route: &str) -> bool {
         self.method.as_ref().is_none_or(|one| one == method) && self.route.is_none_or(|one| one == route)
     }
@@ -215,26 +371,29 @@ mod tests {
     use super::*;
 
     fn rule(when: Trigger, end: Outcome) -> FaultRule {
-        let (latency, jitter) = (Duration::ZERO, Duration::ZERO);
-        let moment = Moment::Before;
-        FaultRule { method: None, route: None, when, latency, jitter, moment, end, calls: 0, acted: 0 }
+        FaultRule { when, end, ..FaultRule::idle() }
     }
 
     fn failing(code: Code) -> Outcome {
-        Outcome::Answered { code, retry_after: None }
+        Outcome::Answered { code, retry_after: RetryAfter::None }
+    }
+
+    /// The fault of a call of a client that is in the scope of every rule.
+    fn next(faults: &PlannedFaults) -> Option<InjectedFault> {
+        faults.next(&Method::GET, "/pets", |_| true)
     }
 
     fn ends(faults: &PlannedFaults, calls: usize) -> Vec<Option<Outcome>> {
-        (0..calls).map(|_| faults.next(&Method::GET, "/pets").map(|injected| injected.end)).collect()
+        (0..calls).map(|_| next(faults).map(|injected| injected.end)).collect()
     }
 
     #[test]
     fn only_the_first_rule_that_acts_counts_the_call() {
         let (one, two) = (failing(Code::Unavailable), failing(Code::RateLimitExceeded));
         let faults = PlannedFaults::default();
-        let rules = vec![rule(Trigger::First(2), one), rule(Trigger::First(1), two)];
+        let rules = vec![rule(Trigger::First(2), one.clone()), rule(Trigger::First(1), two.clone())];
         faults.set(FaultPlan { seed: 0, rules });
-        assert_eq!(ends(&faults, 5), [Some(one), Some(one), Some(two), None, None]);
+        assert_eq!(ends(&faults, 5), [Some(one.clone()), Some(one), Some(two), None, None]);
         let counted: Vec<_> = faults.plan().rules.iter().map(|rule| (rule.calls, rule.acted)).collect();
         assert_eq!(counted, [(5, 2), (3, 1)]);
     }
@@ -248,9 +407,10 @@ mod tests {
             ..rule(Trigger::Always, Outcome::Dropped)
         };
         faults.set(FaultPlan { seed: 0, rules: vec![one] });
-        assert_eq!(faults.next(&Method::GET, "/pets"), None);
-        assert_eq!(faults.next(&Method::POST, "/categories"), None);
-        assert_eq!(faults.next(&Method::POST, "/pets").map(|injected| injected.end), Some(Outcome::Dropped));
+        let next = |method, route| faults.next(&method, route, |_| true).map(|injected| injected.end);
+        assert_eq!(next(Method::GET, "/pets"), None);
+        assert_eq!(next(Method::POST, "/categories"), None);
+        assert_eq!(next(Method::POST, "/pets"), Some(Outcome::Dropped));
     }
 
     #[test]
@@ -277,11 +437,63 @@ mod tests {
         let (latency, jitter) = (Duration::from_millis(100), Duration::from_millis(50));
         let rules = vec![FaultRule { latency, jitter, ..rule(Trigger::Always, Outcome::Served) }];
         faults.set(FaultPlan { seed: 1, rules });
-        let delays: Vec<_> = (0..500)
-            .filter_map(|_| faults.next(&Method::GET, "/pets"))
-            .map(|injected| injected.delay)
-            .collect();
+        let delays: Vec<_> = (0..500).filter_map(|_| next(&faults)).map(|injected| injected.delay).collect();
         assert!(delays.iter().all(|delay| (latency..=latency + jitter).contains(delay)));
         assert!(delays.contains(&latency) && delays.contains(&(latency + jitter)));
+    }
+
+    #[test]
+    fn calls_that_are_skipped_are_neither_acted_on_nor_counted_as_the_first() {
+        let faults = PlannedFaults::default();
+        let one = FaultRule { skip: 2, ..rule(Trigger::First(1), Outcome::Dropped) };
+        faults.set(FaultPlan { seed: 0, rules: vec![one] });
+        assert_eq!(ends(&faults, 4), [None, None, Some(Outcome::Dropped), None]);
+        assert_eq!((faults.plan().rules[0].calls, faults.plan().rules[0].acted), (4, 1));
+    }
+
+    #[test]
+    fn the_random_decisions_of_a_scope_do_not_depend_on_other_scopes() {
+        let of = |name: &str| Scope {
+            header: Some((HeaderName::from_static("x-test-id"), name.into())),
+            ..Scope::default()
+        };
+        let one = |name: &str| FaultRule { scope: of(name), ..rule(Trigger::Percent(30), Outcome::Dropped) };
+        let drawn = |faults: &PlannedFaults| -> Vec<bool> {
+            let next = |_| faults.next(&Method::GET, "/pets", |scope| *scope == of("a")).is_some();
+            (0..200).map(next).collect()
+        };
+        let alone = PlannedFaults::default();
+        alone.append(vec![one("a")]).unwrap();
+        let beside = PlannedFaults::default();
+        beside.append(vec![one("b"), one("b")]).unwrap();
+        let added = beside.append(vec![one("a")]).unwrap();
+        assert_eq!(added.rules[0].id, 3);
+        assert_eq!(drawn(&alone), drawn(&beside));
+        let filter = RuleFilter::Header(HeaderName::from_static("x-test-id"), "b".into());
+        assert_eq!(
+            (beside.remove(&filter), beside.remove(&filter), beside.remove(&RuleFilter::Id(3))),
+            (2, 0, 1)
+        );
+        assert_eq!(beside.plan().rules, []);
+    }
+
+    #[test]
+    fn only_times_to_come_have_seconds() {
+        let text = |text: &str| RetryAfter::Text(text.into()).seconds();
+        for (value, expected) in [
+            ("120", Some(120)),
+            ("120.5", Some(121)),
+            ("120.0", Some(120)),
+            ("soon", None),
+            ("-1", None),
+            ("1e3", None),
+            (".5", None),
+            ("18446744073709551615.5", None),
+        ] {
+            assert_eq!(text(value), expected, "{value}");
+        }
+        assert_eq!(RetryAfter::Date(3).seconds(), Some(3));
+        assert_eq!((RetryAfter::Date(-1).seconds(), RetryAfter::None.seconds()), (None, None));
+        assert_eq!(RetryAfter::Seconds(0).seconds(), Some(0));
     }
 }

@@ -1,10 +1,16 @@
-//! `PUT /sandbox/faults`: the rules of a plan.
+//! `PUT` and `POST /sandbox/faults`: the rules of a plan.
+
+use std::time::Duration;
 
 use hyper::Method;
-use petstore_domain::WindowKind;
+use hyper::header::{HeaderName, HeaderValue};
+use petstore_domain::{ApiKey, Patch, WindowKind};
 
 use super::bodies::{EXACT_MAX, duration, number};
-use super::fault_plan::{BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger};
+use super::fault_plan::{
+    BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, RetryAfter, SCOPE_MAX, Scope,
+    Trigger,
+};
 use crate::counts::route_label::RouteLabel;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::faults::{FieldFault, listed};
@@ -15,8 +21,8 @@ use crate::wire::json::Node;
 const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// The maximum `retryAfter` in seconds: a day.
-const RETRY_AFTER_MAX: u64 = 86_400;
+/// The maximum distance of a date in `retryAfter`: a year.
+const DATE_DISTANCE_MAX: Duration = Duration::from_hours(24 * 365);
 
 /// The maximum speed of a slow body, in bytes a second.
 const SPEED_MAX: u64 = 1_000_000;
@@ -24,10 +30,25 @@ const SPEED_MAX: u64 = 1_000_000;
 /// The speed of a slow body if the rule has none.
 const SPEED: u32 = 100;
 
+/// The maximum number of characters of a `Retry-After` that is sent as it is.
+const RETRY_AFTER_TEXT_MAX: usize = 100;
+
 /// Parses a plan.
 pub(crate) fn fault_plan(body: &[u8]) -> Result<FaultPlan, ApiError> {
     let mut fields = Fields::with_arrays(body)?;
     let seed = fields.optional("seed", |node| number(node, 0, EXACT_MAX));
+    let rules = rules(&mut fields);
+    fields.finish(|| Some(FaultPlan { seed: seed.unwrap_or(0), rules }))
+}
+
+/// Parses rules that are added to a plan.
+pub(crate) fn further_rules(body: &[u8]) -> Result<Vec<FaultRule>, ApiError> {
+    let mut fields = Fields::with_arrays(body)?;
+    let rules = rules(&mut fields);
+    fields.finish(|| Some(rules))
+}
+
+fn rules(fields: &mut Fields<'_>) -> Vec<FaultRule> {
     let elements = fields.required("faults", elements).unwrap_or_default();
     let mut rules = Vec::with_capacity(elements.len());
     for (place, element) in elements.into_iter().enumerate() {
@@ -36,7 +57,7 @@ pub(crate) fn fault_plan(body: &[u8]) -> Result<FaultPlan, ApiError> {
             Err(error) => fields.take_in(error),
         }
     }
-    fields.finish(|| Some(FaultPlan { seed: seed.unwrap_or(0), rules }))
+    rules
 }
 
 fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
@@ -47,24 +68,27 @@ fn elements<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, FieldFault> {
     }
 }
 
-/// Parses one rule. The members `calls` and `acted` are ignored, so that a plan can be sent in the form in which the
+/// Parses one rule. The members `id`, `calls` and `acted` are ignored, so that a plan can be sent in the form in which the
 /// server renders it.
 fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let mut fields = Fields::nested(element, within)?;
     let method = fields.optional("method", method);
     let route = fields.optional("route", route);
+    let key = fields.optional("key", |node| scope_key(text(node)?));
+    let header = fields.optional("header", header);
+    let skip = fields.optional("skip", |node| number(node, 0, EXACT_MAX));
     let first = fields.optional("first", |node| number(node, 1, EXACT_MAX));
     let percent = fields.optional("percent", |node| number(node, 1, 100));
     let latency = fields.optional("latency", |node| duration(node, DELAY_MAX));
     let jitter = fields.optional("jitter", |node| duration(node, DELAY_MAX));
-    for name in ["calls", "acted"] {
+    for name in ["id", "calls", "acted"] {
         let _past = fields.optional(name, |node| number(node, 0, EXACT_MAX));
     }
     if first.is_some() && percent.is_some() {
         fields.refuse("percent", &FieldFault::new("conflict", "cannot be combined with first"));
     }
     let end = end(&mut fields);
-    let moment = moment(&mut fields, end);
+    let moment = moment(&mut fields, &end);
     if fields.is_sound() && end == Outcome::Served && latency.is_none() && jitter.is_none() {
         let rule = "must have at least one of status, code, latency, jitter, drop, body, grow and exhaust";
         fields.refuse("", &FieldFault::new("required", rule));
@@ -75,7 +99,9 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
         (None, None) => Trigger::Always,
     };
     let (latency, jitter) = (latency.unwrap_or_default(), jitter.unwrap_or_default());
-    let rule = FaultRule { method, route, when, latency, jitter, moment, end, calls: 0, acted: 0 };
+    let (scope, skip) = (Scope { key, header }, skip.unwrap_or(0));
+    let rule =
+        FaultRule { scope, skip, method, route, when, latency, jitter, moment, end, ..FaultRule::idle() };
     fields.finish(|| Some(rule))
 }
 
@@ -83,7 +109,11 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
 fn end(fields: &mut Fields<'_>) -> Outcome {
     let status = fields.optional("status", |node| number(node, 400, 599));
     let word = fields.optional("code", code);
-    let retry_after = fields.optional("retryAfter", |node| number(node, 1, RETRY_AFTER_MAX));
+    let retry_after = match fields.deletable("retryAfter", retry_after) {
+        Patch::Keep => None,
+        Patch::Clear => Some(RetryAfter::None),
+        Patch::Set(value) => Some(value),
+    };
     let drop = fields.optional("drop", boolean).unwrap_or(false);
     let body = fields.optional("body", body);
     let speed = fields.optional("bytesPerSecond", |node| number(node, 1, SPEED_MAX));
@@ -105,16 +135,16 @@ fn end(fields: &mut Fields<'_>) -> Outcome {
         fields.refuse("bytesPerSecond", &FieldFault::new("conflict", "is allowed only with body slow"));
     }
     let code = error_code(fields, status, word);
-    if retry_after.is_some() && !code.is_some_and(Code::has_retry_after) {
+    let may_wait = code.is_some_and(Code::has_retry_after);
+    if retry_after.is_some() && !may_wait {
         let rule = "is allowed only with status 429 or 503 or code key_banned";
         fields.refuse("retryAfter", &FieldFault::new("conflict", rule));
     }
     match (code, body, window) {
-        // The contract requires Retry-After with each of these codes.
-        (Some(code), ..) => Outcome::Answered {
-            code,
-            retry_after: code.has_retry_after().then_some(retry_after.unwrap_or(1)),
-        },
+        (Some(code), ..) => {
+            let usual = if may_wait { RetryAfter::Seconds(1) } else { RetryAfter::None };
+            Outcome::Answered { code, retry_after: retry_after.unwrap_or(usual) }
+        }
         (None, Some(BodyFault::Slow { .. }), _) => {
             let speed = speed.and_then(|speed| u32::try_from(speed).ok()).unwrap_or(SPEED);
             Outcome::Changed(BodyFault::Slow { bytes_per_second: speed })
@@ -128,7 +158,7 @@ fn end(fields: &mut Fields<'_>) -> Outcome {
 }
 
 /// Takes the moment at which the rule acts.
-fn moment(fields: &mut Fields<'_>, end: Outcome) -> Moment {
+fn moment(fields: &mut Fields<'_>, end: &Outcome) -> Moment {
     let moment = fields.optional("when", |node| match text(node)? {
         "before" => Ok(Moment::Before),
         "after" => Ok(Moment::After),
@@ -169,6 +199,90 @@ fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) 
             code
         }
     }
+}
+
+/// Parses a key or the beginning of one.
+pub(super) fn scope_key(value: &str) -> Result<Box<str>, FieldFault> {
+    scope_value(value).map(|value| key_beginning(&value))
+}
+
+/// Returns the public beginning of a whole key, and another text as it is. So no answer shows a key.
+pub(super) fn key_beginning(key: &str) -> Box<str> {
+    let whole = ApiKey::parse(key.as_bytes());
+    whole.map_or_else(|_| key.into(), |whole| whole.display_prefix().to_string().into())
+}
+
+/// Parses the value of a header.
+pub(super) fn scope_value(value: &str) -> Result<Box<str>, FieldFault> {
+    let is_visible = value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    match value.len() {
+        0 => Err(FieldFault::new("too_short", "must not be empty")),
+        1..=SCOPE_MAX if is_visible => Ok(value.into()),
+        1..=SCOPE_MAX => Err(FieldFault::new("invalid_character", "must have visible ASCII characters only")),
+        _ => Err(FieldFault::new("too_long", format!("must have at most {SCOPE_MAX} characters"))),
+    }
+}
+
+/// Parses the header of a scope: an object of `name` and `value`.
+fn header(node: &Node<'_>) -> Result<(HeaderName, Box<str>), FieldFault> {
+    let Node::Object(members) = node else {
+        return Err(FieldFault::new("invalid_type", "must be an object with name and value"));
+    };
+    let member = |name: &str| members.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+    let (Some(name), Some(value), 2) = (member("name"), member("value"), members.len()) else {
+        return Err(FieldFault::new("required", "must have name and value, and no other member"));
+    };
+    Ok((header_name(text(name)?)?, scope_value(text(value)?)?))
+}
+
+/// Parses the name of a header.
+pub(super) fn header_name(name: &str) -> Result<HeaderName, FieldFault> {
+    let parsed = HeaderName::from_bytes(name.as_bytes()).ok().filter(|name| name.as_str().len() <= SCOPE_MAX);
+    parsed.ok_or_else(|| FieldFault::new("invalid_format", "must name a header, such as x-test-id"))
+}
+
+/// Parses `retryAfter`, unless it is null: a number of seconds, a text that is sent as it is, or an object with the distance of a
+/// date.
+fn retry_after(node: &Node<'_>) -> Result<RetryAfter, FieldFault> {
+    match node {
+        Node::Integer(_) => number(node, 0, EXACT_MAX).map(RetryAfter::Seconds),
+        Node::Text(value) => {
+            let is_sent = (1..=RETRY_AFTER_TEXT_MAX).contains(&value.len())
+                && value.is_ascii()
+                && HeaderValue::from_str(value).is_ok();
+            let rule =
+                format!("must have 1 to {RETRY_AFTER_TEXT_MAX} ASCII characters that a header may have");
+            is_sent
+                .then(|| RetryAfter::Text(value.as_ref().into()))
+                .ok_or_else(|| FieldFault::new("invalid_format", rule))
+        }
+        Node::Object(members) => match &members[..] {
+            [(name, Node::Text(value))] if name == "date" => date_distance(value).map(RetryAfter::Date),
+            _ => Err(FieldFault::new(
+                "invalid_format",
+                "must be an object with date, such as {\"date\":\"+3s\"}",
+            )),
+        },
+        _ => {
+            Err(FieldFault::new("invalid_type", "must be an integer, a string, null or an object with date"))
+        }
+    }
+}
+
+/// Parses the distance of a date: a sign and a duration of whole seconds.
+fn date_distance(value: &str) -> Result<i64, FieldFault> {
+    let rule = "must have a sign and a duration of whole seconds, at most a year, such as +3s or -1h";
+    let fault = || FieldFault::new("invalid_format", rule);
+    let (sign, length) = match value.split_at_checked(1).ok_or_else(fault)? {
+        ("+", length) => (1, length),
+        ("-", length) => (-1, length),
+        _ => return Err(fault()),
+    };
+    let length = humantime::parse_duration(length).map_err(|_| fault())?;
+    if length > DATE_DISTANCE_MAX || length.subsec_nanos() != 0 {
+        return Err(fault());
+    }
+    Ok(sign * i64::try_from(length.as_secs()).unwrap_or(i64::MAX))
 }
 
 fn method(node: &Node<'_>) -> Result<Method, FieldFault> {

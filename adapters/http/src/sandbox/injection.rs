@@ -1,14 +1,15 @@
 //! Planned faults: what they do to a request before it is served, and to its answer.
 
-use std::time::Duration;
+use std::borrow::Cow;
+use std::time::{Duration, UNIX_EPOCH};
 
-use hyper::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
-use petstore_domain::{AccountId, WindowKind};
+use hyper::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use petstore_domain::{AccountId, Timestamp, WindowKind};
 use petstore_ports::{Cost, api};
 use tokio::time::timeout;
 
 use super::answer_changes;
-use super::fault_plan::{InjectedFault, Moment, Outcome};
+use super::fault_plan::{InjectedFault, Moment, Outcome, RetryAfter};
 use super::state::{RequestPermit, SandboxState};
 use crate::counts::counters::Decision;
 use crate::counts::route_label::RouteLabel;
@@ -33,7 +34,10 @@ pub(super) enum Interrupted {
 
 /// Counts a call of the plan, and returns the fault that acts on it.
 pub(super) fn next_fault(sandbox: &SandboxState, arrival: Arrival<'_>) -> Option<InjectedFault> {
-    sandbox.faults().next(&arrival.parts.method, RouteLabel::of(&arrival.resource?).template())
+    let route = RouteLabel::of(&arrival.resource?).template();
+    sandbox
+        .faults()
+        .next(&arrival.parts.method, route, |scope| scope.contains(arrival.head, &arrival.parts.headers))
 }
 
 /// Lets a request pass after its planned delay, unless a failure is planned for it. Returns the fault that acts after the
@@ -72,7 +76,8 @@ pub(super) async fn act_before(
             let cost = if is_refusal { Cost::Nothing } else { cost };
             let admission = admit(arrival, cost).await?;
             thread.counters.decided(&admission.plan, Decision::Admitted);
-            Err(answered(&admission, arrival.resource, code, retry_after))
+            let now = sandbox.port().machine_time();
+            Err(answered(&admission, arrival.resource, code, &retry_after, now))
         }
     }
 }
@@ -92,14 +97,23 @@ pub(super) async fn act_after(
         let _delay = activity.delayed();
         let _ = timeout(fault.delay, cancellation.changed()).await;
     }
-    match fault.end {
+    match &fault.end {
         Outcome::Dropped => return false,
         // The refusal of a request that was not served stays.
-        Outcome::Answered { code, retry_after } if is_admitted => *answer = planned_error(code, retry_after),
-        Outcome::Changed(change) => answer_changes::change(answer, change, fault.draw),
+        Outcome::Answered { code, retry_after } if is_admitted => {
+            *answer = planned_error(*code, retry_after, sandbox.port().machine_time());
+        }
+        Outcome::Changed(change) => answer_changes::change(answer, *change, fault.draw),
         Outcome::Answered { .. } | Outcome::Exhausted(_) | Outcome::Served => {}
     }
     true
+}
+
+/// Asks the gate without counting the request, and returns its refusal as the answer of the request. Otherwise returns
+/// the quota and the account of the caller.
+pub(super) async fn check_gate(arrival: Arrival<'_>) -> Result<(QuotaNote, AccountId), Interrupted> {
+    let admission = admit(arrival, Cost::Nothing).await?;
+    Ok((QuotaNote::of_account(&admission.usage, admission.now), admission.account))
 }
 
 /// Asks the gate, and returns its refusal as the answer of the request.
@@ -122,6 +136,11 @@ async fn admit(arrival: Arrival<'_>, cost: Cost) -> Result<api::Admission<'_>, I
     })
 }
 
+/// Ends an admitted request with an error.
+pub(super) fn refused(error: ApiError, caller: (QuotaNote, AccountId)) -> Interrupted {
+    intercepted(error.into(), Some(caller.0), Some(caller.1))
+}
+
 fn intercepted(answer: Answer, quota: Option<QuotaNote>, account: Option<AccountId>) -> Interrupted {
     Interrupted::Answered(Box::new(Intercepted { answer, quota, account }))
 }
@@ -132,17 +151,19 @@ fn answered(
     admission: &api::Admission<'_>,
     resource: Option<Resource>,
     code: Code,
-    retry_after: Option<u64>,
+    retry_after: &RetryAfter,
+    machine_time: Timestamp,
 ) -> Interrupted {
-    let wait = Duration::from_secs(retry_after.unwrap_or(0));
-    let reset_secs = admission.now.plus(wait).as_secs_ceil();
+    let wait = Duration::from_secs(retry_after.seconds().unwrap_or(0));
+    let (usage, now) = (&admission.usage, admission.now);
+    let reset_secs = now.plus(wait).as_secs_ceil();
     let note = match code {
-        Code::RateLimitExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Minute, reset_secs),
-        Code::QuotaExceeded => QuotaNote::exhausted(&admission.usage, WindowKind::Day, reset_secs),
-        Code::KeyBanned => QuotaNote::banned(admission.usage.minute.limit, reset_secs),
-        _ => QuotaNote::of_account(&admission.usage),
+        Code::RateLimitExceeded => QuotaNote::exhausted(usage, WindowKind::Minute, reset_secs, now),
+        Code::QuotaExceeded => QuotaNote::exhausted(usage, WindowKind::Day, reset_secs, now),
+        Code::KeyBanned => QuotaNote::banned([usage.minute.limit, usage.day.limit], reset_secs, now),
+        _ => QuotaNote::of_account(usage, now),
     };
-    let answer = planned_error(code, retry_after);
+    let answer = planned_error(code, retry_after, machine_time);
     let answer = match resource {
         Some(resource) if code == Code::MethodNotAllowed => {
             answer.with_header(ALLOW, HeaderValue::from_static(resource.allow()))
@@ -153,18 +174,37 @@ fn answered(
 }
 
 /// Returns the planned response, with the headers that the contract requires for its code.
-fn planned_error(code: Code, retry_after: Option<u64>) -> Answer {
-    let answer = match retry_after {
+fn planned_error(code: Code, retry_after: &RetryAfter, machine_time: Timestamp) -> Answer {
+    let secs = retry_after.seconds();
+    let message = match secs {
         Some(secs) => {
             let wait = in_seconds(secs);
-            let message = format!("This failure is planned: see /sandbox/faults; retry in {wait}.");
-            Answer::retry_in(&ApiError::new(code, message), secs)
+            format!("This failure is planned: see /sandbox/faults; retry in {wait}.").into()
         }
-        None => ApiError::new(code, "This failure is planned: see /sandbox/faults.").into(),
+        None => Cow::Borrowed("This failure is planned: see /sandbox/faults."),
+    };
+    let answer = Answer::planned(&ApiError::new(code, message), secs);
+    let answer = match retry_after_value(retry_after, machine_time) {
+        Some(value) => answer.with_header(RETRY_AFTER, value),
+        None => answer,
     };
     if code.status() == hyper::StatusCode::UNAUTHORIZED {
         answer.with_header(WWW_AUTHENTICATE, gate::challenge(code))
     } else {
         answer
+    }
+}
+
+/// Returns the value of `Retry-After`. A date is relative to the machine's clock, as the `Date` header is.
+fn retry_after_value(retry_after: &RetryAfter, machine_time: Timestamp) -> Option<HeaderValue> {
+    match retry_after {
+        RetryAfter::None => None,
+        RetryAfter::Seconds(secs) => Some(HeaderValue::from(*secs)),
+        RetryAfter::Text(text) => HeaderValue::from_str(text).ok(),
+        RetryAfter::Date(distance) => {
+            let secs = machine_time.as_secs().checked_add_signed(*distance)?;
+            let date = UNIX_EPOCH.checked_add(Duration::from_secs(secs))?;
+            HeaderValue::from_str(&httpdate::fmt_http_date(date)).ok()
+        }
     }
 }

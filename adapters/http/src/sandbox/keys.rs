@@ -6,6 +6,9 @@ use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel};
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 
 use super::bodies::WantedKey;
+use super::fault_rules::key_beginning;
+use super::quota_forms;
+use super::state::SandboxState;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
 use crate::thread::thread_state::ThreadState;
@@ -54,8 +57,15 @@ pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
 }
 
 /// Creates a key. Its secret is in this response only.
-pub(super) async fn create(thread: &ThreadState, wanted: WantedKey) -> Result<Answer, Answer> {
+pub(super) async fn create(
+    thread: &ThreadState,
+    sandbox: &SandboxState,
+    wanted: WantedKey,
+) -> Result<Answer, Answer> {
     let administration = administration(&thread.app)?;
+    if wanted.quota_headers.is_some() && !sandbox.quota_forms().has_room() {
+        return Err(quota_forms::too_many_keys().into());
+    }
     let holder = match (wanted.account, wanted.plan) {
         (Some(name), plan) => KeyHolder::Named { name, plan },
         (None, plan) => KeyHolder::New { plan: plan.unwrap_or(KeyHolder::DEFAULT_PLAN) },
@@ -64,6 +74,9 @@ pub(super) async fn create(thread: &ThreadState, wanted: WantedKey) -> Result<An
     let new = NewKey { holder, label, scopes: wanted.scopes, expires_at: None };
     match administration.create_key(new).await {
         Ok(created) => {
+            if let Some(form) = wanted.quota_headers {
+                sandbox.quota_forms().set_key(key_beginning(created.secret.reveal()), form);
+            }
             let listing = KeyListing { key: created.made.key, account: created.made.account };
             let body = wire::render_new_key(created.secret.reveal(), &listing, thread.time());
             Ok(Answer::json(StatusCode::CREATED, body))

@@ -166,10 +166,10 @@ impl Recording {
             body: recorded(&mut self.body),
             account: self.account,
             quota: self.quota.map(|quota| RecordedQuota {
-                limit: quota.limit,
-                remaining: quota.remaining,
-                reset: quota.reset_secs,
-                resource: quota.resource.as_str(),
+                limit: quota.window().limit,
+                remaining: quota.window().remaining,
+                reset: quota.window().reset_secs,
+                resource: quota.resource().as_str(),
             }),
             fault: self.fault.clone(),
         };

@@ -19,7 +19,10 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
     let query = client_report(parts.uri.query())?;
     let is_text = wire::prefers_text(&parts.headers);
-    let records = recorder.page().records;
+    let mut records = recorder.page().records;
+    if let Some((name, value)) = &query.header {
+        records.retain(|record| record.has_header(name, value));
+    }
     // A journal with a high limit takes long to judge.
     let judged = tokio::task::spawn_blocking(move || {
         let report = Report::new(&records, query.attempts.unwrap_or(ATTEMPTS_MAX));

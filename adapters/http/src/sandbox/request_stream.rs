@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_request_journal::{JournalPage, push_summary};
+use petstore_request_journal::{JournalPage, RequestRecord, push_summary};
 use tokio::time::{Instant, sleep_until};
 
 use super::recorder::RequestRecorder;
@@ -39,6 +39,8 @@ const CHUNK_FULL: usize = CHUNK_MAX - 4 * 1024;
 /// The writer of one stream.
 pub(super) struct RequestStream {
     recorder: Arc<RequestRecorder>,
+    /// The name and the value of a header of the requests that are sent; `None` for all requests.
+    header: Option<(String, String)>,
     /// The number of the last change that was sent.
     revision: u64,
     /// The number of times that the journal had been cleared.
@@ -48,9 +50,9 @@ pub(super) struct RequestStream {
 }
 
 impl RequestStream {
-    pub(super) fn new(recorder: Arc<RequestRecorder>) -> Self {
+    pub(super) fn new(recorder: Arc<RequestRecorder>, header: Option<(String, String)>) -> Self {
         let clears = recorder.page().clears;
-        Self { recorder, revision: 0, clears, told: 0 }
+        Self { recorder, header, revision: 0, clears, told: 0 }
     }
 
     /// Writes the stream until the server stops or the client leaves.
@@ -92,7 +94,10 @@ impl RequestStream {
         self.revision = page.revision;
         let hints = if page.records.is_empty() { Arc::default() } else { self.recorder.hints(&page).await };
         let clears = page.clears;
-        let numbers: Vec<u64> = page.records.iter().map(|record| record.sequence).collect();
+        let is_sent = |record: &&RequestRecord| {
+            self.header.as_ref().is_none_or(|(name, value)| record.has_header(name, value))
+        };
+        let numbers: Vec<u64> = page.records.iter().filter(is_sent).map(|record| record.sequence).collect();
         drop(page);
         let mut dropped = 0_u64;
         for sequence in &numbers {

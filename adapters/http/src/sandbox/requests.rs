@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::journal_lists::{JournalList, ListForm};
 use super::pieces::Frame;
-use super::query::{RecordForm, RecordQuery, sandbox_request, sandbox_requests};
+use super::query::{RecordForm, RecordQuery, sandbox_request, sandbox_requests, stream_header};
 use super::recorder::RequestRecorder;
 use super::request_stream::RequestStream;
 use super::state::SandboxState;
@@ -115,12 +115,12 @@ pub(super) async fn one(
 
 /// Opens a stream of the journal. A HEAD request gets the headers, but opens no stream.
 pub(super) fn stream(recorder: &Arc<RequestRecorder>, parts: &Parts) -> Result<Answer, Answer> {
-    wire::no_parameters(parts.uri.query())?;
+    let header = stream_header(parts.uri.query())?;
     let body = if parts.method == Method::HEAD {
         Body::EMPTY
     } else {
         let permit = recorder.stream_permit().ok_or_else(Answer::overloaded)?;
-        let stream = RequestStream::new(Arc::clone(recorder));
+        let stream = RequestStream::new(Arc::clone(recorder), header);
         let source = Box::new(WrittenSource::new(|outlet| stream.write(outlet)));
         let permit = StreamPermit::OfSandbox(permit);
         Body::Stream(Box::new(StreamBody { source, framing: Framing::ByHyper, permit }))

@@ -1,31 +1,25 @@
 //! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
-//! `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks`, `/sandbox/webhooks/settle` and
+//! `/sandbox/quota-headers`, `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks`, `/sandbox/webhooks/settle` and
 //! `/sandbox/requests`. They need no key and have no quota. The listener that serves `/health` also serves them.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
-use petstore_domain::WindowKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
 use petstore_ports::{StoreError, StoreErrorKind};
 use petstore_request_journal::plain_json;
 
 use super::bodies::{clock_change, new_key};
-use super::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
-use super::fault_rules::fault_plan;
 use super::read_json::read;
 use super::state::SandboxState;
-use super::{event_log, guard, keys, query, report, requests, sinks, webhook_states};
+use super::{event_log, faults, guard, keys, query, quota_forms, report, requests, sinks, webhook_states};
 use crate::exchange::cors;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::{Answer, Content};
 use crate::thread::Arrival;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
-use crate::wire;
-use crate::wire::error::{ApiError, Code};
 use crate::wire::request_head::RequestHead;
 
 /// The paths of a sandbox.
@@ -34,6 +28,8 @@ pub(crate) enum SandboxRoute {
     Reset,
     Clock,
     Faults,
+    Fault,
+    QuotaHeaders,
     Keys,
     KeyBan,
     Events,
@@ -49,10 +45,12 @@ pub(crate) enum SandboxRoute {
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Reset,
         Self::Clock,
         Self::Faults,
+        Self::Fault,
+        Self::QuotaHeaders,
         Self::Keys,
         Self::KeyBan,
         Self::Events,
@@ -79,6 +77,7 @@ impl SandboxRoute {
             Self::Keys => has_keys && path == route.path(),
             Self::Webhooks => has_keys && thread.app.webhooks.get().is_some() && path == route.path(),
             Self::KeyBan => has_keys && keys::key_of_ban(path).is_some(),
+            Self::Fault => path.strip_prefix(faults::PREFIX).is_some_and(is_name),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
             Self::Request => path.strip_prefix(requests::PREFIX).is_some_and(is_name),
             _ => route.path() == path,
@@ -111,6 +110,8 @@ impl SandboxRoute {
             Self::Reset => "/sandbox/reset",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
+            Self::Fault => "/sandbox/faults/{id}",
+            Self::QuotaHeaders => "/sandbox/quota-headers",
             Self::Keys => "/sandbox/keys",
             Self::KeyBan => "/sandbox/keys/{id}/ban",
             Self::Events => "/sandbox/events",
@@ -126,13 +127,13 @@ impl SandboxRoute {
         }
     }
 
-    const fn allow(self) -> &'static str {
+    pub(super) const fn allow(self) -> &'static str {
         match self {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
-            Self::Faults => "GET, HEAD, PUT, DELETE, OPTIONS",
+            Self::Fault | Self::KeyBan => "DELETE, OPTIONS",
+            Self::QuotaHeaders => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
-            Self::KeyBan => "DELETE, OPTIONS",
             Self::Sinks
             | Self::Events
             | Self::Webhooks
@@ -141,7 +142,7 @@ impl SandboxRoute {
             | Self::Request
             | Self::Report => "GET, HEAD, OPTIONS",
             Self::Requests => "GET, HEAD, DELETE, OPTIONS",
-            Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
+            Self::Faults | Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
 }
@@ -180,9 +181,10 @@ pub(super) async fn answer(
         (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
         (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
         (SandboxRoute::Reset, &Method::POST) => reset(sandbox, parts).await,
-        _ if wire::no_parameters(parts.uri.query()).is_err() => {
-            Err(ApiError::new(Code::InvalidParameter, "This path has no query parameters.").into())
+        (SandboxRoute::Faults | SandboxRoute::Fault, _) => {
+            faults::answer(route, app, sandbox, parts, body).await
         }
+        _ if let Err(refusal) = faults::no_parameters(parts.uri.query()) => Err(refusal.into()),
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
         (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
             Ok(change) => change_clock(sandbox, change).await,
@@ -191,19 +193,13 @@ pub(super) async fn answer(
         (SandboxRoute::Clock, &Method::DELETE) => {
             change_clock(sandbox, ClockChange { time: Some(NewTime::Machine), freeze: Some(false) }).await
         }
-        (SandboxRoute::Faults, &Method::GET | &Method::HEAD) => Ok(plan(&sandbox.faults().plan())),
-        (SandboxRoute::Faults, &Method::PUT) => read(app, parts, body, fault_plan).await.map(|planned| {
-            sandbox.plan(planned);
-            plan(&sandbox.faults().plan())
-        }),
-        (SandboxRoute::Faults, &Method::DELETE) => {
-            sandbox.plan(FaultPlan::default());
-            Ok(Answer::empty(StatusCode::NO_CONTENT))
+        (SandboxRoute::QuotaHeaders, method) if *method != Method::OPTIONS => {
+            quota_forms::answer(thread, sandbox, parts, body).await
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
         (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,
         (SandboxRoute::Keys, &Method::POST) => match read(app, parts, body, new_key).await {
-            Ok(wanted) => keys::create(thread, wanted).await,
+            Ok(wanted) => keys::create(thread, sandbox, wanted).await,
             Err(answer) => Err(answer),
         },
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
@@ -220,7 +216,7 @@ pub(super) async fn answer(
 /// Escapes what a terminal would obey, because testers read these answers there. The texts are those of clients. The
 /// journal escapes its own texts.
 fn with_plain_json(mut answer: Answer) -> Answer {
-    if answer.content == Content::Json
+    if matches!(answer.content, Content::Json | Content::Error)
         && let Some(plain) = answer.body.whole().and_then(|body| plain_json(str::from_utf8(body).ok()?))
     {
         answer.body = plain.into_bytes().into();
@@ -244,8 +240,10 @@ async fn answer_requests(
         }
         (SandboxRoute::Requests, _) => requests::list(thread, sandbox, recorder, parts).await,
         (SandboxRoute::RequestArchive, _) => requests::archive(thread, sandbox, recorder, parts).await,
-        // A client may have named its request `stream`. Only a record has parameters.
-        (SandboxRoute::RequestStream, _) if parts.uri.query().unwrap_or_default().is_empty() => {
+        // A client may have named its request `stream`. Only the stream has the parameter `header`, or none.
+        (SandboxRoute::RequestStream, _)
+            if parts.uri.query().is_none_or(|query| query.is_empty() || query.starts_with("header=")) =>
+        {
             requests::stream(recorder, parts)
         }
         (SandboxRoute::Report, _) => report::report(recorder, parts).await,
@@ -310,67 +308,4 @@ async fn blocking<T: Send + 'static>(
 fn clock(state: ClockState) -> Answer {
     let ClockState { now, frozen } = state;
     Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
-}
-
-fn plan(plan: &FaultPlan) -> Answer {
-    Answer::json(StatusCode::OK, render_plan(plan))
-}
-
-/// Renders a plan with its counts, in a form that can be sent back as a new plan.
-pub(crate) fn render_plan(plan: &FaultPlan) -> String {
-    let mut text = format!("{{\"seed\":{},\"faults\":[", plan.seed);
-    for (place, rule) in plan.rules.iter().enumerate() {
-        text.push_str(if place == 0 { "{" } else { ",{" });
-        // Writing to a string does not fail.
-        let _ = write_rule(&mut text, rule);
-        text.push('}');
-    }
-    text.push_str("]}");
-    text
-}
-
-/// Writes the members of a rule. No value needs escaping.
-fn write_rule(text: &mut String, rule: &FaultRule) -> std::fmt::Result {
-    if let Some(method) = &rule.method {
-        write!(text, "\"method\":\"{method}\",")?;
-    }
-    if let Some(route) = rule.route {
-        write!(text, "\"route\":\"{route}\",")?;
-    }
-    match rule.when {
-        Trigger::Always => {}
-        Trigger::First(calls) => write!(text, "\"first\":{calls},")?,
-        Trigger::Percent(percent) => write!(text, "\"percent\":{percent},")?,
-    }
-    for (name, time) in [("latency", rule.latency), ("jitter", rule.jitter)] {
-        if !time.is_zero() {
-            write!(text, "\"{name}\":\"{}\",", humantime::format_duration(time))?;
-        }
-    }
-    if rule.moment == Moment::After {
-        text.push_str("\"when\":\"after\",");
-    }
-    match rule.end {
-        // The rule itself has no effect, but a call on which it acts does not reach later rules.
-        Outcome::Served if rule.latency.is_zero() && rule.jitter.is_zero() => {
-            text.push_str("\"latency\":\"0s\",");
-        }
-        Outcome::Served => {}
-        Outcome::Answered { code, retry_after } => {
-            write!(text, "\"status\":{},\"code\":\"{}\",", code.status().as_u16(), code.as_str())?;
-            if let Some(secs) = retry_after {
-                write!(text, "\"retryAfter\":{secs},")?;
-            }
-        }
-        Outcome::Dropped => text.push_str("\"drop\":true,"),
-        Outcome::Changed(BodyFault::Truncated) => text.push_str("\"body\":\"truncate\","),
-        Outcome::Changed(BodyFault::Malformed) => text.push_str("\"body\":\"malformed\","),
-        Outcome::Changed(BodyFault::Slow { bytes_per_second }) => {
-            write!(text, "\"body\":\"slow\",\"bytesPerSecond\":{bytes_per_second},")?;
-        }
-        Outcome::Changed(BodyFault::Grown) => text.push_str("\"grow\":true,"),
-        Outcome::Exhausted(WindowKind::Minute) => text.push_str("\"exhaust\":\"minute\","),
-        Outcome::Exhausted(WindowKind::Day) => text.push_str("\"exhaust\":\"day\","),
-    }
-    write!(text, "\"calls\":{},\"acted\":{}", rule.calls, rule.acted)
 }

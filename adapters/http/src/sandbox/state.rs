@@ -9,6 +9,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
 use super::fault_plan::{FaultPlan, PlannedFaults};
+use super::quota_forms::QuotaForms;
 use super::readers::Readers;
 use super::recorder::RequestRecorder;
 use super::sink_store::Sinks;
@@ -26,6 +27,7 @@ pub(crate) struct SandboxState {
     /// The epoch of the store, which changes with each reset.
     epoch: Epoch,
     faults: PlannedFaults,
+    quota_forms: QuotaForms,
     sinks: Sinks,
     /// The journal of requests; none if it is off.
     recorder: Option<Arc<RequestRecorder>>,
@@ -64,6 +66,11 @@ impl SandboxState {
     /// The planned faults.
     pub(crate) const fn faults(&self) -> &PlannedFaults {
         &self.faults
+    }
+
+    /// The forms of the quota headers that the tester has set.
+    pub(crate) const fn quota_forms(&self) -> &QuotaForms {
+        &self.quota_forms
     }
 
     /// The driving port through which the owner's sandbox is called.
@@ -110,6 +117,7 @@ impl SandboxState {
             webhooks: OnceLock::new(),
             epoch: settings.epoch.clone(),
             faults: PlannedFaults::default(),
+            quota_forms: QuotaForms::default(),
             sinks: Sinks::default(),
             recorder: journal.map(|bounds| Arc::new(RequestRecorder::new(bounds))),
             readers: Readers::new(journal.unwrap_or(JournalBounds::DEFAULT).bytes),
@@ -130,10 +138,11 @@ impl SandboxState {
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.others += 1);
     }
 
-    /// Records a reset: a new epoch, an empty plan, no sinks, and delayed requests are dropped.
+    /// Records a reset: a new epoch, an empty plan, the quota headers of the setting, no sinks, and delayed requests are dropped.
     pub(crate) fn restart(&self, epoch: u64) {
         self.epoch.set(epoch);
         self.faults.set(FaultPlan::default());
+        self.quota_forms.clear();
         self.sinks.clear();
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.resets += 1);
     }

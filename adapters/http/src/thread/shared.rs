@@ -17,6 +17,7 @@ use crate::response::body::StreamPlaces;
 use crate::response::gzip::CachedGzip;
 use crate::thread::Hook;
 use crate::thread::live_cors::LiveCors;
+use crate::thread::live_quota_headers::LiveQuotaHeaders;
 
 /// The routes that a listener serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(crate) struct App {
     pub(crate) settings: HttpSettings,
     /// The CORS setting. Its first value is [`HttpSettings::cors`].
     pub(crate) cors: LiveCors,
+    /// The form of the quota headers. Its first value is [`HttpSettings::quota_headers`].
+    pub(crate) quota_headers: LiveQuotaHeaders,
     pub(crate) counters: ServerCounters,
     /// The hook; none costs nothing but a branch.
     pub(crate) hook: Option<Arc<dyn Hook>>,
@@ -78,11 +81,13 @@ impl App {
     /// Creates the state of a server, with all counts at zero.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings, hook: Option<Arc<dyn Hook>>) -> Self {
         let cors = LiveCors::new(settings.cors.clone());
+        let quota_headers = LiveQuotaHeaders::new(settings.quota_headers);
         Self {
             api,
             webhooks: OnceLock::new(),
             settings,
             cors,
+            quota_headers,
             counters: ServerCounters::default(),
             hook,
             gzip_documents: GzipDocuments::default(),

@@ -26,6 +26,13 @@ pub(crate) fn accepts_event_stream(headers: &HeaderMap) -> bool {
     accepts(headers, b"text/event-stream", b"text/*")
 }
 
+/// Returns whether the client names `application/problem+json`, and does not prefer `application/json` to it. A range of
+/// several types does not count, because clients that do not know problem details send these.
+pub(crate) fn prefers_problem(headers: &HeaderMap) -> bool {
+    let weight = named(headers, b"application/problem+json");
+    weight > 0 && weight >= preference(headers, b"application/json", b"application/*")
+}
+
 /// Returns whether the client prefers `text/plain` to `application/json`. If both have the same weight, it does not.
 pub(crate) fn prefers_text(headers: &HeaderMap) -> bool {
     preference(headers, b"text/plain", b"text/*") > preference(headers, b"application/json", b"application/*")

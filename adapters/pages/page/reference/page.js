@@ -303,6 +303,10 @@ SwaggerUIBundle({
   // No request goes to another origin, and the key is forgotten when the page closes.
   validatorUrl: null,
   persistAuthorization: false,
+  // The operations stand above the codes of errors, so the page moves once they are there.
+  onComplete: () => {
+    if (location.hash.startsWith('#errors')) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  },
   requestInterceptor: (request) => {
     if (prefix !== '' && !request.loadSpec) {
       const url = new URL(request.url, location.href);

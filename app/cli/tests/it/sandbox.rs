@@ -10,6 +10,7 @@ mod receivers;
 mod report;
 mod requests;
 mod reset;
+mod scopes;
 mod sinks;
 
 use std::io::{Read, Write};

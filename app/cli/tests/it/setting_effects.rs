@@ -41,6 +41,7 @@ const CASES: &[Case] = &[
     (&["drop-damaged-wal"], damage::drop_damaged_wal),
     (&["rename-collisions"], serving::names_that_read_the_same),
     (&["cors", "require-if-match"], serving::answers),
+    (&["quota-headers"], serving::quota_headers),
     (&["gzip"], serving::gzip),
     (&["tls-cert", "tls-key"], serving::tls),
     (&["enforce-sunset"], serving::the_sunset),

@@ -57,6 +57,7 @@ impl ServeArgs {
             public_url: self.public_url.clone(),
             hosts: (!self.hosts.is_empty()).then(|| self.hosts.clone()),
             cors: self.cors.clone(),
+            quota_headers: self.quota_headers.form(),
             require_if_match: self.require_if_match,
             enforce_sunset: self.enforce_sunset,
             trusted_proxies: self.trusted_proxies.clone(),

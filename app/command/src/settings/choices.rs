@@ -1,6 +1,7 @@
 //! Settings whose value is one of a few words. Comments in place of documentation keep the words out of the help.
 
 use clap::ValueEnum;
+use petstore_http::QuotaForm;
 
 /// The requests that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -29,4 +30,29 @@ pub(crate) enum QuotaFallback {
     Closed,
     // Each node counts for itself, and admits its share.
     Local,
+}
+
+/// The form of the quota headers. A sandbox can have further forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QuotaHeaders {
+    // The headers of the specification.
+    #[value(name = "x-ratelimit")]
+    XRateLimit,
+    // The lists of the draft of the IETF.
+    #[value(name = "ratelimit")]
+    RateLimit,
+    Both,
+    None,
+}
+
+impl QuotaHeaders {
+    /// Returns the form, as the transport knows it.
+    pub(crate) const fn form(self) -> QuotaForm {
+        match self {
+            Self::XRateLimit => QuotaForm::XRateLimit,
+            Self::RateLimit => QuotaForm::RateLimit,
+            Self::Both => QuotaForm::Both,
+            Self::None => QuotaForm::None,
+        }
+    }
 }

@@ -7,6 +7,7 @@ use petstore_domain::{
     Timestamp,
 };
 use petstore_domain::{KeyHolder, KeyLabel, Scopes};
+use petstore_http::QuotaForm;
 use petstore_ports::api::{Categories, Inventory, NewKey, Orders, Pets};
 
 use super::webhook_stock;
@@ -54,9 +55,15 @@ pub(super) fn open() -> (Shop, Client) {
 
 /// A stocked shop, and a client that may do anything in it.
 pub(super) fn open_as(options: ShopOptions) -> (Shop, Client) {
-    let shop = Shop::open_as(options);
+    let shop = Shop::open_as(with_both_forms(options));
     let client = fill(&shop);
     (shop, client)
+}
+
+/// Options with which answers have the quota headers of both forms that the document describes.
+pub(super) fn with_both_forms(mut options: ShopOptions) -> ShopOptions {
+    options.http.quota_headers = QuotaForm::Both;
+    options
 }
 
 /// Puts the stock into an empty shop, and returns a client that may do anything in it. The client's account has webhooks.

@@ -29,7 +29,7 @@ fn failures() -> [(FailureMode, u16, &'static str); 5] {
 fn shop_with_switches() -> (Shop, FailureSwitches, Client) {
     let switches = FailureSwitches::default();
     let shop = Shop::open_over_all(
-        ShopOptions::default(),
+        stock::with_both_forms(ShopOptions::default()),
         |ports| switches.give(ports),
         |ports| switches.give_to_webhooks(ports),
     );
@@ -100,7 +100,7 @@ fn excused(mut answer: Answer) -> Answer {
 
 /// Sends a request a second time while the first is still running.
 fn still_running(checker: &mut Checker) {
-    let (shop, barrier) = shop_with_write_barrier(ShopOptions::default());
+    let (shop, barrier) = shop_with_write_barrier(stock::with_both_forms(ShopOptions::default()));
     let client = stock::fill(&shop);
     for operation in document::operations().iter().filter(|one| one.takes("Idempotency-Key")) {
         let request = ValidRequest::of(operation).with_header("idempotency-key", "order-4711");

@@ -1,5 +1,6 @@
 //! The client of the tests.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,6 +8,19 @@ use std::net::{SocketAddr, TcpStream};
 use serde_json::Value;
 
 use super::PATIENCE;
+
+thread_local! {
+    /// The `Accept` of all requests of a thread that name none; `None` for no header.
+    static ACCEPT: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Runs `work`, whose requests have this `Accept` if they name none.
+pub(crate) fn accepting<T>(accept: &'static str, work: impl FnOnce() -> T) -> T {
+    let before = ACCEPT.replace(Some(accept));
+    let done = work();
+    ACCEPT.set(before);
+    done
+}
 
 /// Sends requests, each on a separate connection.
 #[derive(Clone)]
@@ -72,6 +86,11 @@ impl Client {
             format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
         if let Some(key) = &self.key {
             write!(request, "authorization: Bearer {key}\r\n").unwrap();
+        }
+        if let Some(accept) = ACCEPT.get()
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept"))
+        {
+            write!(request, "accept: {accept}\r\n").unwrap();
         }
         for (name, value) in headers {
             write!(request, "{name}: {value}\r\n").unwrap();
@@ -203,10 +222,13 @@ impl Answer {
     pub(crate) fn code(&self) -> String {
         let error = self.json();
         assert_eq!(error["status"], self.status, "{error}");
-        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{error}");
+        let is_problem = ACCEPT.get().is_some() && error.get("type").is_some();
+        let (text, content_type) =
+            if is_problem { ("detail", "application/problem+json") } else { ("message", "application/json") };
+        assert!(error[text].as_str().is_some_and(|message| !message.is_empty()), "{error}");
         let secs = error["retryAfterSeconds"].as_u64().map(|secs| secs.to_string());
         assert_eq!(secs.as_deref(), self.header("retry-after"), "{error}");
-        assert_eq!(self.header("content-type"), Some("application/json"));
+        assert_eq!(self.header("content-type"), Some(content_type));
         error["code"].as_str().unwrap_or_else(|| panic!("no code in {error}")).to_owned()
     }
 

@@ -9,9 +9,14 @@ use crate::stall::PLENTY;
 
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";
+const FORMS: &str = "PUT /sandbox/quota-headers";
 const SINK: &str = "PUT /sandbox/sinks/hook";
 const KEYS: &str = "POST /sandbox/keys";
 const ONE_ERROR: &str = "The body has 1 error: …";
+
+const RETRY_AFTER_TEXT: &str =
+    "faults[0].retryAfter must have 1 to 100 ASCII characters that a header may have.";
+const DATE: &str = "faults[0].retryAfter must have a sign and a duration of whole seconds, at most a year, such as +3s or -1h.";
 
 /// The maximum number of sinks.
 const SINKS_MAX: usize = 100;
@@ -68,6 +73,68 @@ const CASES: &[Case] = &[
         "GET /sandbox/requests/one?as=wget",
         "",
         &["1 parameter is not valid: …", "as must be json or curl; it is wget."],
+    ),
+    (
+        "GET /sandbox/requests?header=x-test-id",
+        "",
+        &[
+            "1 parameter is not valid: …",
+            "header must be a header and its value, such as x-test-id:orders.create; it is x-test-id.",
+        ],
+    ),
+    (
+        "DELETE /sandbox/faults?key=pet_4f&header=a:b",
+        "",
+        &["1 parameter is not valid: …", "header cannot be combined with key."],
+    ),
+    ("DELETE /sandbox/faults/7", "", &["The plan has no rule with this id; GET /sandbox/faults lists all."]),
+    (
+        "POST /sandbox/faults",
+        r#"{"faults": [{"drop": true, "key": ""}]}"#,
+        &[ONE_ERROR, "faults[0].key must not be empty."],
+    ),
+    (
+        "POST /sandbox/faults",
+        r#"{"faults": [{"drop": true, "key": "pet_\u00e4"}]}"#,
+        &[ONE_ERROR, "faults[0].key must have visible ASCII characters only."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "header": "x-test-id"}]}"#,
+        &[ONE_ERROR, "faults[0].header must be an object with name and value."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "header": {"name": "x-test-id"}}]}"#,
+        &[ONE_ERROR, "faults[0].header must have name and value, and no other member."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "header": {"name": "x test", "value": "a"}}]}"#,
+        &[ONE_ERROR, "faults[0].header must name a header, such as x-test-id."],
+    ),
+    (FAULTS, r#"{"faults": [{"status": 503, "retryAfter": "a\u0007"}]}"#, &[ONE_ERROR, RETRY_AFTER_TEXT]),
+    (FAULTS, r#"{"faults": [{"status": 503, "retryAfter": {"date": "3s"}}]}"#, &[ONE_ERROR, DATE]),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "retryAfter": {"at": "+3s"}}]}"#,
+        &[ONE_ERROR, "faults[0].retryAfter must be an object with date, such as {\"date\":\"+3s\"}."],
+    ),
+    (
+        FAULTS,
+        r#"{"faults": [{"status": 503, "retryAfter": true}]}"#,
+        &[ONE_ERROR, "faults[0].retryAfter must be an integer, a string, null or an object with date."],
+    ),
+    (
+        FORMS,
+        r#"{"form": "draft-7", "key": "pet_4f", "names": {"minute": "a"}}"#,
+        &[ONE_ERROR, "names cannot be combined with key: the names are for all."],
+    ),
+    (FORMS, r#"{"names": {"hour": "a"}}"#, &[ONE_ERROR, "names must be an object with minute, day or both."]),
+    (
+        FORMS,
+        r#"{"names": {"minute": "a\"b"}}"#,
+        &[ONE_ERROR, "names must have names of 1 to 32 letters, digits, dots, hyphens and underscores."],
     ),
     (CLOCK, "{}", &[ONE_ERROR, "The body must have at least one of set, advance and freeze."]),
     (
@@ -253,6 +320,39 @@ pub(super) fn send(seen: &mut Seen) {
     long_plan(seen, &tester);
     many_sinks(seen, &tester);
     planned_failure(seen, &shop, &tester);
+    preference(seen, &shop);
+    many_rules(seen, &tester);
+    many_forms(seen, &tester);
+}
+
+fn preference(seen: &mut Seen, shop: &Shop) {
+    let answer = shop.client(PLENTY).send("GET", "/v1/pets", &[("prefer", "latency=1h")], None);
+    let message = "The Prefer header is not valid: latency must be a duration of at most 1m, such as 200ms.";
+    seen.expect(&answer, "a preference", &[message]);
+}
+
+fn many_rules(seen: &mut Seen, tester: &Client) {
+    assert_eq!(tester.delete("/sandbox/faults").status, 204);
+    let rule = r#"{"faults": [{"status": 503}]}"#;
+    for _ in 0..100 {
+        assert_eq!(request(tester, "POST /sandbox/faults", rule).status, 201);
+    }
+    let message = "The plan may have at most 100 rules; remove some with DELETE /sandbox/faults.";
+    seen.expect(&request(tester, "POST /sandbox/faults", rule), "a rule too many", &[message]);
+    let long = format!(r#"{{"faults": [{{"drop": true, "key": "{}"}}]}}"#, "x".repeat(201));
+    let message = "faults[0].key must have at most 200 characters.";
+    seen.expect(&request(tester, FAULTS, &long), "a long key", &[ONE_ERROR, message]);
+    assert_eq!(tester.delete("/sandbox/faults").status, 204);
+}
+
+fn many_forms(seen: &mut Seen, tester: &Client) {
+    let set =
+        |number: usize| request(tester, FORMS, &format!(r#"{{"form": "none", "key": "pet_{number}"}}"#));
+    for number in 0..100 {
+        assert_eq!(set(number).status, 200);
+    }
+    let message = "At most 100 keys have a form of their own; DELETE /sandbox/quota-headers clears all.";
+    seen.expect(&set(100), "a form too many", &[message]);
 }
 
 fn guard(seen: &mut Seen, tester: &Client) {

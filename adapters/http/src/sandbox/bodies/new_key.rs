@@ -2,6 +2,8 @@
 
 use petstore_domain::{AccountName, KeyLabel, Limit, Limits, Plan, Scopes, TextError};
 
+use crate::base::settings::QuotaForm;
+use crate::sandbox::quota_forms::form;
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::fields::{Fields, integer, text};
@@ -16,6 +18,8 @@ pub(crate) struct WantedKey {
     pub(crate) plan: Option<Plan>,
     pub(crate) label: Option<KeyLabel>,
     pub(crate) scopes: Scopes,
+    /// The form of the quota headers of the key; none for that of all clients.
+    pub(crate) quota_headers: Option<QuotaForm>,
 }
 
 /// `POST /sandbox/keys`.
@@ -27,8 +31,9 @@ pub(crate) fn new_key(body: &[u8]) -> Result<WantedKey, ApiError> {
     let day = fields.optional("day", limit);
     let label = fields.optional("label", |node| named(node, KeyLabel::parse));
     let scopes = fields.optional("scopes", scopes).unwrap_or(Scopes::ALL);
+    let quota_headers = fields.optional("quotaHeaders", form);
     let plan = plan(&mut fields, name.as_deref(), minute, day);
-    fields.finish(|| Some(WantedKey { account, plan, label, scopes }))
+    fields.finish(|| Some(WantedKey { account, plan, label, scopes, quota_headers }))
 }
 
 /// Returns the plan of this name. The enterprise plan, and no other, has limits of the account.
@@ -94,7 +99,9 @@ mod tests {
     #[test]
     fn a_key_needs_nothing_and_may_have_an_account_a_plan_and_scopes() {
         let least = new_key(b"{}").unwrap();
-        assert_eq!(least, WantedKey { account: None, plan: None, label: None, scopes: Scopes::ALL });
+        let expected =
+            WantedKey { account: None, plan: None, label: None, scopes: Scopes::ALL, quota_headers: None };
+        assert_eq!(least, expected);
         let most =
             br#"{"account":"acme","plan":"enterprise","minute":5,"day":9,"label":"ci","scopes":"read"}"#;
         let most = new_key(most).unwrap();
@@ -114,6 +121,7 @@ mod tests {
             (br#"{"scopes":"admin"}"#, "scopes"),
             (br#"{"account":" "}"#, "account"),
             (br#"{"label":7}"#, "label"),
+            (br#"{"quotaHeaders":"draft-8"}"#, "quotaHeaders"),
             (br#"{"expires":"1d"}"#, "expires"),
         ] {
             let error = new_key(body).unwrap_err();

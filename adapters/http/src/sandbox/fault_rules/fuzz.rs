@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::sandbox::bodies::clock_change;
-use crate::sandbox::routes::render_plan;
+use crate::sandbox::fault_json::render_plan;
 use crate::woven::both;
 
 const WORDS: &[&str] = &[

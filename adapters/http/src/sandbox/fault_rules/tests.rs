@@ -1,7 +1,7 @@
 //! Plans that are taken, and plans that are refused.
 
 use super::*;
-use crate::sandbox::routes::render_plan;
+use crate::sandbox::fault_json::render_plan;
 
 fn faults<T>(parsed: Result<T, ApiError>) -> Vec<(String, &'static str)> {
     let Err(error) = parsed else { return vec![] };
@@ -13,7 +13,7 @@ fn faults<T>(parsed: Result<T, ApiError>) -> Vec<(String, &'static str)> {
 fn a_rule_without_effect_is_rendered_so_that_it_can_be_sent_again() {
     let plan = fault_plan(br#"{"faults":[{"first":3,"jitter":"0s"},{"status":503}]}"#).unwrap();
     let shown = render_plan(&plan);
-    assert!(shown.contains(r#"{"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
+    assert!(shown.contains(r#"{"id":0,"first":3,"latency":"0s","calls":0,"acted":0}"#), "{shown}");
     assert_eq!(fault_plan(shown.as_bytes()), Ok(plan));
 }
 
@@ -21,9 +21,10 @@ fn a_rule_without_effect_is_rendered_so_that_it_can_be_sent_again() {
 fn each_end_is_rendered_so_that_it_can_be_sent_again() {
     let ends = r#"{"faults":[{"drop":true,"when":"after"},{"status":500,"when":"after","latency":"10ms"},{"body":"truncate"},
         {"body":"malformed"},{"body":"slow"},{"body":"slow","bytesPerSecond":7},{"grow":true},{"exhaust":"minute"},
-        {"exhaust":"day","first":1}]}"#;
+        {"exhaust":"day","first":1},{"drop":true,"key":"pet_4f","skip":2},{"drop":true,"header":{"name":"x-test-id","value":"a\"b"}},
+        {"status":503,"retryAfter":null},{"status":429,"retryAfter":"soon"},{"status":503,"retryAfter":{"date":"-90s"}}]}"#;
     let plan = fault_plan(ends.as_bytes()).unwrap();
-    assert_eq!((plan.rules[0].moment, plan.rules[0].end), (Moment::After, Outcome::Dropped));
+    assert_eq!((plan.rules[0].moment, &plan.rules[0].end), (Moment::After, &Outcome::Dropped));
     assert_eq!(plan.rules[4].end, Outcome::Changed(BodyFault::Slow { bytes_per_second: SPEED }));
     assert_eq!(plan.rules[8].end, Outcome::Exhausted(WindowKind::Day));
     let shown = render_plan(&plan);
@@ -38,8 +39,8 @@ fn a_plan_is_accepted_as_a_whole_or_every_fault_of_it_is_named() {
             {"code":"key_banned","retryAfter":9}]}"#,
     )
     .unwrap();
-    let ends: Vec<_> = plan.rules.iter().map(|rule| (rule.when, rule.end)).collect();
-    let answered = |code, secs| Outcome::Answered { code, retry_after: Some(secs) };
+    let ends: Vec<_> = plan.rules.iter().map(|rule| (rule.when, rule.end.clone())).collect();
+    let answered = |code, secs| Outcome::Answered { code, retry_after: RetryAfter::Seconds(secs) };
     let expected = [
         (Trigger::First(2), answered(Code::Unavailable, 3)),
         (Trigger::Percent(10), Outcome::Served),

@@ -1,5 +1,6 @@
 //! The query of the client report of a sandbox.
 
+use super::scope::header_text;
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::query::{Parameters, number};
@@ -12,6 +13,8 @@ const ATTEMPTS_MAX: u64 = 1_000;
 pub(crate) struct ReportQuery {
     /// The beginning of the key of the clients.
     pub(crate) key: Option<String>,
+    /// The name and the value of a header of the requests that are judged.
+    pub(crate) header: Option<(String, String)>,
     /// The number of identical attempts that may fail in a row.
     pub(crate) attempts: Option<u32>,
 }
@@ -26,6 +29,7 @@ pub(crate) fn client_report(query: Option<&str>) -> Result<ReportQuery, ApiError
         }
         Ok(text.to_owned())
     });
+    let header = parameters.one("header", header_text);
     let attempts = parameters.one("attempts", |text| {
         let attempts = number(text)?.and_then(|attempts| u64::try_from(attempts).ok());
         let attempts = attempts.filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
@@ -33,7 +37,7 @@ pub(crate) fn client_report(query: Option<&str>) -> Result<ReportQuery, ApiError
         attempts.ok_or_else(|| FieldFault::new("out_of_range", "must be between 1 and 1000"))
     });
     parameters.finish()?;
-    Ok(ReportQuery { key, attempts })
+    Ok(ReportQuery { key, header, attempts })
 }
 
 #[cfg(test)]
@@ -47,7 +51,7 @@ mod tests {
             (Some("key=pet_4fW1"), Some("pet_4fW1"), None),
             (Some("attempts=3&key=pet_"), Some("pet_"), Some(3)),
         ] {
-            let expected = ReportQuery { key: key.map(str::to_owned), attempts };
+            let expected = ReportQuery { key: key.map(str::to_owned), header: None, attempts };
             assert_eq!(client_report(query).ok(), Some(expected), "{query:?}");
         }
         for wrong in

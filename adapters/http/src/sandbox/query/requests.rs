@@ -7,6 +7,7 @@ use petstore_client_report::Rule;
 use petstore_domain::{ApiKey, KeyPrefix};
 use petstore_request_journal::{RecordFilter, StatusFilter};
 
+use super::scope::header_text;
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::query::{Parameters, number, wait};
@@ -46,6 +47,7 @@ pub(crate) fn sandbox_requests(query: Option<&str>, routes: &[&str]) -> Result<R
         }),
         statuses: parameters.many("status", status).unwrap_or_default(),
         key: parameters.one("key", key),
+        header: parameters.one("header", header_text),
         target: parameters.one("target", text),
         hint: parameters.one("hint", |text| match Rule::named(text) {
             Some(rule) => Ok(rule.name.to_owned()),
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_read_and_every_fault_is_named() {
-        let query = "method=GET,POST&method=PUT&route=/pets&status=4xx,503&key=pet_12345678&target=%2Fa&hint=waits&after=7\
+        let query = "method=GET,POST&method=PUT&route=/pets&status=4xx,503&key=pet_12345678&header=X-Test-Id:a%3Ab&target=%2Fa&hint=waits&after=7\
                      &limit=2&count=3&wait=30";
         let read = sandbox_requests(Some(query), &["/pets"]).unwrap();
         let filter = RecordFilter {
@@ -129,6 +131,7 @@ mod tests {
             route: Some("/pets".to_owned()),
             statuses: vec![StatusFilter::Class(4), StatusFilter::One(503)],
             key: KeyPrefix::parse("pet_12345678").ok(),
+            header: Some(("x-test-id".to_owned(), "a:b".to_owned())),
             target: Some("/a".to_owned()),
             hint: Some("waits".to_owned()),
             after: Some(7),

@@ -74,6 +74,20 @@ pub(crate) fn files() {
     assert!(!memory.site.folder.join("petstore.db").exists());
 }
 
+pub(crate) fn quota_headers() {
+    let names = |form: &str| {
+        let trial = Trial::new(form, &["--demo", "1", "--quota-headers", form]);
+        let answer = trial.get("/v1/pets/1", "");
+        let known =
+            ["x-ratelimit-limit", "x-ratelimit-reset", "ratelimit-policy", "ratelimit", "ratelimit-limit"];
+        known.into_iter().filter(|name| answer.contains(&format!("\r\n{name}: "))).collect::<Vec<_>>()
+    };
+    assert_eq!(names("x-ratelimit"), ["x-ratelimit-limit", "x-ratelimit-reset"]);
+    assert_eq!(names("ratelimit"), ["ratelimit-policy", "ratelimit"]);
+    assert_eq!(names("both"), ["x-ratelimit-limit", "x-ratelimit-reset", "ratelimit-policy", "ratelimit"]);
+    assert_eq!(names("none"), [""; 0]);
+}
+
 pub(crate) fn answers() {
     let page = "host: h\r\norigin: https://page.example\r\n";
     let allows = |trial: &Trial| trial.get("/v1/pets/1", page).contains("access-control-allow-origin");
