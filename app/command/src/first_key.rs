@@ -92,7 +92,7 @@ impl<'a> FirstKey<'a> {
             // The key is drawn here, so that a further attempt recognises the key of one whose answer came too late.
             Self::ToShow => Some(drawn()?),
         };
-        let made = patiently(async || match administration.ensure_initial_key(secret.clone()).await {
+        let made = patiently(async || match administration.ensure_initial_key(secret).await {
             Err(ports::Failure::Store(error)) => Err(error),
             made => Ok(made),
         });

@@ -109,7 +109,7 @@ fn a_refusal_has_its_form_and_retry_after_is_not_before_the_window_ends() {
             expected.iter().map(|line| (*line).to_owned()).chain(["retry-after: 50".to_owned()]).collect();
         assert_eq!(lines(refused), expected, "{form:?}");
         let vary = refused.header("vary").unwrap_or_default();
-        assert_eq!(vary.contains("X-API-Key"), true, "{vary}");
+        assert!(vary.contains("X-API-Key"), "{vary}");
     }
 }
 

@@ -6,12 +6,12 @@ mod names;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::Arc;
-use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use petstore_domain::AccountId;
 use petstore_ports::Reply;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use self::names::Names;
 

@@ -67,9 +67,9 @@ pub(super) struct Names {
     new: Line,
     slow: Line,
     /// The quick names, each with the number of its last answer.
-    quick_names: HashMap<Arc<str>, u64>,
+    known_quick: HashMap<Arc<str>, u64>,
     /// The slow names, each with the number of its last answer.
-    slow_names: HashMap<Arc<str>, u64>,
+    known_slow: HashMap<Arc<str>, u64>,
     /// The number of answers.
     answers: u64,
     /// `true` if the last name without a quick answer was a new one, so that a slow one has the next turn.
@@ -89,7 +89,7 @@ impl Names {
         asker: Asker,
     ) -> io::Result<oneshot::Receiver<io::Result<Vec<IpAddr>>>> {
         let known = self.asked.get(name);
-        let needs_place = known.is_none_or(|asked| !asked.is_running && !asked.askers.contains(&asker));
+        let needs_place = known.is_none_or(|entry| !entry.is_running && !entry.askers.contains(&asker));
         if needs_place && self.lined_up >= QUEUE_MAX {
             self.forget_abandoned();
             if self.lined_up >= QUEUE_MAX {
@@ -99,11 +99,11 @@ impl Names {
         }
         let (sender, receiver) = oneshot::channel();
         let name: Arc<str> = name.into();
-        let asked = self.asked.entry(Arc::clone(&name)).or_default();
-        asked.waiting.retain(|waiting| !waiting.is_closed());
-        asked.waiting.push(sender);
+        let entry = self.asked.entry(Arc::clone(&name)).or_default();
+        entry.waiting.retain(|waiting| !waiting.is_closed());
+        entry.waiting.push(sender);
         if needs_place {
-            asked.askers.push(asker);
+            entry.askers.push(asker);
             self.lined_up += 1;
             self.line(self.pace(&name)).push(asker, name);
         }
@@ -122,12 +122,12 @@ impl Names {
             }
             self.lined_up -= 1;
             // An account that had asked for the name, too, may have had the turn.
-            let Some(asked) = self.asked.get_mut(&name).filter(|asked| !asked.is_running) else { continue };
-            if asked.waiting.iter().all(oneshot::Sender::is_closed) {
+            let Some(entry) = self.asked.get_mut(&name).filter(|entry| !entry.is_running) else { continue };
+            if entry.waiting.iter().all(oneshot::Sender::is_closed) {
                 self.asked.remove(&name);
                 continue;
             }
-            asked.is_running = true;
+            entry.is_running = true;
             self.holders.take(asker);
             self.slow_running += usize::from(pace == Pace::Slow);
             self.unproven_running += usize::from(pace != Pace::Quick);
@@ -164,9 +164,9 @@ impl Names {
         self.holders.give_back(*asker);
         self.slow_running -= usize::from(*pace == Pace::Slow);
         self.unproven_running -= usize::from(*pace != Pace::Quick);
-        let asked = self.asked.remove(name).unwrap_or_default();
+        let entry = self.asked.remove(name).unwrap_or_default();
         let mut is_taken = false;
-        for sender in asked.waiting {
+        for sender in entry.waiting {
             let answer = match answer {
                 Ok(addresses) => Ok(addresses.clone()),
                 Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
@@ -178,9 +178,9 @@ impl Names {
 
     fn remember(&mut self, name: &Arc<str>, was_in_time: bool) {
         let (now, before) = if was_in_time {
-            (&mut self.quick_names, &mut self.slow_names)
+            (&mut self.known_quick, &mut self.known_slow)
         } else {
-            (&mut self.slow_names, &mut self.quick_names)
+            (&mut self.known_slow, &mut self.known_quick)
         };
         before.remove(name);
         if now.len() >= KNOWN_NAMES_MAX && !now.contains_key(name) {
@@ -213,16 +213,16 @@ impl Names {
 
     pub(super) fn pace(&self, name: &str) -> Pace {
         match () {
-            () if self.slow_names.contains_key(name) => Pace::Slow,
-            () if self.quick_names.contains_key(name) => Pace::Quick,
+            () if self.known_slow.contains_key(name) => Pace::Slow,
+            () if self.known_quick.contains_key(name) => Pace::Quick,
             () => Pace::New,
         }
     }
 
     /// The number of names that are known to be quick.
     #[cfg(test)]
-    pub(super) fn quick_names(&self) -> usize {
-        self.quick_names.len()
+    pub(super) fn known_quick(&self) -> usize {
+        self.known_quick.len()
     }
 
     /// The number of threads that resolve a name.

@@ -175,7 +175,7 @@ fn of_too_many_known_names_the_oldest_is_forgotten() {
     (0..KNOWN_NAMES_MAX).for_each(|number| answer(&mut names, number));
     answer(&mut names, 0);
     answer(&mut names, KNOWN_NAMES_MAX);
-    assert_eq!(names.quick_names(), KNOWN_NAMES_MAX);
+    assert_eq!(names.known_quick(), KNOWN_NAMES_MAX);
     assert_eq!(["name-0", "name-1"].map(|name| names.pace(name)), [Pace::Quick, Pace::New]);
 }
 
