@@ -17,7 +17,7 @@ use crate::base::settings::QuotaForm;
 use crate::response::answer::{Coding, Content, Location};
 use crate::response::arena::{Arena, visible};
 use crate::response::deprecation::{
-    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_links_end, push_links_start,
+    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_deprecated_links, push_links_end, push_links_start,
 };
 use crate::response::quota_headers::{QuotaNote, QuotaShape};
 use crate::response::quota_lines::QuotaLines;
@@ -90,6 +90,19 @@ pub(crate) struct Values<'v> {
     pub(crate) base_path: &'v str,
 }
 
+/// A destination that may have parts of some values prepared.
+trait HeaderSink: ValueSink + Sized {
+    /// Takes the values of the quota headers.
+    fn put_quota(&mut self, quota: &QuotaNote, shape: &QuotaShape) {
+        quota.put(shape, self);
+    }
+
+    /// Takes the links of a deprecated operation.
+    fn put_links(&mut self, resource: Resource, base_path: &str) {
+        self.put("link", |out| push_deprecated_links(out, resource, base_path));
+    }
+}
+
 impl Values<'_> {
     pub(crate) fn template_key(
         &self,
@@ -111,7 +124,7 @@ impl Values<'_> {
     }
 
     /// Writes each value that the response has. The order is always the same.
-    fn put(&self, sink: &mut impl ValueSink) {
+    fn put(&self, sink: &mut impl HeaderSink) {
         sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
             sink.put_quota(quota, self.quota_shape);
@@ -139,7 +152,9 @@ impl ValueSink for LineWriter<'_> {
     fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
         push_line(self.out, name, write);
     }
+}
 
+impl HeaderSink for LineWriter<'_> {
     fn put_quota(&mut self, quota: &QuotaNote, shape: &QuotaShape) {
         if shape.form == QuotaForm::XRateLimit {
             self.quota_lines.push(quota, self.out);
@@ -164,6 +179,8 @@ impl ValueSink for NameMap {
     }
 }
 
+impl HeaderSink for NameMap {}
+
 /// Writes the values one after another, and records the position at which each value ends.
 struct ValueBuffer<'c> {
     text: &'c mut Vec<u8>,
@@ -178,6 +195,8 @@ impl ValueSink for ValueBuffer<'_> {
         self.len += 1;
     }
 }
+
+impl HeaderSink for ValueBuffer<'_> {}
 
 impl TemplateKey {
     /// Returns the headers that are the same in all responses of this template.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use petstore_ports::api::{ClockChange, NewTime};
 
+use crate::base::settings::QuotaForm;
 use crate::wire::bodies::date;
 use crate::wire::error::ApiError;
-use crate::wire::faults::FieldFault;
+use crate::wire::faults::{FieldFault, listed};
 use crate::wire::fields::{Fields, boolean, integer, text};
 use crate::wire::json::Node;
 
@@ -49,6 +50,14 @@ pub(super) fn duration(node: &Node<'_>, most: Duration) -> Result<Duration, Fiel
         return Err(FieldFault::new("out_of_range", format!("must be at most {most}")));
     }
     Ok(time)
+}
+
+/// Parses the name of a form of the quota headers.
+pub(super) fn quota_form(node: &Node<'_>) -> Result<QuotaForm, FieldFault> {
+    QuotaForm::parse(text(node)?).ok_or_else(|| {
+        let names = listed(QuotaForm::ALL.map(QuotaForm::as_str));
+        FieldFault::new("unknown_value", format!("must be one of {names}"))
+    })
 }
 
 #[cfg(test)]

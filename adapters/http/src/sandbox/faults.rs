@@ -8,7 +8,6 @@ use super::fault_plan::{FaultPlan, RULES_MAX, RuleFilter};
 use super::fault_rules::{fault_plan, further_rules};
 use super::query::rule_filter;
 use super::read_json::read;
-use super::routes::SandboxRoute;
 use super::state::SandboxState;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
@@ -19,49 +18,50 @@ use crate::wire::error::{ApiError, Code};
 /// The prefix of the paths of one rule.
 pub(super) const PREFIX: &str = "/sandbox/faults/";
 
-/// Runs a route of the plan.
+/// Removes the rule whose id the path has.
+pub(super) fn answer_rule(
+    sandbox: &SandboxState,
+    parts: &Parts,
+    allow: &'static str,
+) -> Result<Answer, Answer> {
+    no_parameters(parts.uri.query())?;
+    if parts.method == Method::DELETE { remove_one(sandbox, parts) } else { Err(Answer::not_allowed(allow)) }
+}
+
+/// Shows or changes the plan.
 pub(super) async fn answer(
-    route: SandboxRoute,
     app: &App,
     sandbox: &SandboxState,
     parts: &Parts,
     body: &mut RequestBody,
+    allow: &'static str,
 ) -> Result<Answer, Answer> {
     let query = parts.uri.query();
-    let filter = if route == SandboxRoute::Faults && parts.method == Method::DELETE {
-        rule_filter(query)?
-    } else {
-        no_parameters(query)?;
-        None
-    };
-    match (route, &parts.method) {
-        (SandboxRoute::Fault, &Method::DELETE) => remove_one(sandbox, parts),
-        (SandboxRoute::Faults, &Method::GET | &Method::HEAD) => {
-            Ok(Answer::json(StatusCode::OK, render_plan(&sandbox.faults().plan())))
+    if parts.method == Method::DELETE {
+        match rule_filter(query)? {
+            Some(filter) => {
+                sandbox.faults().remove(&filter);
+            }
+            None => sandbox.plan(FaultPlan::default()),
         }
-        (SandboxRoute::Faults, &Method::PUT) => {
+        return Ok(Answer::empty(StatusCode::NO_CONTENT));
+    }
+    no_parameters(query)?;
+    match parts.method {
+        Method::GET | Method::HEAD => Ok(Answer::json(StatusCode::OK, render_plan(&sandbox.faults().plan()))),
+        Method::PUT => {
             sandbox.plan(read(app, parts, body, fault_plan).await?);
             Ok(Answer::json(StatusCode::OK, render_plan(&sandbox.faults().plan())))
         }
-        (SandboxRoute::Faults, &Method::POST) => {
+        Method::POST => {
             let rules = read(app, parts, body, further_rules).await?;
             let added = sandbox.faults().append(rules).ok_or_else(too_many)?;
             Ok(Answer::json(StatusCode::CREATED, render_rules(&added.rules)))
         }
-        (SandboxRoute::Faults, &Method::DELETE) => {
-            match filter {
-                Some(filter) => {
-                    sandbox.faults().remove(&filter);
-                }
-                None => sandbox.plan(FaultPlan::default()),
-            }
-            Ok(Answer::empty(StatusCode::NO_CONTENT))
-        }
-        _ => Err(Answer::not_allowed(route.allow())),
+        _ => Err(Answer::not_allowed(allow)),
     }
 }
 
-/// Removes the rule whose id the path has.
 fn remove_one(sandbox: &SandboxState, parts: &Parts) -> Result<Answer, Answer> {
     let id = parts.uri.path().strip_prefix(PREFIX).and_then(|id| id.parse().ok());
     if id.is_some_and(|id| sandbox.faults().remove(&RuleFilter::Id(id)) > 0) {

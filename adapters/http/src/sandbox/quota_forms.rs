@@ -8,11 +8,10 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode};
 use parking_lot::RwLock;
 
+use super::bodies::quota_form;
 use super::fault_json::quoted;
 use super::fault_rules::scope_key;
 use super::read_json::read;
-use super::routes::SandboxRoute;
-use super::state::SandboxState;
 use crate::base::settings::QuotaForm;
 use crate::exchange::credentials::presented;
 use crate::io::request_body::RequestBody;
@@ -20,7 +19,7 @@ use crate::response::answer::Answer;
 use crate::response::quota_headers::{PolicyNames, QuotaShape};
 use crate::thread::thread_state::ThreadState;
 use crate::wire::error::{ApiError, Code};
-use crate::wire::faults::{FieldFault, listed};
+use crate::wire::faults::FieldFault;
 use crate::wire::fields::{Fields, text};
 use crate::wire::json::Node;
 use crate::wire::request_head::RequestHead;
@@ -125,11 +124,12 @@ fn rendered_key(key: &str, form: QuotaForm) -> String {
 /// Runs a route of the forms.
 pub(super) async fn answer(
     thread: &ThreadState,
-    sandbox: &SandboxState,
+    forms: &QuotaForms,
     parts: &Parts,
     body: &mut RequestBody,
+    allow: &'static str,
 ) -> Result<Answer, Answer> {
-    let (app, forms) = (&thread.app, sandbox.quota_forms());
+    let app = &thread.app;
     match parts.method {
         Method::GET | Method::HEAD => {}
         Method::DELETE => {
@@ -147,7 +147,7 @@ pub(super) async fn answer(
                 set.names = names.or(set.names.take());
             }),
         },
-        _ => return Err(Answer::not_allowed(SandboxRoute::QuotaHeaders.allow())),
+        _ => return Err(Answer::not_allowed(allow)),
     }
     Ok(Answer::json(StatusCode::OK, forms.render(app.quota_headers.form())))
 }
@@ -170,7 +170,7 @@ enum WantedForm {
 /// `PUT /sandbox/quota-headers`.
 fn wanted(body: &[u8]) -> Result<WantedForm, ApiError> {
     let mut fields = Fields::of(body)?;
-    let form = fields.optional("form", form);
+    let form = fields.optional("form", quota_form);
     let key = fields.optional("key", |node| scope_key(text(node)?));
     let names = fields.optional("names", names);
     if key.is_some() && names.is_some() {
@@ -185,14 +185,6 @@ fn wanted(body: &[u8]) -> Result<WantedForm, ApiError> {
     fields.finish(|| match (key, form) {
         (Some(key), form) => form.map(|form| WantedForm::Key(key, form)),
         (None, form) => Some(WantedForm::All { form, names }),
-    })
-}
-
-/// Parses the name of a form.
-pub(super) fn form(node: &Node<'_>) -> Result<QuotaForm, FieldFault> {
-    QuotaForm::parse(text(node)?).ok_or_else(|| {
-        let names = listed(QuotaForm::ALL.map(QuotaForm::as_str));
-        FieldFault::new("unknown_value", format!("must be one of {names}"))
     })
 }
 

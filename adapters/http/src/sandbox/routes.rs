@@ -127,7 +127,7 @@ impl SandboxRoute {
         }
     }
 
-    pub(super) const fn allow(self) -> &'static str {
+    const fn allow(self) -> &'static str {
         match self {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
@@ -181,9 +181,8 @@ pub(super) async fn answer(
         (SandboxRoute::Sink, &Method::GET | &Method::HEAD) => sinks::read(thread, sandbox, parts).await,
         (SandboxRoute::Settle, &Method::POST) => sinks::settle(sandbox, parts).await,
         (SandboxRoute::Reset, &Method::POST) => reset(sandbox, parts).await,
-        (SandboxRoute::Faults | SandboxRoute::Fault, _) => {
-            faults::answer(route, app, sandbox, parts, body).await
-        }
+        (SandboxRoute::Faults, _) => faults::answer(app, sandbox, parts, body, route.allow()).await,
+        (SandboxRoute::Fault, _) => faults::answer_rule(sandbox, parts, route.allow()),
         _ if let Err(refusal) = faults::no_parameters(parts.uri.query()) => Err(refusal.into()),
         (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
         (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
@@ -194,7 +193,7 @@ pub(super) async fn answer(
             change_clock(sandbox, ClockChange { time: Some(NewTime::Machine), freeze: Some(false) }).await
         }
         (SandboxRoute::QuotaHeaders, method) if *method != Method::OPTIONS => {
-            quota_forms::answer(thread, sandbox, parts, body).await
+            quota_forms::answer(thread, sandbox.quota_forms(), parts, body, route.allow()).await
         }
         (SandboxRoute::Keys, &Method::GET | &Method::HEAD) => keys::list(thread).await,
         (SandboxRoute::Webhooks, &Method::GET | &Method::HEAD) => webhook_states::list(thread).await,

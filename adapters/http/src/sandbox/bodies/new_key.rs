@@ -3,7 +3,6 @@
 use petstore_domain::{AccountName, KeyLabel, Limit, Limits, Plan, Scopes, TextError};
 
 use crate::base::settings::QuotaForm;
-use crate::sandbox::quota_forms::form;
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::fields::{Fields, integer, text};
@@ -31,7 +30,7 @@ pub(crate) fn new_key(body: &[u8]) -> Result<WantedKey, ApiError> {
     let day = fields.optional("day", limit);
     let label = fields.optional("label", |node| named(node, KeyLabel::parse));
     let scopes = fields.optional("scopes", scopes).unwrap_or(Scopes::ALL);
-    let quota_headers = fields.optional("quotaHeaders", form);
+    let quota_headers = fields.optional("quotaHeaders", super::quota_form);
     let plan = plan(&mut fields, name.as_deref(), minute, day);
     fields.finish(|| Some(WantedKey { account, plan, label, scopes, quota_headers }))
 }

@@ -10,8 +10,8 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(20);
 
-fn account(number: u64) -> Option<AccountId> {
-    Some(AccountId::new(number).unwrap())
+fn account(number: u64) -> AccountId {
+    AccountId::new(number).unwrap()
 }
 
 /// A resolver that answers at once, but names that begin with `slow`, and all names but `healthy` while `hangs` is set, only
@@ -38,7 +38,9 @@ impl Planted {
     }
 
     async fn is_answered(&self, name: &str, of: u64, within: Duration) -> bool {
-        timeout(within, self.resolver.resolve(name, account(of))).await.is_ok_and(|answer| answer.is_ok())
+        timeout(within, self.resolver.resolve(name, Some(account(of))))
+            .await
+            .is_ok_and(|answer| answer.is_ok())
     }
 
     fn running(&self) -> usize {
@@ -76,7 +78,7 @@ async fn names_that_were_quick_and_hang_leave_a_thread_to_the_next_account() {
     for number in 1..=8 {
         for index in 0..NAMES {
             assert_eq!(planted.pace(&name(number, index)), Pace::Quick);
-            answers.push(planted.resolver.resolve(&name(number, index), account(number)));
+            answers.push(planted.resolver.resolve(&name(number, index), Some(account(number))));
         }
         // It gets threads while it has fewer than half as many as are free.
         let share = (0..THREADS).find(|held| 2 * held >= free - held).unwrap();
@@ -97,7 +99,7 @@ async fn new_names_of_many_accounts_leave_a_thread_to_names_that_were_quick() {
     let planted = Planted::new();
     assert!(planted.is_answered("quick", 1_000, LONG).await);
     let answers: Vec<_> = (0..200_u64)
-        .map(|number| planted.resolver.resolve(&format!("slow-{number}"), account(number + 1)))
+        .map(|number| planted.resolver.resolve(&format!("slow-{number}"), Some(account(number + 1))))
         .collect();
     for _ in 0..10 {
         assert!(planted.is_answered("quick", 1_000, LONG).await);
@@ -115,16 +117,16 @@ fn new_and_slow_names_take_turns_and_so_do_accounts() {
     let mut callers = Vec::new();
     let answer = Ok(Vec::new());
     for name in ["slow-1", "slow-2"] {
-        callers.push(names.ask(name, account(1)).unwrap());
+        callers.push(names.ask(name, Some(account(1))).unwrap());
         let turn = names.next().unwrap();
         names.finish(&turn, Duration::from_millis(1_001), &answer);
         assert_eq!(names.pace(name), Pace::Slow, "its answer was late");
     }
     for name in ["slow-1", "new-1", "slow-2", "new-2"] {
-        callers.push(names.ask(name, account(1)).unwrap());
+        callers.push(names.ask(name, Some(account(1))).unwrap());
     }
     for name in ["new-3", "new-4", "new-5"] {
-        callers.push(names.ask(name, account(2)).unwrap());
+        callers.push(names.ask(name, Some(account(2))).unwrap());
     }
     let mut order = Vec::new();
     while let Some(turn) = names.next() {
@@ -142,23 +144,25 @@ fn new_and_slow_names_take_turns_and_so_do_accounts() {
 fn a_name_of_two_accounts_is_resolved_in_the_turn_of_the_first_that_has_a_share() {
     let mut names = Names::default();
     let hanging: Vec<_> =
-        (0..THREADS).map(|index| names.ask(&format!("host-{index}"), account(1)).unwrap()).collect();
+        (0..THREADS).map(|index| names.ask(&format!("host-{index}"), Some(account(1))).unwrap()).collect();
     let turns: Vec<Turn> = std::iter::from_fn(|| names.next()).collect();
     assert!(
         (THREADS / 3..THREADS / 2).contains(&turns.len()),
         "an account alone has a third: {}",
         turns.len()
     );
-    let first = names.ask("shared", account(1)).unwrap();
-    let mut second = names.ask("shared", account(2)).unwrap();
+    let first = names.ask("shared", Some(account(1))).unwrap();
+    let mut second = names.ask("shared", Some(account(2))).unwrap();
     let turn = names.next().unwrap();
-    assert_eq!((&*turn.name, turn.asker), ("shared", account(2)));
-    let mut third = names.ask("shared", account(3)).unwrap();
+    assert_eq!((&*turn.name, turn.asker), ("shared", Some(account(2))));
+    let mut third = names.ask("shared", Some(account(3))).unwrap();
     assert!(names.next().is_none(), "its answer is on its way");
     names.finish(&turn, Duration::ZERO, &Ok(Vec::new()));
     assert!(second.try_recv().is_ok() && third.try_recv().is_ok());
     drop((first, hanging));
-    turns.iter().for_each(|turn| names.finish(turn, Duration::ZERO, &Ok(Vec::new())));
+    for turn in &turns {
+        names.finish(turn, Duration::ZERO, &Ok(Vec::new()));
+    }
     assert!(names.next().is_none(), "no caller waits for the others");
     assert_eq!((names.running(), names.pace("host-0")), (0, Pace::Slow));
 }
@@ -183,7 +187,7 @@ fn of_too_many_known_names_the_oldest_is_forgotten() {
 async fn a_name_that_many_ask_for_is_resolved_once() {
     let planted = Planted::new();
     let answers: Vec<_> =
-        (0..100_u64).map(|number| planted.resolver.resolve("slow", account(number % 3 + 1))).collect();
+        (0..100_u64).map(|number| planted.resolver.resolve("slow", Some(account(number % 3 + 1)))).collect();
     planted.release.send(()).unwrap();
     for answer in answers {
         assert_eq!(timeout(LONG, answer).await.unwrap().unwrap().len(), 1);
@@ -193,7 +197,8 @@ async fn a_name_that_many_ask_for_is_resolved_once() {
 #[tokio::test]
 async fn the_queue_and_the_threads_are_bounded_and_abandoned_names_make_room() {
     let planted = Planted::new();
-    let ask = |index: usize| planted.resolver.resolve(&format!("slow-{index}"), account(index as u64 + 1));
+    let ask =
+        |index: usize| planted.resolver.resolve(&format!("slow-{index}"), Some(account(index as u64 + 1)));
     let hanging: Vec<_> = (0..UNPROVEN_THREADS).map(ask).collect();
     planted.until_running(UNPROVEN_THREADS).await;
     let answers: Vec<_> = (UNPROVEN_THREADS..UNPROVEN_THREADS + QUEUE_MAX).map(ask).collect();
