@@ -1,10 +1,11 @@
 //! Import and export of the whole shop.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
 
-use crate::{LastIds, Row, StoreError};
+use crate::{LastIds, Row, StoreError, WorkProgress};
 
 /// Imports the whole shop into an empty store, or exports it. For an operator: every method blocks for as long as the disk or
 /// the network takes, so call it on a separate thread.
@@ -86,6 +87,10 @@ pub trait BulkImport {
     /// # Errors
     /// See [`BulkImport::category`].
     fn order(&mut self, order: Order, version: Version) -> Result<(), ImportError>;
+
+    /// Reports to `progress` how far [`BulkImport::finish`] is. A store whose last step is short may ignore the call, as this
+    /// method does.
+    fn watch(&mut self, _progress: Arc<dyn WorkProgress>) {}
 
     /// Stores all rows if none contradicts another one. Returns the categories that were renamed.
     ///

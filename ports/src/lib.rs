@@ -21,6 +21,7 @@ mod events;
 mod idempotency;
 pub mod journal;
 mod keys;
+mod progress;
 mod quotas;
 mod read;
 mod reply;
@@ -44,6 +45,7 @@ pub use events::{EventBounds, EventFeed, EventPage, EventQuery, EventRead, Event
 pub use idempotency::IdempotencyRecords;
 pub use journal::{Batch, BatchNumber, BulkLoad, DeliveryNote, Header, Journal, LastIds, Row, UsageCount};
 pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan, ScopeReader};
+pub use progress::{Unwatched, WorkPhase, WorkProgress, WorkUnit};
 pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
     CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use petstore_ports::{Clock, StoreDamage, StoreError};
+use petstore_ports::{Clock, StoreDamage, StoreError, Unwatched, WorkProgress};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::background::Background;
@@ -79,7 +79,7 @@ impl PostgresStore {
     /// # Errors
     /// The database cannot be reached, or does not suit.
     pub fn open(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), options, false, Program::THIS)
+        Self::open_as(target.into(), options, false, Program::THIS, &Unwatched)
     }
 
     /// Opens the store like [`PostgresStore::open`], for a sandbox: the schema must be new, or made by a sandbox.
@@ -87,7 +87,23 @@ impl PostgresStore {
     /// # Errors
     /// The errors of [`PostgresStore::open`], and [`OpenError::NotASandbox`].
     pub fn open_sandbox(target: impl Into<Target>, options: Options) -> Result<Self, OpenError> {
-        Self::open_as(target.into(), options, true, Program::THIS)
+        Self::open_as(target.into(), options, true, Program::THIS, &Unwatched)
+    }
+
+    /// Opens the store like [`PostgresStore::open`], or like [`PostgresStore::open_sandbox`], and reports how far a migration of
+    /// its tables is.
+    ///
+    /// # Errors
+    /// Those of these functions.
+    pub fn open_watched(
+        target: impl Into<Target>,
+        options: Options,
+        as_sandbox: bool,
+        progress: &dyn WorkProgress,
+    ) -> Result<Self, OpenError> {
+        let opened = Self::open_as(target.into(), options, as_sandbox, Program::THIS, progress);
+        progress.end();
+        opened
     }
 
     /// Opens the store as a program with these properties would.
@@ -96,6 +112,7 @@ impl PostgresStore {
         options: Options,
         as_sandbox: bool,
         program: Program<'_>,
+        progress: &dyn WorkProgress,
     ) -> Result<Self, OpenError> {
         let background = Background::start().map_err(OpenError::Thread)?;
         let Options { schema, seed } = options;
@@ -103,7 +120,7 @@ impl PostgresStore {
         let connector = Arc::new(Connector::new(target.with_schema(&schema), seed));
         let new = NewShop { epoch: seed, is_sandbox: as_sandbox };
         let Prepared { session, epoch, is_sandbox, shop_number, forms, clock } =
-            background.handle().block_on(prepare(&connector, program, new))?;
+            background.handle().block_on(prepare(&connector, program, new, progress))?;
         connector.continuity().set_epoch(epoch);
         if as_sandbox && !is_sandbox {
             return Err(OpenError::NotASandbox { schema });
@@ -327,8 +344,13 @@ struct Prepared {
 }
 
 /// Creates or migrates the schema.
-async fn prepare(connector: &Connector, program: Program<'_>, new: NewShop) -> Result<Prepared, OpenError> {
-    let session = schema::prepare(connector, program, new).await?;
+async fn prepare(
+    connector: &Connector,
+    program: Program<'_>,
+    new: NewShop,
+    progress: &dyn WorkProgress,
+) -> Result<Prepared, OpenError> {
+    let session = schema::prepare(connector, program, new, progress).await?;
     // A test may open the store as an older program, without this column.
     let mut shop_number = None;
     if program.steps.len() >= history::SINCE {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use petstore_ports::{Unwatched, WorkProgress};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -49,6 +50,7 @@ pub(crate) fn writer(
     path: &Path,
     epoch_if_new: Option<u64>,
     collisions: NameCollisions,
+    progress: &dyn WorkProgress,
 ) -> Result<Writer, OpenError> {
     let connection = open(path).map_err(OpenError::engine(path))?;
     // The permission is checked before the first query, because the query creates the index of the log with the
@@ -68,7 +70,7 @@ pub(crate) fn writer(
         schema_check::check(&writer.connection, path, found)?;
         schema::check_event_version(&writer.connection, path, found)?;
         if !is_adapted(&writer.connection, path, found)? {
-            adapt(&mut writer, path, epoch, found, collisions)?;
+            adapt(&mut writer, path, epoch, found, collisions, progress)?;
         }
     }
     if !writer.is_tentative {
@@ -94,6 +96,7 @@ fn adapt(
     epoch: u64,
     found: u32,
     collisions: NameCollisions,
+    progress: &dyn WorkProgress,
 ) -> Result<(), OpenError> {
     let Writer { connection, repaired, is_tentative } = writer;
     let failed = OpenError::engine(path);
@@ -108,7 +111,7 @@ fn adapt(
     }
     connection.execute_batch("BEGIN IMMEDIATE").map_err(&failed)?;
     *is_tentative = true;
-    *repaired = schema::migrate(connection, path, epoch, collisions)?;
+    *repaired = schema::migrate(connection, path, epoch, collisions, progress)?;
     meta::begin_epoch(connection, epoch).map_err(&failed)?;
     meta::set_event_version(connection, petstore_event_codec::VERSION).map_err(&failed)?;
     if is_new {
@@ -123,7 +126,7 @@ fn adapt(
 pub(crate) fn accept(connection: Connection, path: &Path) -> Result<Connection, OpenError> {
     connection.execute_batch("COMMIT").map_err(OpenError::engine(path))?;
     drop(connection);
-    let Writer { connection, .. } = writer(path, None, NameCollisions::Refuse)?;
+    let Writer { connection, .. } = writer(path, None, NameCollisions::Refuse, &Unwatched)?;
     // The engine opens a new log with the first read. A checkpoint cannot open the log.
     schema::version(&connection, path).map(|_| connection)
 }
@@ -245,7 +248,8 @@ mod tests {
     fn a_writer_runs_no_checkpoints_and_truncates_the_log_to_its_bound() {
         let path = std::env::temp_dir().join(format!("petstore-pragmas-{}", std::process::id()));
         crate::files::create(&path).unwrap();
-        let Writer { connection: writer, .. } = writer(&path, Some(1), NameCollisions::Refuse).unwrap();
+        let Writer { connection: writer, .. } =
+            writer(&path, Some(1), NameCollisions::Refuse, &Unwatched).unwrap();
         let set = |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!((set("wal_autocheckpoint"), set("journal_size_limit")), (0, i64::from(LOG_BYTES_KEPT)));
         drop(writer);

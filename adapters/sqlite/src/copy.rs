@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{self, Path};
 
-use petstore_ports::{Header, Row, StoreError};
+use petstore_ports::{Header, Row, StoreError, Unwatched};
 use rusqlite::Connection;
 
 use crate::error::unavailable;
@@ -39,7 +39,7 @@ fn fill(path: &Path, header: &Header, rows: impl Iterator<Item = Row>) -> Result
     connection::configure_copy(&connection).map_err(failed)?;
     let transaction = connection.transaction().map_err(failed)?;
     // A new file contains no values to migrate.
-    let _mended = schema::migrate(&transaction, path, meta::NO_EPOCH, NameCollisions::Refuse)?;
+    let _mended = schema::migrate(&transaction, path, meta::NO_EPOCH, NameCollisions::Refuse, &Unwatched)?;
     let counts = write(&transaction, header, rows).map_err(failed)?;
     transaction.commit().map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))?;

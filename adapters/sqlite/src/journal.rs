@@ -9,7 +9,7 @@ use std::sync::Arc;
 use petstore_domain::Timestamp;
 use petstore_ports::{
     Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
-    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
+    EventRange, EventsPruned, Header, Journal, LastIds, Row, StoreError, Unwatched, UsageCount, WorkProgress,
 };
 use rusqlite::{Connection, params};
 
@@ -34,6 +34,12 @@ use crate::{
 /// writer's time.
 const PRUNE_MAX: usize = 1_000;
 
+/// The number of records that have ever been created, of the kinds of which there may be many.
+fn rows_at_most(header: &Header) -> u64 {
+    let LastIds { pet, category, order, account, key } = header.last_ids;
+    [pet, category, order, account, key].into_iter().fold(0, u64::saturating_add)
+}
+
 /// A journal in one SQLite file.
 pub struct SqliteJournal {
     path: PathBuf,
@@ -51,6 +57,7 @@ pub struct SqliteJournal {
     given_up: GivenUp,
     /// The mark of the last batch on disk, as far as this use of the file has set it.
     marked: Marker,
+    rows_at_most: u64,
     /// The lock must be released last. Fields are dropped in the order of their declaration, so this is the last field.
     _lock: File,
 }
@@ -69,6 +76,16 @@ impl SqliteJournal {
         path: impl AsRef<Path>,
         epoch_if_new: u64,
         options: OpenOptions,
+    ) -> Result<(Self, RepairedValues), OpenError> {
+        Self::open_watched(path, epoch_if_new, options, &Unwatched)
+    }
+
+    /// Opens the journal like [`SqliteJournal::open_with`], and reports how far a migration of its tables is.
+    pub fn open_watched(
+        path: impl AsRef<Path>,
+        epoch_if_new: u64,
+        options: OpenOptions,
+        progress: &dyn WorkProgress,
     ) -> Result<(Self, RepairedValues), OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::File { path: path.into(), source };
@@ -92,7 +109,7 @@ impl SqliteJournal {
         let open_files = OpenFiles::of(data);
         let given_up = crash_recovery::recover_log(&path, open_files.data().file(), options.damaged_log)?;
         let Writer { connection, repaired, is_tentative } =
-            connection::writer(&path, Some(epoch_if_new), options.name_collisions)?;
+            connection::writer(&path, Some(epoch_if_new), options.name_collisions, progress)?;
         let header =
             meta::read(&connection).map_err(|source| OpenError::Unreadable { path: path.clone(), source })?;
         open_files.set_kept(header.last_batch);
@@ -106,6 +123,7 @@ impl SqliteJournal {
             is_suspect: false,
             given_up,
             marked: Marker::new(header.epoch),
+            rows_at_most: rows_at_most(&header),
             _lock: lock,
         };
         if is_tentative {
@@ -134,6 +152,12 @@ impl SqliteJournal {
         let connection = connection::accept(connection, &self.path)?;
         self.start(connection)?;
         Ok(())
+    }
+
+    /// Returns an upper bound of the rows of the shop and of its keys when the file was opened. Rows of other kinds are not
+    /// counted.
+    pub fn rows_at_most(&self) -> u64 {
+        self.rows_at_most
     }
 
     /// Returns the position of the damage in the log, if the changes after it were dropped when the file was opened.

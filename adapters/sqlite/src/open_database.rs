@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use petstore_ports::Unwatched;
 use rusqlite::Connection;
 
 use crate::checkpoint::{self, LogCopy, LogState};
@@ -25,7 +26,7 @@ pub(crate) struct OpenDatabase {
 impl OpenDatabase {
     /// Opens a database whose content needs no change.
     pub(crate) fn new(files: &OpenFiles, log: &Arc<LogState>) -> Result<(Self, LogCopy), OpenError> {
-        let writer = connection::writer(files.path(), None, NameCollisions::Refuse)?;
+        let writer = connection::writer(files.path(), None, NameCollisions::Refuse, &Unwatched)?;
         Self::start(writer.connection, files, log)
     }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use petstore_domain::FOLDING;
+use petstore_ports::{WorkPhase, WorkProgress, WorkUnit};
 use rusqlite::Connection;
 
 use crate::repaired_values::RepairError;
@@ -135,14 +136,17 @@ pub(crate) fn migrate(
     path: &Path,
     epoch: u64,
     collisions: NameCollisions,
+    progress: &dyn WorkProgress,
 ) -> Result<RepairedValues, OpenError> {
     let found = version(connection, path)?;
     if is_current(connection, path, found)? {
         return Ok(RepairedValues::default());
     }
-    run(connection, path, epoch, MIGRATIONS, |connection| {
+    let migrated = run(connection, path, epoch, MIGRATIONS, progress, |connection| {
         repair::repair_values(connection, found, collisions)
-    })
+    });
+    progress.end();
+    migrated
 }
 
 /// Runs all steps, `finish` and the change of the version number in the transaction of the caller, so that an
@@ -152,13 +156,18 @@ fn run<T>(
     path: &Path,
     epoch: u64,
     steps: &[&str],
+    progress: &dyn WorkProgress,
     finish: impl FnOnce(&Connection) -> Result<T, RepairError>,
 ) -> Result<T, OpenError> {
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let found = found(connection, path, known)?;
     let failed = OpenError::engine(path);
+    // The values are checked in a last step.
+    let total = Some(u64::from(known.saturating_sub(found)) + 1);
+    progress.begin(WorkPhase { name: "migrating the data file", unit: WorkUnit::Steps, total });
     for (version, step) in (1..=known).zip(steps).skip(found as usize) {
         apply(connection, version, step, epoch).map_err(&failed)?;
+        progress.reached(u64::from(version - found));
     }
     finish(connection).map_err(|error| match error {
         RepairError::Engine(error) => failed(error),
@@ -182,6 +191,8 @@ fn apply(connection: &Connection, version: u32, step: &str, epoch: u64) -> rusql
 
 #[cfg(test)]
 mod tests {
+    use petstore_ports::Unwatched;
+
     use super::*;
 
     fn names(connection: &Connection) -> String {
@@ -199,7 +210,7 @@ mod tests {
         finish: impl FnOnce(&Connection) -> Result<T, RepairError>,
     ) -> Result<T, OpenError> {
         let transaction = connection.transaction().unwrap();
-        let done = run(&transaction, Path::new("some.db"), 7, steps, finish)?;
+        let done = run(&transaction, Path::new("some.db"), 7, steps, &Unwatched, finish)?;
         transaction.commit().unwrap();
         Ok(done)
     }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admin;
+mod bar;
 mod check_config;
 mod cli;
 mod completions;
@@ -26,6 +27,7 @@ mod offline_admin;
 mod openapi;
 mod own_files;
 mod plural;
+mod progress;
 mod reload;
 mod runtime;
 mod sandbox;

@@ -68,6 +68,11 @@ impl Log {
         (self.level != LogLevel::Off).then(|| Arc::clone(self) as Arc<dyn Observer>)
     }
 
+    /// Returns `true` if the log is text on a terminal.
+    pub(crate) fn is_on_terminal(&self) -> bool {
+        !self.json && std::io::stderr().is_terminal()
+    }
+
     /// Logs an event of the server.
     pub(crate) fn info(&self, what: &str) {
         self.write(&self.line(Level::Info, what));

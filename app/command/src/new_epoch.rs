@@ -6,6 +6,7 @@ use clap::Args;
 use petstore_http::IdleTime;
 
 use crate::failure::Failure;
+use crate::progress::ProgressReport;
 use crate::settings::{Db, PgArgs};
 use crate::store::{Backend, NAME_ITS_SOCKET, check_made};
 use crate::terminal::print;
@@ -33,7 +34,12 @@ impl NewEpochArgs {
         }
         let db = self.pg.applied(self.db.with_password(self.db_password_file.as_deref())?);
         check_made(&db)?;
-        let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default())?;
+        let backend = Backend::open(
+            &db,
+            NAME_ITS_SOCKET,
+            IdleTime::default(),
+            &(ProgressReport::of_command(false) as _),
+        )?;
         let begun = backend.begin_epoch();
         backend.close();
         begun.map_err(|error| Failure::because(error.report()))?;

@@ -13,6 +13,7 @@ use petstore_service::{Policy, Service, WebhookService};
 use crate::admin::{AdminAnswer, AdminHandler, AdminRequest, BulkTransfers};
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
+use crate::progress::ProgressReport;
 use crate::runtime::single_threaded;
 use crate::settings::expected::duration;
 use crate::settings::{DEFAULT_OVERLAP, Db, ServeArgs, of_a_server_here};
@@ -21,7 +22,12 @@ use crate::webhook_key;
 
 /// Executes a request in the same way as a server with this store and this settings file.
 pub(crate) fn ask(db: &Db, config: Option<&Path>, request: AdminRequest) -> Result<AdminAnswer, Failure> {
-    let backend = Arc::new(Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?);
+    let backend = Arc::new(Backend::open(
+        db,
+        NAME_ITS_SOCKET,
+        IdleTime::default(),
+        &(ProgressReport::of_command(false) as _),
+    )?);
     let clock = backend.clock(Arc::new(SystemClock));
     let ports = backend.ports(Arc::clone(&clock), Arc::new(SystemEntropy));
     let settings = of_a_server_here(config);
@@ -49,7 +55,8 @@ pub(crate) fn run<T>(
     config: Option<&Path>,
     task: impl AsyncFnOnce(&dyn Administration) -> T,
 ) -> Result<T, Failure> {
-    let backend = Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?;
+    let backend =
+        Backend::open(db, NAME_ITS_SOCKET, IdleTime::default(), &(ProgressReport::of_command(false) as _))?;
     let ports = backend.ports(backend.clock(Arc::new(SystemClock)), Arc::new(SystemEntropy));
     let service = Service::new(ports, policy(config));
     let done = single_threaded()?.block_on(task(&service));

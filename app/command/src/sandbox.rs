@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
-use petstore_ports::{Clock, ImportError, Row};
+use petstore_ports::{Clock, ImportError, Row, WorkProgress};
 use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows};
 use petstore_sqlite::companion;
 
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::files::sync_folder_of;
+use crate::progress::CountedBulk;
 use crate::settings::{Db, ServeArgs};
 use crate::store::Backend;
 
@@ -44,9 +45,13 @@ impl TestControls {
 }
 
 /// The content of the store after a reset: empty, or the demonstration.
-pub(crate) fn beginning(demo: Option<u32>) -> Result<Vec<Row>, Failure> {
+pub(crate) fn beginning(demo: Option<u32>, progress: &Arc<dyn WorkProgress>) -> Result<Vec<Row>, Failure> {
     let Some(pets) = demo else { return Ok(vec![]) };
-    demo_rows(Backend::in_memory(0).bulk(), pets).map_err(demo_failed)
+    let scratch = Backend::in_memory(0);
+    // A pet and its stock are two rows.
+    let (name, total) = ("making the shop of a reset", Some(2 * u64::from(pets)));
+    let counted = CountedBulk::new(scratch.bulk(), Arc::clone(progress), name, total);
+    demo_rows(&counted, pets).map_err(demo_failed)
 }
 
 /// The failure to make the demonstration.

@@ -100,7 +100,9 @@ async fn run(
     }
     let socket = open_socket(args, log)?;
     let demo = args.demo.filter(|_| args.sandbox);
-    let Some(shop) = signals.unless_stopped(log, move || sandbox::beginning(demo)).await? else {
+    let progress = Arc::clone(backend.progress());
+    let beginning = move || sandbox::beginning(demo, &progress);
+    let Some(shop) = signals.unless_stopped(log, beginning).await? else {
         return Ok(());
     };
     let shared = backend.clock(machine);

@@ -6,6 +6,8 @@ mod data_file;
 mod file;
 mod health;
 mod postgres;
+#[cfg(test)]
+mod progress_tests;
 mod redis;
 mod servers;
 
@@ -17,7 +19,7 @@ use petstore_http::{Epoch, IdleTime, TokioTimer};
 use petstore_memory::{CommitPause, EventRetention, MemoryStore};
 use petstore_ports::{
     Bulk, Clock, Courier, Entropy, EventText, Housekeeping, Resettable, Signer, StoreCounts, StoreError,
-    StoreStats,
+    StoreStats, WorkPhase, WorkProgress, WorkUnit,
 };
 pub(crate) use petstore_postgres::{ClockFault, ClockFaultKind, DatabaseStats, Node, Notice};
 use petstore_postgres::{PostgresStore, StartLock};
@@ -35,6 +37,7 @@ pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::migration_report;
+use crate::progress::unwatched;
 use crate::settings::Db;
 use crate::terminal::notify;
 
@@ -78,6 +81,8 @@ pub(crate) struct Backend {
     pub(crate) mended: RepairedValues,
     /// The quotas in Redis; none if this process counts for itself.
     redis: Option<RedisStore>,
+    /// The display of long work on the store.
+    progress: Arc<dyn WorkProgress>,
 }
 
 impl Backend {
@@ -85,8 +90,13 @@ impl Backend {
     /// file is migrated, because a long log takes seconds. `if_in_use` is the advice for the case that another process
     /// uses the store. `idle` receives the idle time of the server's threads. Corrected values are reported on standard
     /// error. Blocks, so it must not be called on a thread of a runtime.
-    pub(crate) fn open(db: &Db, if_in_use: &str, idle: IdleTime) -> Result<Self, Failure> {
-        let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default())?;
+    pub(crate) fn open(
+        db: &Db,
+        if_in_use: &str,
+        idle: IdleTime,
+        progress: &Arc<dyn WorkProgress>,
+    ) -> Result<Self, Failure> {
+        let opened = Self::open_with(db, if_in_use, idle, &BackendOptions::default(), progress)?;
         if let Kind::Local(store) = &opened.kind {
             store.accept_unread().map_err(|error| unusable(db, &error))?;
         }
@@ -105,20 +115,26 @@ impl Backend {
         if_in_use: &str,
         idle: IdleTime,
         options: &BackendOptions,
+        progress: &Arc<dyn WorkProgress>,
     ) -> Result<Self, Failure> {
         let seed = SystemEntropy::number().map_err(|error| Failure::because(error.report()))?;
-        match db {
-            Db::Memory => Ok(Self::in_memory(seed)),
-            Db::File(file) => file::open_file(file, seed, if_in_use, idle, options.file),
-            Db::Postgres(target) => postgres::open(target, seed, options.is_sandbox),
-        }
+        let opened = match db {
+            Db::Memory => Self::in_memory(seed),
+            Db::File(file) => file::open_file(file, seed, if_in_use, idle, options.file, progress)?,
+            Db::Postgres(target) => postgres::open(target, seed, options.is_sandbox, &**progress)?,
+        };
+        Ok(Self { progress: Arc::clone(progress), ..opened })
     }
 
     /// Makes the migration of a data file durable. Until then a refused start leaves the file as it was. A database is
     /// migrated when it is opened. Blocks.
     pub(crate) fn accept(&self, db: &Db) -> Result<(), Failure> {
         let Kind::Local(store) = &self.kind else { return Ok(()) };
-        store.accept().map_err(|error| unusable(db, &error))
+        let name = "checking the events of the data file";
+        self.progress.begin(WorkPhase { name, unit: WorkUnit::Time, total: None });
+        let accepted = store.accept();
+        self.progress.end();
+        accepted.map_err(|error| unusable(db, &error))
     }
 
     /// Returns an empty store in memory.
@@ -137,6 +153,7 @@ impl Backend {
             missing: None,
             mended: RepairedValues::default(),
             redis: None,
+            progress: unwatched(),
         }
     }
 
@@ -217,6 +234,11 @@ impl Backend {
             Kind::Local(store) => &**store,
             Kind::Shared { store, .. } => &**store,
         }
+    }
+
+    /// The display of long work on the store.
+    pub(crate) fn progress(&self) -> &Arc<dyn WorkProgress> {
+        &self.progress
     }
 
     /// The counts of the store, with the bans that this process has begun.

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::bar::above_bar;
 use crate::failure::Failure;
 
 /// Prints to standard output. A closed pipe is not a failure, because the reader of the pipe needs no more text.
@@ -40,7 +41,7 @@ fn unwritten(error: &io::Error) -> Failure {
 
 /// Prints a line for the operator to standard error. If standard error cannot be written, the command continues.
 pub(crate) fn notify(message: &str) {
-    let _ = writeln!(io::stderr(), "petstore: {}", visible(message));
+    let _ = above_bar(|| writeln!(io::stderr(), "petstore: {}", visible(message)));
 }
 
 /// Prints the last line of a process to standard error, within a bounded time. Without the bound, a pipe that is not

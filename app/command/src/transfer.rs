@@ -1,23 +1,24 @@
 //! `petstore import`, `export` and `backup`. They work through a running server or on the data file.
 
+mod copy_size;
 mod output;
-mod progress;
 mod via_server;
 
 use std::fs;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use petstore_http::IdleTime;
-use petstore_ports::Row;
+use petstore_ports::{Row, WorkPhase, WorkProgress, WorkUnit};
 use petstore_sqlite::{BackupError, Copied, OpenError, PartialFile, backup, is_database, read_snapshot};
 use serde_json::{Value, json};
 
+use self::copy_size::CopySize;
 use self::output::Output;
-use self::progress::Progress;
 use self::via_server::Asked;
 use crate::admin::{AdminAnswer, AdminRequest, NOT_UNDERSTOOD, ask_within, connect};
 use crate::environment::Stopwatch;
@@ -26,6 +27,7 @@ use crate::keys::StoreTarget;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
 use crate::own_files;
 use crate::plural::counted;
+use crate::progress::{CountedBulk, CountedReader, ProgressReport};
 use crate::settings::{Db, of_a_server_here};
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_readable, open_readable};
 use crate::terminal::notify;
@@ -80,25 +82,29 @@ struct Exported {
 impl TransferArgs {
     /// Imports a file into an empty store: all of it or nothing.
     fn import(&self, rename: bool) -> Result<(), Failure> {
-        let input: Box<dyn Read> = if self.is_standard() {
-            Box::new(io::stdin())
+        let (input, size): (Box<dyn Read>, _) = if self.is_standard() {
+            (Box::new(io::stdin()), None)
         } else {
             // A message about a missing file shows its name, in which a password may stand if it is a database's.
             let named =
                 |error| Db::check_target(&self.file).map_or_else(Failure::usage, |()| self.fault(&error));
-            Box::new(open_readable(&self.file).map_err(named)?)
+            let file = open_readable(&self.file).map_err(named)?;
+            let size = file.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len());
+            (Box::new(file), size)
         };
+        let progress = self.progress();
         let (count, renamed, place, into) = if let Some(server) = self.server()? {
-            let sent = self.progress("sent");
-            let (count, renamed) =
-                via_server::import(server, input, rename, sent, |error| self.fault(error))?;
+            let input = CountedReader::new(input, &*progress, "sending", size);
+            let imported = via_server::import(server, input, rename, &*progress, |error| self.fault(error));
+            progress.end();
+            let (count, renamed) = imported?;
             (count, renamed, "the running server".to_owned(), self.target.socket().display().to_string())
         } else {
-            let backend = Backend::open(&self.data_at_rest(false)?, NAME_ITS_SOCKET, IdleTime::default())?;
-            let mut progress = self.progress("read");
-            let lines = BufReader::new(input);
-            let imported =
-                ndjson::import(backend.bulk(), lines, End::OfInput, rename, |lines| progress.show(lines));
+            let db = self.data_at_rest(false)?;
+            let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default(), &progress)?;
+            let lines = BufReader::new(CountedReader::new(input, &*progress, "reading", size));
+            let imported = ndjson::import(backend.bulk(), lines, End::OfInput, rename, &progress);
+            progress.end();
             backend.close();
             // The message names the store, because the operator may have meant a server with a store in memory.
             let db = self.target.db.to_string();
@@ -142,10 +148,20 @@ impl TransferArgs {
     }
 
     fn export_to(&self, output: &mut Output) -> Result<Exported, Failure> {
-        let mut progress = self.progress("exported");
+        let progress = self.progress();
+        let exported = self.export_watched(output, &progress);
+        progress.end();
+        exported
+    }
+
+    fn export_watched(
+        &self,
+        output: &mut Output,
+        progress: &Arc<dyn WorkProgress>,
+    ) -> Result<Exported, Failure> {
         let mut webhooks = 0;
         let count = if let Some(server) = self.server()? {
-            let count = via_server::export(&server, output, progress)?;
+            let count = via_server::export(&server, output, &**progress)?;
             // An export is also a way out of damage, so it does not fail for lack of this number.
             webhooks = webhooks::count(&self.target).unwrap_or_default();
             count
@@ -160,11 +176,15 @@ impl TransferArgs {
                             sink(row)
                         })
                     };
-                    export_snapshot(&file, read, output, |lines| progress.show(lines))?
+                    progress.begin(WorkPhase { name: "exporting", unit: WorkUnit::Lines, total: None });
+                    export_snapshot(&file, read, output, |lines| progress.reached(lines))?
                 }
                 db => {
-                    let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default())?;
-                    let exported = ndjson::export(backend.bulk(), output).map_err(Failure::because);
+                    let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default(), progress)?;
+                    let counts = backend.counts();
+                    let total = Some(counts.categories + counts.pets + counts.orders);
+                    let shop = CountedBulk::new(backend.bulk(), Arc::clone(progress), "exporting", total);
+                    let exported = ndjson::export(&shop, output).map_err(Failure::because);
                     backend.close();
                     webhooks = webhooks::count(&self.target).unwrap_or_default();
                     exported?
@@ -197,22 +217,28 @@ impl TransferArgs {
         };
         self.spare_files("the backup", config)?;
         let watch = Stopwatch::start();
-        if let Some(copied) = self.backup_of_memory(file)? {
+        let progress = self.progress();
+        let received = self.backup_of_memory(file, &*progress);
+        progress.end();
+        if let Some(copied) = received? {
             return self.copied(copied, &watch, config);
         }
         let nowhere =
             || Failure::because(format!("{} does not exist: name the data file with --db", self.target.db));
         check_readable(file, nowhere)?;
         self.ask_whether_file_is_well()?;
-        let copied = backup(file, &self.file).map_err(|error| Failure::because(with_remedy(&error)))?;
+        let size = CopySize::watch(file, &self.file, &progress);
+        let copied = backup(file, &self.file);
+        drop(size);
+        let copied = copied.map_err(|error| Failure::because(with_remedy(&error)))?;
         self.copied(copied, &watch, config)
     }
 
     /// Has a server make the backup from its memory. Returns none if no server answers in time, since the operator may
     /// make the backup just because the server hangs.
-    fn backup_of_memory(&self, file: &Path) -> Result<Option<Copied>, Failure> {
+    fn backup_of_memory(&self, file: &Path, progress: &dyn WorkProgress) -> Result<Option<Copied>, Failure> {
         let Ok(Some(server)) = connect(&self.target.server()) else { return Ok(None) };
-        match via_server::backup(&server, CHECK_TIME, file, &self.file)? {
+        match via_server::backup(&server, CHECK_TIME, file, &self.file, progress)? {
             Asked::Came(copied) => Ok(Some(copied)),
             Asked::CopyFile => Ok(None),
         }
@@ -313,8 +339,10 @@ impl TransferArgs {
         Ok(())
     }
 
-    fn progress(&self, done: &'static str) -> Progress {
-        Progress::new(done, self.quiet)
+    fn progress(&self) -> Arc<dyn WorkProgress> {
+        // Lines of an export on the terminal would go through the bar.
+        let is_in_the_way = self.is_standard() && io::stdout().is_terminal();
+        ProgressReport::of_command(self.quiet || is_in_the_way)
     }
 
     fn is_standard(&self) -> bool {

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use petstore_bulk_checks::ImportChecks;
 use petstore_domain::{Category, InventoryItem, Order, Pet, Renamed, Version};
-use petstore_ports::{BulkImport, ImportError, LastIds, StoreError, StoreErrorKind};
+use petstore_ports::{
+    BulkImport, ImportError, LastIds, StoreError, StoreErrorKind, Unwatched, WorkPhase, WorkProgress,
+    WorkUnit,
+};
 use tokio_postgres::Row;
 
 use super::log_restart::{self, NewEpoch, Restarted};
@@ -23,6 +26,8 @@ pub(super) struct Import<'s> {
     session: Arc<Session>,
     checks: ImportChecks<Staged>,
     before: LastIds,
+    /// The progress of the last step, which takes most of the time.
+    progress: Arc<dyn WorkProgress>,
 }
 
 impl<'s> Import<'s> {
@@ -44,14 +49,15 @@ impl<'s> Import<'s> {
         let Some((session, before)) = begun.and_then(|begun| begun)? else {
             return Err(ImportError::NotEmpty);
         };
-        Ok(Self { store, session, checks: ImportChecks::new(Staged::default()), before })
+        let (checks, progress) = (ImportChecks::new(Staged::default()), Arc::new(Unwatched));
+        Ok(Self { store, session, checks, before, progress })
     }
 
     /// Writes the orders that are staged.
     fn flush(&mut self) -> Result<(), StoreError> {
         let orders = self.checks.tables_mut().take_orders();
         let session = Arc::clone(&self.session);
-        self.store.background.run(async move { inserts::orders(&session, &orders).await })?
+        self.store.background.run(async move { inserts::orders(&session, &orders, &mut |_| {}).await })?
     }
 }
 
@@ -91,12 +97,18 @@ impl BulkImport for Import<'_> {
         Ok(())
     }
 
+    fn watch(&mut self, progress: Arc<dyn WorkProgress>) {
+        self.progress = progress;
+    }
+
     fn finish(mut self: Box<Self>) -> Result<Vec<Renamed>, ImportError> {
         let renamed = self.checks.finish()?;
         self.flush()?;
         let (session, before) = (Arc::clone(&self.session), self.before);
         let mut staged = std::mem::take(self.checks.tables_mut());
-        let done = self.store.background.run(async move { finish(&session, &mut staged, before).await });
+        let progress = Arc::clone(&self.progress);
+        let done =
+            self.store.background.run(async move { finish(&session, &mut staged, before, &*progress).await });
         let restarted = done.and_then(|done| done)?;
         self.store.events.restarted(restarted.epoch_number, restarted.end);
         Ok(renamed)
@@ -104,11 +116,24 @@ impl BulkImport for Import<'_> {
 }
 
 /// Writes the records and commits.
-async fn finish(session: &Session, staged: &mut Staged, before: LastIds) -> Result<Restarted, StoreError> {
+async fn finish(
+    session: &Session,
+    staged: &mut Staged,
+    before: LastIds,
+    progress: &dyn WorkProgress,
+) -> Result<Restarted, StoreError> {
     let highest = staged.highest_ids();
     let (categories, pets) = staged.take_records();
-    inserts::categories(session, &categories).await?;
-    inserts::pets(session, &pets).await?;
+    let total = Some((categories.len() + pets.len()) as u64);
+    progress.begin(WorkPhase { name: "writing to the database", unit: WorkUnit::Rows, total });
+    let mut rows = 0;
+    let mut wrote = |more: usize| {
+        rows += more as u64;
+        progress.reached(rows);
+    };
+    inserts::categories(session, &categories, &mut wrote).await?;
+    inserts::pets(session, &pets, &mut wrote).await?;
+    progress.begin(WorkPhase { name: "committing to the database", unit: WorkUnit::Time, total: None });
     // The last ids only rise, so they may be set before the commit: if it fails, some ids are skipped.
     let last = HighestIds {
         category: highest.category.max(before.category),

@@ -11,19 +11,34 @@ use crate::tables;
 /// Records of one statement.
 pub(super) const CHUNK: usize = 5_000;
 
+/// Receives the number of records of each statement after it was executed.
+pub(super) type Wrote<'w> = dyn FnMut(usize) + Send + 'w;
+
 /// Inserts categories.
-pub(super) async fn categories(session: &Session, records: &[CategoryRecord]) -> Result<(), StoreError> {
-    insert(session, records, &tables::CATEGORIES, &tables::OF_CATEGORIES).await
+pub(super) async fn categories(
+    session: &Session,
+    records: &[CategoryRecord],
+    wrote: &mut Wrote<'_>,
+) -> Result<(), StoreError> {
+    insert(session, records, &tables::CATEGORIES, &tables::OF_CATEGORIES, wrote).await
 }
 
 /// Inserts pets, whose categories are there.
-pub(super) async fn pets(session: &Session, records: &[PetRecord]) -> Result<(), StoreError> {
-    insert(session, records, &tables::PETS, &tables::OF_PETS).await
+pub(super) async fn pets(
+    session: &Session,
+    records: &[PetRecord],
+    wrote: &mut Wrote<'_>,
+) -> Result<(), StoreError> {
+    insert(session, records, &tables::PETS, &tables::OF_PETS, wrote).await
 }
 
 /// Inserts orders.
-pub(super) async fn orders(session: &Session, records: &[OrderRecord]) -> Result<(), StoreError> {
-    insert(session, records, &tables::ORDERS, &[]).await
+pub(super) async fn orders(
+    session: &Session,
+    records: &[OrderRecord],
+    wrote: &mut Wrote<'_>,
+) -> Result<(), StoreError> {
+    insert(session, records, &tables::ORDERS, &[], wrote).await
 }
 
 async fn insert<R: StoredMembers + Sync>(
@@ -31,6 +46,7 @@ async fn insert<R: StoredMembers + Sync>(
     records: &[R],
     sql: &TableSql,
     derived: &[Derived<R>],
+    wrote: &mut Wrote<'_>,
 ) -> Result<(), StoreError> {
     let text = numbered(&sql.insert);
     for chunk in records.chunks(CHUNK) {
@@ -42,6 +58,7 @@ async fn insert<R: StoredMembers + Sync>(
         };
         let inserted = inserted.await.map(drop);
         inserted.map_err(|error| failed("insert the rows of an import or a reset", error))?;
+        wrote(chunk.len());
     }
     Ok(())
 }

@@ -81,9 +81,9 @@ async fn replace(
     let highest = staged.highest_ids();
     let orders = staged.take_orders();
     let (categories, pets) = staged.take_records();
-    inserts::categories(session, &categories).await?;
-    inserts::pets(session, &pets).await?;
-    inserts::orders(session, &orders).await?;
+    inserts::categories(session, &categories, &mut |_| {}).await?;
+    inserts::pets(session, &pets, &mut |_| {}).await?;
+    inserts::orders(session, &orders, &mut |_| {}).await?;
     forget_in(session, &begun).await?;
     let restarted = log_restart::restart(session, NewEpoch::Given(epoch)).await?;
     commit(session).await?;

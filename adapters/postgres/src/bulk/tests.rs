@@ -1,12 +1,15 @@
 //! Imports, exports and resets on a server.
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 
 use petstore_domain::{
     Category, CategoryId, CategoryName, CreateCategory, InventoryItem, NewCategory, Order, OrderId,
     OrderQuantity, Pet, PetId, PetName, PetStatus, Timestamp, Version,
 };
-use petstore_ports::{Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, run};
+use petstore_ports::{
+    Bulk, ImportError, LastIds, Resettable, Row, StoreErrorKind, WorkPhase, WorkProgress, WorkUnit, run,
+};
 use petstore_test_servers::{FaultProxy, Mode, Postgres};
 
 use crate::connection::{Connector, Role};
@@ -194,4 +197,52 @@ fn exports_and_resets_try_again_while_the_database_is_too_busy_to_accept_a_conne
         });
     }
     assert_eq!(rows(&store), []);
+}
+
+/// Each phase with its last count.
+#[derive(Default)]
+struct Phases(Mutex<Vec<(WorkPhase, u64)>>);
+
+impl WorkProgress for Phases {
+    fn begin(&self, phase: WorkPhase) {
+        self.0.lock().unwrap().push((phase, 0));
+    }
+
+    fn reached(&self, done: u64) {
+        self.0.lock().unwrap().last_mut().unwrap().1 = done;
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn the_migration_of_a_schema_and_the_end_of_an_import_are_watched() {
+    let Some(server) = Postgres::shared() else { return };
+    let target: Target = server.url().parse::<tokio_postgres::Config>().expect("a URL").into();
+    let phases = Arc::new(Phases::default());
+    let options = Options { schema: server.new_schema(), seed: 3 };
+    let store = PostgresStore::open_watched(target, options, false, &*phases).expect("the server runs");
+    let migrated = std::mem::take(&mut *phases.0.lock().unwrap());
+    let [(phase, done)] = migrated[..] else { panic!("{migrated:?}") };
+    assert_eq!((phase.name, phase.unit), ("migrating the tables", WorkUnit::Steps));
+    assert_eq!(phase.total, Some(done), "every step is done");
+    assert!(done > 1, "{done}");
+
+    let mut import = store.import().expect("it is empty");
+    import.watch(Arc::clone(&phases) as _);
+    import.category(category(1, "Dogs"), Version::FIRST).unwrap();
+    for id in 1..=3 {
+        import.pet(pet(id, 1, PetStatus::Available), Version::FIRST).unwrap();
+        let item = InventoryItem {
+            pet_id: PetId::new(id).unwrap(),
+            quantity: 1,
+            status: PetStatus::Available.into(),
+        };
+        import.item(item, Version::FIRST).unwrap();
+    }
+    import.finish().unwrap();
+    let imported: Vec<_> =
+        phases.0.lock().unwrap().iter().map(|(phase, done)| (phase.name, phase.total, *done)).collect();
+    let expected = [("writing to the database", Some(4), 4), ("committing to the database", None, 0)];
+    assert_eq!(imported, expected);
 }

@@ -47,7 +47,13 @@ impl<'s> Shop<'s> {
     fn try_open(&self, forms: KnownForms, seed: u64) -> Result<PostgresStore, OpenError> {
         let target = Target::parse(&self.server.url()).expect("a URL");
         let options = Options { schema: self.schema.clone(), seed };
-        PostgresStore::open_as(target, options, false, Program { steps: STEPS, forms })
+        PostgresStore::open_as(
+            target,
+            options,
+            false,
+            Program { steps: STEPS, forms },
+            &petstore_ports::Unwatched,
+        )
     }
 
     /// A node whose renewals the test makes.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use petstore_ports::StoreError;
+use petstore_ports::{StoreError, WorkPhase, WorkProgress, WorkUnit};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::privileges;
@@ -33,6 +33,7 @@ pub(crate) async fn prepare(
     connector: &Connector,
     program: Program<'_>,
     new: NewShop,
+    progress: &dyn WorkProgress,
 ) -> Result<Session, OpenError> {
     let (schema, known) = (connector.schema(), program.version());
     let since = Instant::now();
@@ -53,10 +54,12 @@ pub(crate) async fn prepare(
             }
             State::Absent | State::Empty => {}
         }
-        match migrate(&session, schema, program, new).await? {
+        match migrate(&session, schema, program, new, progress).await? {
             Ok(()) => {}
             // Another node holds the lock, or has just made the schema.
             Err(error) if matches!(fate(&error), Fate::Conflict | Fate::Duplicate) => {
+                let name = "waiting for the migration by another node";
+                progress.begin(WorkPhase { name, unit: WorkUnit::Time, total: None });
                 if since.elapsed() > MIGRATION_TIME {
                     return Err(locked(connector, error).await);
                 }
@@ -74,6 +77,7 @@ async fn migrate(
     schema: &str,
     Program { steps, forms }: Program<'_>,
     new: NewShop,
+    progress: &dyn WorkProgress,
 ) -> Result<Result<(), tokio_postgres::Error>, StoreError> {
     let lock = format!(
         "{}; set local lock_timeout = '2s'; select pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))",
@@ -88,7 +92,7 @@ async fn migrate(
         Ok(State::Foreign) | Err(_) => steps.len(),
         Ok(State::Empty | State::Absent) => 0,
     };
-    let mut sql = String::new();
+    let mut first = String::new();
     if done == 0 {
         // `create schema if not exists` needs the privilege even if the schema exists.
         let sql_exists = "select to_regnamespace(quote_ident($1)) is not null";
@@ -97,19 +101,35 @@ async fn migrate(
             Err(error) => return Ok(Err(error)),
         };
         if !rows.first().is_some_and(|row| row.get(0)) {
-            sql = format!("create schema \"{schema}\";");
+            first = format!("create schema \"{schema}\";");
         }
     }
-    for (number, step) in (1_i32..).zip(steps).skip(done) {
+    let missing = (1_i32..).zip(steps).skip(done).map(|(number, step)| {
+        let mut sql = std::mem::take(&mut first);
         sql.push_str(step.sql);
         if number == 1 {
             sql.push_str(&first_rows(new, forms));
         }
         let oldest = step.oldest_reader;
-        let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest};");
+        let _ = write!(sql, "update schema_version set version = {number}, oldest_reader = {oldest}");
+        sql
+    });
+    within(STEPS_TIME, apply(session, missing.collect(), progress)).await
+}
+
+/// Executes these statements, each of a step, and commits.
+async fn apply(
+    session: &Session,
+    steps: Vec<String>,
+    progress: &dyn WorkProgress,
+) -> Result<(), tokio_postgres::Error> {
+    let total = Some(steps.len() as u64);
+    progress.begin(WorkPhase { name: "migrating the tables", unit: WorkUnit::Steps, total });
+    for (done, sql) in (1..).zip(&steps) {
+        session.batch(sql).await?;
+        progress.reached(done);
     }
-    sql.push_str("commit");
-    within(STEPS_TIME, session.batch(&sql)).await
+    session.batch("commit").await
 }
 
 /// Awaits an answer of the server within a time limit.

@@ -28,7 +28,7 @@ fn start(target: &Target, steps: &[Step], seed: u64) -> Result<(), OpenError> {
     let connector = Connector::new(target.clone(), seed);
     let new = NewShop { epoch: seed, is_sandbox: false };
     let program = Program { steps, forms: KnownForms::THIS };
-    runtime().block_on(prepare(&connector, program, new)).map(drop)
+    runtime().block_on(prepare(&connector, program, new, &petstore_ports::Unwatched)).map(drop)
 }
 
 /// Starts five nodes at once.

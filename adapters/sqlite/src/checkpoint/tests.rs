@@ -18,7 +18,10 @@ impl TestDatabase {
         let path = std::env::temp_dir().join(format!("petstore-checkpoint-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         crate::files::create(&path).unwrap();
-        let mut writer = connection::writer(&path, Some(1), NameCollisions::Refuse).unwrap().connection;
+        let mut writer =
+            connection::writer(&path, Some(1), NameCollisions::Refuse, &petstore_ports::Unwatched)
+                .unwrap()
+                .connection;
         let checkpoints = connection::checkpointer(&path).unwrap();
         let log = Arc::default();
         let woken = count_commits(&mut writer, &log).unwrap();

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::{AdminAnswer, LINE_TIME};
 use crate::environment::Stopwatch;
 use crate::ndjson::{End, ImportFailure, Imported, RowSink};
+use crate::progress::CountedReader;
 use crate::store::{Backend, DataFile};
 use crate::{migration_report, ndjson};
 
@@ -54,9 +55,11 @@ impl BulkTransfers {
         let _pending = self.mark_pending();
         prepare(stream)?;
         say(&mut &*stream, &AdminAnswer::Ready)?;
-        let lines = BufReader::new(stream);
-        let answer = match ndjson::import(self.backend.bulk(), lines, End::EndLine, rename_collisions, |_| {})
-        {
+        let progress = self.backend.progress();
+        let lines = BufReader::new(CountedReader::new(stream, &**progress, "importing", None));
+        let imported = ndjson::import(self.backend.bulk(), lines, End::EndLine, rename_collisions, progress);
+        progress.end();
+        let answer = match imported {
             Ok(Imported { lines, renamed }) => {
                 AdminAnswer::Imported { lines, renamed: migration_report::renamed_categories(&renamed) }
             }

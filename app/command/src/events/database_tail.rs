@@ -11,6 +11,7 @@ use super::file_tail::{expired, kinds, received};
 use super::output::Output;
 use crate::environment::{SystemClock, SystemEntropy};
 use crate::failure::Failure;
+use crate::progress::ProgressReport;
 use crate::runtime::single_threaded;
 use crate::settings::Db;
 use crate::store::{Backend, NAME_ITS_SOCKET, check_made};
@@ -27,7 +28,8 @@ pub(super) fn follow(
 ) -> Result<(), Failure> {
     let filter = EventFilter { kinds: kinds(types)?, account: None };
     check_made(db)?;
-    let backend = Backend::open(db, NAME_ITS_SOCKET, IdleTime::default())?;
+    let backend =
+        Backend::open(db, NAME_ITS_SOCKET, IdleTime::default(), &(ProgressReport::of_command(false) as _))?;
     let ports = backend.ports(backend.clock(Arc::new(SystemClock)), Arc::new(SystemEntropy));
     single_threaded()?.block_on(run(&db.to_string(), &ports, after, filter, &mut output))
 }

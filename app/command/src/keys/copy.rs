@@ -5,7 +5,7 @@ use std::path::Path;
 
 use petstore_domain::{Account, AccountId, CopyKey, KeyDigest, KeyId, KeyRecord};
 use petstore_ports::api::Administration;
-use petstore_ports::{Row, StoreErrorKind};
+use petstore_ports::{Row, StoreErrorKind, WorkPhase, WorkProgress, WorkUnit};
 use petstore_sqlite::read_snapshot;
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use crate::admin::PAGE;
 use crate::failure::Failure;
 use crate::offline_admin;
 use crate::plural::counted;
+use crate::progress::ProgressReport;
 use crate::settings::Db;
 use crate::store::check_readable;
 use crate::terminal::notify;
@@ -47,9 +48,12 @@ pub(super) fn copy(file: &Path, target: &StoreTarget) -> Result<(), Failure> {
     })?;
     let source = Source::read(file)?;
     let db = target.located()?;
+    let progress = ProgressReport::of_command(false);
     let copied = offline_admin::run(&db, target.config(), async |administration| {
-        source.copy_into(administration).await
-    })??;
+        source.copy_into(administration, &*progress).await
+    });
+    progress.end();
+    let copied = copied??;
     let Copied { keys, accounts, changed } = copied;
     if target.json {
         return print_json(&json!({
@@ -84,8 +88,19 @@ impl Source {
         }
     }
 
-    async fn copy_into(self, administration: &dyn Administration) -> Result<Copied, Failure> {
-        let existing = ids_by_secret(administration).await?;
+    async fn copy_into(
+        self,
+        administration: &dyn Administration,
+        progress: &dyn WorkProgress,
+    ) -> Result<Copied, Failure> {
+        progress.begin(WorkPhase {
+            name: "reading the keys of the database",
+            unit: WorkUnit::Keys,
+            total: None,
+        });
+        let existing = ids_by_secret(administration, progress).await?;
+        let total = Some(self.keys.len() as u64);
+        progress.begin(WorkPhase { name: "copying keys", unit: WorkUnit::Keys, total });
         let mut copied = Copied { keys: 0, accounts: 0, changed: 0 };
         copied.accounts = u64::try_from(self.accounts.len()).unwrap_or(u64::MAX);
         for key in self.keys {
@@ -106,6 +121,7 @@ impl Source {
                 ))
             })?;
             copied.keys += 1;
+            progress.reached(copied.keys);
             copied.changed += u64::from(done.is_changed);
         }
         Ok(copied)
@@ -113,7 +129,10 @@ impl Source {
 }
 
 /// The ids of all keys in the target, by the digest of their secret.
-async fn ids_by_secret(administration: &dyn Administration) -> Result<BTreeMap<[u8; 32], KeyId>, Failure> {
+async fn ids_by_secret(
+    administration: &dyn Administration,
+    progress: &dyn WorkProgress,
+) -> Result<BTreeMap<[u8; 32], KeyId>, Failure> {
     let mut ids = BTreeMap::new();
     let mut after = None;
     loop {
@@ -124,6 +143,7 @@ async fn ids_by_secret(administration: &dyn Administration) -> Result<BTreeMap<[
             let KeyDigest(digest) = listing.key.digest;
             (digest, listing.key.id)
         }));
+        progress.reached(ids.len() as u64);
         if page.len() < PAGE {
             return Ok(ids);
         }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::bar::stderr_above_bar;
+
 /// Maximum number of queued lines. Further lines are dropped. They are counted together with the lines that cannot be
 /// written.
 const LINES_MAX: usize = 8_192;
@@ -38,7 +40,7 @@ impl Sink {
         let dropped = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&dropped);
         let writer = move || {
-            write_all(&mut lines, &mut io::stderr(), &counted, lost);
+            write_all(&mut lines, &mut stderr_above_bar(), &counted, lost);
             drop(alive);
         };
         // If the thread cannot be started, nothing is logged, but the server still serves.

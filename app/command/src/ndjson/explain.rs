@@ -120,10 +120,11 @@ mod tests {
 
     use super::super::*;
     use super::{KINDS, fields};
+    use crate::progress::unwatched;
 
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
-        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, |_| {}) {
+        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, &unwatched()) {
             Err(ImportFailure::Nothing(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -206,7 +207,7 @@ mod tests {
                 lines.push(b'\n');
             }
             let store = MemoryStore::new();
-            let done = import(&store, &*lines, End::OfInput, false, |_| {});
+            let done = import(&store, &*lines, End::OfInput, false, &unwatched());
             assert_eq!(done.map(|done| done.lines), Ok(4), "{of:?}");
             let mut exported = Vec::new();
             export(&store, &mut exported).unwrap();

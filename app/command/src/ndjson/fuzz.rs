@@ -3,6 +3,7 @@
 use petstore_memory::MemoryStore;
 
 use super::*;
+use crate::progress::unwatched;
 use crate::woven::both;
 
 const WORDS: &[&str] = &[
@@ -47,15 +48,19 @@ fn exported(store: &MemoryStore) -> Vec<u8> {
 
 fn check(lines: &[u8]) {
     let store = MemoryStore::new();
-    match import(&store, lines, End::OfInput, false, |_| {}) {
+    match import(&store, lines, End::OfInput, false, &unwatched()) {
         Ok(Imported { lines: count, .. }) => {
             let first = exported(&store);
             assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
             let again = MemoryStore::new();
-            assert!(import(&again, &*first, End::EndLine, false, |_| {}).is_err(), "the end was not said");
+            assert!(
+                import(&again, &*first, End::EndLine, false, &unwatched()).is_err(),
+                "the end was not said"
+            );
             assert_eq!(exported(&again), b"");
             assert_eq!(
-                import(&again, &*[&first, END_LINE].concat(), End::EndLine, false, |_| {}).map(|it| it.lines),
+                import(&again, &*[&first, END_LINE].concat(), End::EndLine, false, &unwatched())
+                    .map(|it| it.lines),
                 Ok(count)
             );
             assert_eq!(exported(&again), first);

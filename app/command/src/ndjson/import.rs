@@ -1,9 +1,10 @@
 //! Reading the shop from lines, into an empty store.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use petstore_domain::{Renamed, Version};
-use petstore_ports::{Bulk, BulkImport, ImportError, StoreErrorKind};
+use petstore_ports::{Bulk, BulkImport, ImportError, StoreErrorKind, WorkProgress};
 
 use super::explain::explain;
 use super::line::Line;
@@ -55,19 +56,21 @@ pub(crate) struct Imported {
     pub(crate) renamed: Vec<Renamed>,
 }
 
-/// Imports all lines into an empty store, or none. A failure names the faulty line and the reason.
+/// Imports all lines into an empty store, or none. A failure names the faulty line and the reason. `progress` is told how far
+/// the store is with its last step; the reader of `lines` may count them.
 pub(crate) fn import(
     store: &dyn Bulk,
     lines: impl BufRead,
     end: End,
     rename_collisions: bool,
-    progress: impl FnMut(u64),
+    progress: &Arc<dyn WorkProgress>,
 ) -> Result<Imported, ImportFailure> {
     let mut import = store.import().map_err(|error| match error {
         ImportError::NotEmpty => format!("{error}, and an import needs an empty one: name another --db"),
         error => error.report(),
     })?;
-    let lines = add_all(&mut *import, lines, end, rename_collisions, progress)?;
+    import.watch(Arc::clone(progress));
+    let lines = add_all(&mut *import, lines, end, rename_collisions)?;
     match import.finish() {
         Ok(renamed) => Ok(Imported { lines, renamed }),
         // Each line is one row, so the number of the row is the number of its line.
@@ -86,7 +89,6 @@ fn add_all(
     mut lines: impl BufRead,
     end: End,
     rename_collisions: bool,
-    mut progress: impl FnMut(u64),
 ) -> Result<u64, String> {
     let mut line = Vec::new();
     // Blank lines since the last resource. They are allowed at the end only.
@@ -125,7 +127,6 @@ fn add_all(
             return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
         }
         add(import, line, rename_collisions).map_err(|why| format!("line {number}: {why}"))?;
-        progress(number);
     }
 }
 
@@ -180,6 +181,7 @@ mod tests {
     use petstore_memory::MemoryStore;
 
     use super::*;
+    use crate::progress::unwatched;
 
     /// A socket whose read times out.
     struct Late;
@@ -210,7 +212,7 @@ mod tests {
         let lines = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n\n";
         let lines = io::BufReader::new(io::Read::chain(&lines[..], Interrupted::default()));
         assert_eq!(
-            import(&MemoryStore::new(), lines, End::EndLine, false, |_| {}).map(|done| done.lines),
+            import(&MemoryStore::new(), lines, End::EndLine, false, &unwatched()).map(|done| done.lines),
             Ok(1)
         );
     }
@@ -225,12 +227,12 @@ mod tests {
         ] {
             for (end, close) in [(End::OfInput, ""), (End::EndLine, "\n")] {
                 let lines = format!("{text}{close}");
-                let done = import(&MemoryStore::new(), lines.as_bytes(), end, false, |_| {});
+                let done = import(&MemoryStore::new(), lines.as_bytes(), end, false, &unwatched());
                 assert_eq!(done.map(|done| done.lines), Ok(1), "{lines:?}");
             }
         }
         let twice = format!("{category}\n\u{feff}{category}");
-        let twice = import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, |_| {});
+        let twice = import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, &unwatched());
         let Err(ImportFailure::Nothing(why)) = twice else { panic!() };
         assert_eq!(
             why, "line 2: not JSON: expected value in column 1",
@@ -243,7 +245,8 @@ mod tests {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
         let store = MemoryStore::new();
-        let Err(ImportFailure::Nothing(why)) = import(&store, lines, End::EndLine, false, |_| {}) else {
+        let Err(ImportFailure::Nothing(why)) = import(&store, lines, End::EndLine, false, &unwatched())
+        else {
             panic!()
         };
         assert!(why.starts_with("no line arrived in time after line 1"), "{why}");

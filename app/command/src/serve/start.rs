@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use petstore_domain::ApiKey;
 use petstore_http::{IdleTime, Server};
-use petstore_ports::{Clock, ImportError, StoreErrorKind};
+use petstore_ports::{Clock, ImportError, StoreErrorKind, WorkProgress};
 use petstore_redis::RedisTarget;
 use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
@@ -19,6 +19,7 @@ use crate::environment::SystemClock;
 use crate::failure::Failure;
 use crate::first_key::{FirstKey, show};
 use crate::log::Log;
+use crate::progress::{CountedBulk, ProgressReport};
 use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
 use crate::store::{Backend, BackendOptions, RedisStore};
@@ -74,11 +75,12 @@ pub(super) async fn open_store(
     db: Db,
     idle: IdleTime,
     signals: &mut Signals,
-    log: &Log,
+    log: &Arc<Log>,
 ) -> Result<Option<Backend>, Failure> {
     let if_in_use = "stop that process, or name another --db";
     let options = BackendOptions { file: args.open_options(), is_sandbox: args.sandbox };
-    let open = move || Backend::open_with(&db, if_in_use, idle, &options);
+    let progress: Arc<dyn WorkProgress> = ProgressReport::of_server(log);
+    let open = move || Backend::open_with(&db, if_in_use, idle, &options, &progress);
     let Some(opened) = signals.unless_stopped(log, open).await? else { return Ok(None) };
     if opened.is_shared() && args.redis_url.is_none() {
         log.info(
@@ -262,7 +264,7 @@ async fn fill(
     let until = Instant::now() + DEMO_WAIT;
     for attempt in 0_u64.. {
         let backend = Arc::clone(backend);
-        let fill = move || match fill_with_demo(backend.bulk(), pets) {
+        let fill = move || match fill_watched(&backend, pets) {
             Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Busy => {
                 std::thread::sleep(DEMO_PAUSE);
                 Ok(Err(error))
@@ -284,4 +286,15 @@ async fn fill(
         }
     }
     Ok(Some(()))
+}
+
+/// Fills an empty store with the demonstration, and shows how far it is.
+fn fill_watched(backend: &Backend, pets: u32) -> Result<bool, ImportError> {
+    let progress = backend.progress();
+    // A pet and its stock are two rows.
+    let total = Some(2 * u64::from(pets));
+    let counted = CountedBulk::new(backend.bulk(), Arc::clone(progress), "making the demonstration", total);
+    let filled = fill_with_demo(&counted, pets);
+    progress.end();
+    filled
 }

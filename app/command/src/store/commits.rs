@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use petstore_domain::Timestamp;
 use petstore_ports::{
     Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
-    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
+    EventRange, EventsPruned, Header, Journal, LastIds, Row, StoreError, UsageCount, WorkPhase, WorkProgress,
+    WorkUnit,
 };
 
 use crate::environment::Stopwatch;
@@ -85,10 +86,13 @@ impl CommitCounters {
     }
 }
 
-/// A journal that measures its commits.
+/// A journal that measures its commits, and shows how far its long work is.
 pub(crate) struct TimedJournal<J> {
     pub(crate) journal: J,
     pub(crate) commits: Arc<CommitCounters>,
+    pub(crate) progress: Arc<dyn WorkProgress>,
+    /// An upper bound of the rows that are read at the start.
+    pub(crate) rows_at_most: u64,
 }
 
 impl<J: Journal> Journal for TimedJournal<J> {
@@ -100,7 +104,16 @@ impl<J: Journal> Journal for TimedJournal<J> {
     }
 
     fn load(&mut self, into: &mut dyn FnMut(Row) -> Result<(), StoreError>) -> Result<Header, StoreError> {
-        self.journal.load(into)
+        let total = Some(self.rows_at_most);
+        self.progress.begin(WorkPhase { name: "reading the data file", unit: WorkUnit::Rows, total });
+        let (progress, mut rows) = (&self.progress, 0);
+        let loaded = self.journal.load(&mut |row| {
+            rows += 1;
+            progress.reached(rows);
+            into(row)
+        });
+        self.progress.end();
+        loaded
     }
 
     fn read_events(
@@ -144,7 +157,18 @@ impl<J: Journal> Journal for TimedJournal<J> {
     }
 
     fn bulk(&mut self, bulk: &BulkLoad, rows: &mut dyn Iterator<Item = Row>) -> Result<(), StoreError> {
-        self.journal.bulk(bulk, rows)
+        // The ids of a bulk load nearly always begin with 1, so the last ids are about the number of rows.
+        let LastIds { pet, category, order, .. } = bulk.last_ids;
+        let total = Some(pet.saturating_add(category).saturating_add(order));
+        self.progress.begin(WorkPhase { name: "writing to the data file", unit: WorkUnit::Rows, total });
+        let (progress, mut written) = (&self.progress, 0);
+        let mut counted = rows.inspect(|_| {
+            written += 1;
+            progress.reached(written);
+        });
+        let loaded = self.journal.bulk(bulk, &mut counted);
+        self.progress.end();
+        loaded
     }
 }
 

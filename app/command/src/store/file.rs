@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use petstore_http::IdleTime;
 use petstore_memory::{MemoryStore, Opened};
-use petstore_ports::StoreErrorKind;
+use petstore_ports::{StoreErrorKind, WorkProgress};
 use petstore_sqlite::{OpenError, OpenOptions, SqliteJournal, companion};
 
 use super::commits::{CommitCounters, TimedJournal};
@@ -23,6 +23,7 @@ pub(super) fn open_file(
     if_in_use: &str,
     idle: IdleTime,
     options: OpenOptions,
+    progress: &Arc<dyn WorkProgress>,
 ) -> Result<Backend, Failure> {
     // Opening a file may copy the log into the file, so the existence of the log is determined before.
     let had_log = has_log(file);
@@ -32,7 +33,7 @@ pub(super) fn open_file(
         false if has_log(file) => IF_WHOLE,
         _ => "",
     };
-    let opened = SqliteJournal::open_with(file, epoch_if_new, options);
+    let opened = SqliteJournal::open_watched(file, epoch_if_new, options, &**progress);
     let (journal, mended) = opened.map_err(|error| match error {
         OpenError::InUse { .. } | OpenError::InUseByAnotherName { .. } => {
             Failure::because(format!("{}; {if_in_use}", error.report()))
@@ -59,7 +60,9 @@ pub(super) fn open_file(
     let (dropped, missing) = (journal.dropped(), journal.missing());
     let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
     let commits = Arc::<CommitCounters>::default();
-    let journal = TimedJournal { journal, commits: Arc::clone(&commits) };
+    let rows_at_most = journal.rows_at_most();
+    let progress = Arc::clone(progress);
+    let journal = TimedJournal { journal, commits: Arc::clone(&commits), progress, rows_at_most };
     let mut pressure = Pressure::on(idle);
     let opened = MemoryStore::open_tentatively(Box::new(journal), move || pressure.is_high());
     let Opened { store, header } = opened.map_err(|error| {

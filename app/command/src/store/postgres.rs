@@ -6,7 +6,7 @@ use std::time::Duration;
 use petstore_domain::{KeyId, Timestamp};
 use petstore_http::TokioTimer;
 use petstore_memory::MemoryStore;
-use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError};
+use petstore_ports::{Clock, Entropy, Resettable, Row, StoreError, WorkProgress};
 use petstore_postgres::{
     CommitObserver, EventRetention, Examined, NewNode, Node, OpenError, Options, PostgresStore, SchemaState,
     Target,
@@ -22,15 +22,16 @@ use crate::settings::Db;
 use crate::{tls, version};
 
 /// Opens the schema, and creates or migrates it.
-pub(super) fn open(target: &Target, seed: u64, is_sandbox: bool) -> Result<Backend, Failure> {
+pub(super) fn open(
+    target: &Target,
+    seed: u64,
+    is_sandbox: bool,
+    progress: &dyn WorkProgress,
+) -> Result<Backend, Failure> {
     let target = with_tls(target)?;
     let options = Options { schema: target.schema().to_owned(), seed };
     let name = target.to_string();
-    let opened = if is_sandbox {
-        PostgresStore::open_sandbox(target, options)
-    } else {
-        PostgresStore::open(target, options)
-    };
+    let opened = PostgresStore::open_watched(target, options, is_sandbox, progress);
     let store = opened.map_err(|error| unusable(&name, &error))?;
     let epoch = Arc::clone(store.live_epoch());
     let meters = Arc::new(MemoryStore::with_epoch(store.epoch()));

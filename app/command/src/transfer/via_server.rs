@@ -6,31 +6,39 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use petstore_ports::{WorkPhase, WorkProgress, WorkUnit};
 use petstore_sqlite::{Copied, keep_copy};
 
-use super::progress::Progress;
 use super::unimported;
 use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, begun, cut_off};
 use crate::failure::Failure;
 use crate::ndjson::{END_LINE, ImportFailure, unwritten};
+use crate::progress::CountedReader;
 
 /// Sends lines to a server, which imports all or none. `fault` converts an error of reading the input.
 pub(super) fn import(
     mut server: UnixStream,
     input: impl Read,
     rename_collisions: bool,
-    progress: Progress,
+    progress: &dyn WorkProgress,
     fault: impl Fn(&io::Error) -> Failure,
 ) -> Result<(u64, Vec<String>), Failure> {
     let mut answers = begin(&server, &AdminRequest::Import { rename_collisions }, LINE_TIME)?;
-    let sent = send_lines(input, &mut server, progress);
+    let sent = send_lines(input, &mut server);
     // Without the end line, the server discards the lines.
     let _ = server.shutdown(Shutdown::Write);
     if let Err(Broken::Input(error)) = sent {
         return Err(unimported(&fault(&error).message.into()));
     }
     // The server may refuse a line while the client is still sending; the reason follows in the answer.
-    match outcome(&mut answers)? {
+    progress.begin(WorkPhase {
+        name: "waiting for the server to store the lines",
+        unit: WorkUnit::Time,
+        total: None,
+    });
+    let outcome = outcome(&mut answers);
+    progress.end();
+    match outcome? {
         AdminAnswer::Imported { lines, renamed } => Ok((lines, renamed)),
         AdminAnswer::Refused { why } => Err(unimported(&ImportFailure::Nothing(why))),
         AdminAnswer::InDoubt { why } => Err(unimported(&ImportFailure::InDoubt(why))),
@@ -44,18 +52,14 @@ enum Broken {
     Output,
 }
 
-fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress) -> Result<(), Broken> {
+fn send_lines(input: impl Read, server: &mut impl Write) -> Result<(), Broken> {
     let mut input = BufReader::with_capacity(64 * 1024, input);
-    let (mut count, mut last) = (0, b'\n');
+    let mut last = b'\n';
     loop {
         let bytes = input.fill_buf().map_err(Broken::Input)?;
         let Some(end) = bytes.last() else { break };
         last = *end;
         server.write_all(bytes).map_err(|_| Broken::Output)?;
-        for _ in bytes.iter().filter(|byte| **byte == b'\n') {
-            count += 1;
-            progress.show(count);
-        }
         let length = bytes.len();
         input.consume(length);
     }
@@ -69,9 +73,10 @@ fn send_lines(input: impl Read, server: &mut impl Write, mut progress: Progress)
 pub(super) fn export(
     server: &UnixStream,
     output: &mut dyn Write,
-    mut progress: Progress,
+    progress: &dyn WorkProgress,
 ) -> Result<u64, Failure> {
     let mut answers = begin(server, &AdminRequest::Export, LINE_TIME)?;
+    progress.begin(WorkPhase { name: "exporting", unit: WorkUnit::Lines, total: None });
     let (mut count, mut line) = (0, Vec::new());
     loop {
         line.clear();
@@ -82,7 +87,7 @@ pub(super) fn export(
         }
         output.write_all(&line).map_err(|error| unwritten(&error))?;
         count += 1;
-        progress.show(count);
+        progress.reached(count);
     }
     match serde_json::from_slice::<AdminAnswer>(&line) {
         Ok(AdminAnswer::Exported { lines }) if lines == count => Ok(count),
@@ -109,6 +114,7 @@ pub(super) fn backup(
     patience: Duration,
     source: &Path,
     target: &Path,
+    progress: &dyn WorkProgress,
 ) -> Result<Asked, Failure> {
     // If the server cannot be asked, the file may still be sound, so the client copies the file itself.
     let Ok((mut answers, first)) = begun(server, &AdminRequest::Backup, patience) else {
@@ -120,11 +126,13 @@ pub(super) fn backup(
         AdminAnswer::Refused { why } if why == NOT_UNDERSTOOD => return Ok(Asked::CopyFile),
         answer => return Err(not_made(answer)),
     }
+    progress.begin(WorkPhase { name: "waiting for the server's copy", unit: WorkUnit::Time, total: None });
     let mut line = Vec::new();
     answers.read_until(b'\n', &mut line).map_err(|error| cut_off(&error))?;
     match serde_json::from_slice(&line) {
         Ok(AdminAnswer::Copied { pets, orders, bytes }) => {
-            keep_copy(source, target, &mut answers, bytes)
+            let mut counted = CountedReader::new(answers, progress, "copying", Some(bytes));
+            keep_copy(source, target, &mut counted, bytes)
                 .map_err(|error| Failure::because(error.report()))?;
             Ok(Asked::Came(Copied { pets, orders, bytes }))
         }
@@ -161,6 +169,8 @@ fn in_doubt(why: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use petstore_ports::Unwatched;
+
     use super::*;
 
     /// The result of an import whose server is ready, sends this answer after all lines, and then disconnects.
@@ -174,7 +184,7 @@ mod tests {
             assert!(sent.ends_with(END_LINE));
             server.write_all(&last).unwrap();
         });
-        let imported = import(client, &b"{}\n"[..], false, Progress::new("sent", true), cut_off);
+        let imported = import(client, &b"{}\n"[..], false, &Unwatched, cut_off);
         server.join().unwrap();
         imported.map(|(lines, _)| lines)
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::{json, stocked, text};
 use crate::common::strace::{end, inject};
@@ -151,24 +151,35 @@ fn imports_and_exports_report_as_text_as_json_or_not_at_all() {
 }
 
 #[test]
-fn a_refused_import_reports_lines_read_and_none_imported() {
+fn a_long_import_on_a_terminal_shows_that_it_reads_and_a_short_one_shows_its_end_alone() {
     let site = Site::new("progress");
     if !tools::can_run("script", "--version") {
         return;
     }
+    const REFUSED: &str = "petstore: nothing was imported: line 10001: unknown kind dog";
     let line = |id: u32| format!("{{\"category\":{{\"name\":\"{id}\",\"id\":{id}}}}}\n");
     let lines: String = (1..=10_000).map(line).collect();
-    std::fs::write(site.folder.join("lines"), lines.clone() + "{\"dog\":{}}\n").unwrap();
-    let told = site.on_terminal("import lines", &[]);
-    assert!(
-        told.contains(
-            "petstore: 10000 lines read\npetstore: nothing was imported: line 10001: unknown kind dog"
-        ),
-        "{told}"
-    );
-    assert!(!told.contains("lines imported"), "{told}");
-    std::fs::write(site.folder.join("lines"), lines).unwrap();
-    assert_eq!(site.on_terminal("import lines --quiet", &[]), "");
+    std::fs::write(site.folder.join("lines"), &lines).unwrap();
+    std::fs::write(site.folder.join("refused"), lines + "{\"dog\":{}}\n").unwrap();
+    let told = site.on_terminal("import refused --db short.db", &[]);
+    assert!(told.starts_with(REFUSED), "{told}");
+    // A pipe whose last line comes later than a bar.
+    let shell = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).current_dir(&site.folder);
+        shell
+    };
+    assert!(shell("mkfifo slow").status().unwrap().success());
+    for (flags, shows) in [("", true), (" --quiet", false)] {
+        let mut writer = shell("(cat lines; sleep 1.5; tail -n 1 refused) >slow").spawn().unwrap();
+        let told = site.on_terminal(&format!("import slow --db long.db{flags}"), &[]);
+        assert!(writer.wait().unwrap().success());
+        assert_eq!(told.contains("\r\u{1b}[Kreading: 0.3 MB"), shows, "{told:?}");
+        let (_, end) = told.split_once("petstore: nothing").unwrap_or_else(|| panic!("{told:?}"));
+        assert!(!end.contains("reading"), "the bar is gone at the end: {told:?}");
+        assert!(!told.contains("lines imported"), "{told}");
+    }
+    assert_eq!(site.on_terminal("import lines --db quiet.db --quiet", &[]), "");
 }
 
 #[test]
