@@ -1,7 +1,7 @@
 //! The events of a decision, derived from the records that it read and the changes that it makes.
 
 use crate::event::{Happening, KeyBan, WebhookStop};
-use crate::state::{Change, View};
+use crate::record::{Change, View};
 use crate::{
     AccountWebhooks, CategoryRecord, DisabledReason, KeyRecord, OrderRecord, PetRecord, Previous, Timestamp,
     Webhook,
@@ -41,7 +41,7 @@ pub fn happenings(before: &View, changes: &[Change]) -> Vec<Happening> {
             ),
             Change::Key(after) => found.extend(key(before.key(after.id), after)),
             Change::Webhooks(after) => webhooks(before.webhooks(after.account), after, &mut found),
-            Change::Account(_) | Change::Idempotency(_) => {}
+            Change::WebhooksDeleted(_) | Change::Account(_) | Change::Idempotency(_) => {}
         }
     }
     // The sort is stable, so a pet's change of status stays before its other changes.

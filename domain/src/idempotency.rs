@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{
     AccountId, AdjustStock, AdjustStockRejection, Category, CategoryId, CreateCategory,
     CreateCategoryRejection, CreatePet, CreateWebhook, InventoryItem, Operation, Order, Pet, PetId,

@@ -30,6 +30,7 @@ mod account;
 mod api_key;
 mod ban;
 mod base62;
+mod batch;
 mod category;
 mod derived_events;
 mod event;
@@ -47,6 +48,7 @@ mod patch;
 mod pet;
 mod plan;
 mod quota;
+mod record;
 mod scopes;
 mod state;
 mod stored;
@@ -63,6 +65,7 @@ pub use account::{
 };
 pub use api_key::{ApiKey, ApiKeyError, KeyDigest, KeyPrefix};
 pub use ban::{Ban, BanPolicy, Strikes};
+pub use batch::{Overlay, complete};
 pub use category::{
     Category, CategoryName, CategoryPatch, CategoryRecord, CreateCategory, CreateCategoryRejection,
     DeleteCategory, DeleteCategoryRejection, Description, NewCategory, UpdateCategory,
@@ -101,8 +104,9 @@ pub use pet::{
 };
 pub use plan::{Limit, Limits, Plan, PlanTable};
 pub use quota::{Usage, Window, WindowKind, WindowUsage, Windows};
+pub use record::{Change, IdKind, RecordKind, RecordRef, Source, View};
 pub use scopes::{Scope, Scopes};
-pub use state::{Change, Changes, Footprint, RecordRef, View};
+pub use state::{Changes, Footprint};
 pub use stored::{Stored, stored_name, stored_time};
 pub use text::{DESCRIPTION_MAX, NAME_MAX, TextError};
 pub use time::{Timestamp, TimestampError};

@@ -1,6 +1,7 @@
 //! A change as a pure operation: the records that it reads, and its decision.
 
-use crate::state::{Changes, Footprint, View};
+use crate::record::View;
+use crate::state::{Changes, Footprint};
 
 /// One change of the petstore, as a pure function of the records it names.
 ///

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use petstore_domain::{Changes, Footprint, KeyDigest, KeyId, KeyRecord, Limit, RecordRef, Timestamp, View};
+use petstore_domain::{Changes, Footprint, IdKind, KeyDigest, KeyId, KeyRecord, Limit, Timestamp, View};
 use petstore_ports::{
     AccountDirectory, AddressLimits, AddressVerdict, Cost, Credential, KeyLookup, KeyReader, Reply,
     StoreError, Transactor, Transition,
@@ -49,14 +49,11 @@ struct TakesIds;
 
 impl Transition for TakesIds {
     fn footprint(&self, _seen: &View) -> Footprint {
-        [
-            RecordRef::NextPet,
-            RecordRef::NextCategory,
-            RecordRef::NextOrder,
-            RecordRef::NextAccount,
-            RecordRef::NextKey,
-        ]
-        .into()
+        let mut ids = Footprint::default();
+        for kind in IdKind::ALL {
+            ids.add(kind.reference());
+        }
+        ids
     }
 
     fn decide(&self, _view: &View) -> Option<Changes> {
@@ -107,35 +104,9 @@ impl Transition for WriteIfUnchanged {
     }
 
     fn decide(&self, view: &View) -> Option<Changes> {
-        let is_stale = !self.records.records().iter().all(|record| is_same(record, view, &self.seen));
+        let is_stale = !self.records.records().iter().all(|record| view.agrees(&self.seen, record));
         self.is_stale.store(is_stale, Ordering::SeqCst);
         (!is_stale).then(|| self.changes.clone())
-    }
-}
-
-fn is_fresh_id(record: &RecordRef) -> bool {
-    matches!(
-        record,
-        RecordRef::NextPet
-            | RecordRef::NextCategory
-            | RecordRef::NextOrder
-            | RecordRef::NextAccount
-            | RecordRef::NextKey
-    )
-}
-
-fn is_same(record: &RecordRef, now: &View, then: &View) -> bool {
-    match record {
-        RecordRef::Pet(id) => now.pet(*id) == then.pet(*id),
-        RecordRef::Category(id) => now.category(*id) == then.category(*id),
-        RecordRef::CategoryName(name) => now.category_named(name) == then.category_named(name),
-        RecordRef::Order(id) => now.order(*id) == then.order(*id),
-        RecordRef::Account(id) => now.account(*id) == then.account(*id),
-        RecordRef::AccountName(name) => now.account_named(name) == then.account_named(name),
-        RecordRef::Key(id) => now.key(*id) == then.key(*id),
-        RecordRef::Idempotency(id) => now.idempotency(id) == then.idempotency(id),
-        RecordRef::Webhooks(account) => now.webhooks(*account) == then.webhooks(*account),
-        _ => is_fresh_id(record),
     }
 }
 
@@ -155,7 +126,7 @@ impl Transactor for Optimistic {
             looked_at
                 .records()
                 .iter()
-                .filter(|record| !is_fresh_id(record))
+                .filter(|record| record.id_kind().is_none())
                 .for_each(|record| records.add(record.clone()));
             let write =
                 Arc::new(WriteIfUnchanged { records, seen, changes, is_stale: AtomicBool::new(false) });

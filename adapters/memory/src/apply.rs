@@ -1,6 +1,6 @@
 //! Writes the changes of a decision to the tables.
 
-use petstore_domain::{Change, Changes};
+use petstore_domain::{AccountWebhooks, Change, Changes};
 use petstore_ports::StoreError;
 
 use crate::event_log::{Appended, Encoded, EventLog};
@@ -65,11 +65,14 @@ impl Tables {
             Change::Account(account) => self.accounts.put(room_for(account.id.get()), account),
             Change::Key(record) => self.keys.put(room_for(record.id.get()), *record),
             Change::Idempotency(record) => self.idempotency_records.put(*record),
-            Change::Webhooks(record) => {
-                for deleted in self.webhooks.put(*record) {
-                    self.deliveries.forget(deleted);
-                }
-            }
+            Change::Webhooks(record) => self.put_webhooks(*record),
+            Change::WebhooksDeleted(account) => self.put_webhooks(AccountWebhooks::none(account)),
+        }
+    }
+
+    fn put_webhooks(&self, record: AccountWebhooks) {
+        for deleted in self.webhooks.put(record) {
+            self.deliveries.forget(deleted);
         }
     }
 }
@@ -90,7 +93,7 @@ fn check_room_for(change: &Change) -> Result<(), StoreError> {
         Change::OrderDeleted(id) => id.get(),
         Change::Account(account) => account.id.get(),
         Change::Key(record) => record.id.get(),
-        Change::Idempotency(_) | Change::Webhooks(_) => return Ok(()),
+        Change::Idempotency(_) | Change::Webhooks(_) | Change::WebhooksDeleted(_) => return Ok(()),
     };
     match slot(id) {
         Some(_) => Ok(()),

@@ -2,19 +2,19 @@
 //! operation in the form in which it is submitted to the store. Each transition of the batch sees the results of the
 //! earlier ones.
 
-use petstore_domain::{Changes, View};
+use foldhash::fast::RandomState;
+use petstore_domain::{Changes, Overlay, RecordRef, View, complete};
 use petstore_ports::{StoreError, Transition};
 
 use crate::apply::check_room;
 use crate::oneshot::Sender;
-use crate::overlay::Overlay;
 use crate::tables::Tables;
 use crate::transact::{ROUNDS_MAX, ask};
 
 /// A batch from its first decision until its outcome is known.
 #[derive(Default)]
 pub(crate) struct OpenBatch {
-    overlay: Overlay,
+    overlay: Overlay<RandomState>,
     callers: Vec<Sender<()>>,
 }
 
@@ -25,7 +25,7 @@ impl OpenBatch {
         match self.changes_of(tables, transition) {
             Ok(changes) => {
                 if !changes.is_empty() {
-                    self.overlay.add(tables, changes);
+                    self.add(tables, changes);
                 }
                 self.callers.push(caller);
             }
@@ -34,24 +34,19 @@ impl OpenBatch {
     }
 
     /// Asks a transition for its changes. Each record is loaded only once, because no record changes during the call.
-    fn changes_of(&mut self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
+    fn changes_of(&self, tables: &Tables, transition: &dyn Transition) -> Result<Changes, StoreError> {
         let mut view = View::default();
-        for _ in 0..ROUNDS_MAX {
-            let footprint = ask(|| transition.footprint(&view))?;
-            let mut is_complete = true;
-            for record in footprint.records() {
-                if !view.holds(record) {
-                    self.overlay.load(tables, record, &mut view)?;
-                    is_complete = false;
-                }
-            }
-            if is_complete {
-                let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
-                tables.return_unused_ids(&view, &changes);
-                return check_room(&changes).map(|()| changes);
-            }
+        let footprint = |view: &View| ask(|| transition.footprint(view));
+        let load = |record: &RecordRef, view: &mut View| {
+            self.overlay.load(record, view, |record, view| view.load(record, &mut &*tables))
+        };
+        if complete(&mut view, ROUNDS_MAX, footprint, load)?.is_none() {
+            let error = format!("the footprint of an operation still grew after {ROUNDS_MAX} rounds");
+            return Err(StoreError::busy(error));
         }
-        Err(StoreError::busy(format!("the footprint of an operation still grew after {ROUNDS_MAX} rounds")))
+        let changes = ask(|| transition.decide(&view))?.unwrap_or_default();
+        tables.return_unused_ids(&view, &changes);
+        check_room(&changes).map(|()| changes)
     }
 
     /// The changes of each decision, in the order of the decisions.
@@ -66,7 +61,7 @@ impl OpenBatch {
 
     /// Adds changes that no caller waits for. The tables have room for them.
     pub(crate) fn add(&mut self, tables: &Tables, changes: Changes) {
-        self.overlay.add(tables, changes);
+        self.overlay.add(changes, |record, view| view.load(record, &mut &*tables));
     }
 
     /// Ends the batch, and reports its outcome to all callers.

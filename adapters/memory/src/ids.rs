@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use petstore_domain::IdError;
 use petstore_ports::StoreError;
 
 use crate::slab::SLOT_MAX;
@@ -16,13 +15,13 @@ pub(crate) struct IdCounter {
 }
 
 impl IdCounter {
-    /// Issues the next id. `id` converts a number into an id.
-    pub(crate) fn next<Id>(&self, id: fn(u64) -> Result<Id, IdError>) -> Result<Id, StoreError> {
+    /// Issues the next id.
+    pub(crate) fn next(&self) -> Result<u64, StoreError> {
         let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        match id(number) {
-            Ok(id) if number <= u64::from(SLOT_MAX) => Ok(id),
-            _ => Err(StoreError::busy(format!("all {SLOT_MAX} ids of a table are used up"))),
+        if number > u64::from(SLOT_MAX) {
+            return Err(StoreError::busy(format!("all {SLOT_MAX} ids of a table are used up")));
         }
+        Ok(number)
     }
 
     /// Takes back an id with which nothing was written, unless a later id was issued. Without this, each rejected
@@ -53,8 +52,6 @@ impl IdCounter {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::PetId;
-
     use petstore_ports::StoreErrorKind;
 
     use super::*;
@@ -62,16 +59,16 @@ mod tests {
     #[test]
     fn ids_ascend_from_one_and_skip_written_ids() {
         let ids = IdCounter::default();
-        assert_eq!(ids.next(PetId::new), Ok(PetId::FIRST));
+        assert_eq!(ids.next(), Ok(1));
         ids.advance_to(10);
         ids.advance_to(5);
-        assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(11));
+        assert_eq!(ids.next(), Ok(11));
     }
 
     #[test]
     fn an_id_that_is_taken_back_is_reissued_unless_another_one_was_issued_meanwhile() {
         let ids = IdCounter::default();
-        let next = || ids.next(PetId::new).map(PetId::get).unwrap();
+        let next = || ids.next().unwrap();
         assert_eq!((next(), next()), (1, 2));
         ids.take_back(2);
         assert_eq!((next(), next()), (2, 3));
@@ -86,9 +83,9 @@ mod tests {
     fn the_last_slot_is_the_last_id() {
         let ids = IdCounter::default();
         ids.advance_to(u64::from(SLOT_MAX) - 1);
-        assert_eq!(ids.next(PetId::new).map(PetId::get), Ok(u64::from(SLOT_MAX)));
+        assert_eq!(ids.next(), Ok(u64::from(SLOT_MAX)));
         for _ in 0..3 {
-            assert!(matches!(ids.next(PetId::new), Err(error) if error.kind() == StoreErrorKind::Busy));
+            assert!(matches!(ids.next(), Err(error) if error.kind() == StoreErrorKind::Busy));
         }
     }
 }

@@ -15,7 +15,7 @@
 //! - Writes without a journal (`transact`, `load`, `apply`) lock the stripes of their footprint (`stripes`) in
 //!   ascending order: writes with a common record run one after the other, all others in parallel.
 //! - Writes with a journal wait in a bounded queue (`queue`, `oneshot`, `group_commit`) for the one writer (`writer`).
-//!   The writer decides a batch of writes (`batch`, `overlay`), commits the batch, and only then makes it visible
+//!   The writer decides a batch of writes (`batch`), commits the batch, and only then makes it visible
 //!   (`committer`). While the journal fails, reads continue and writes are refused (`recovery`, `backoff`).
 //! - Visibility: the changes of one decision become visible together (`write_epochs`), and in one place,
 //!   `Tables::publish`. A shop that is loaded or replaced is hidden meanwhile (`visibility`).
@@ -64,7 +64,6 @@ mod older_events;
 mod oneshot;
 mod open;
 mod orders;
-mod overlay;
 mod owner_index;
 mod packed_credentials;
 mod page;

@@ -1,9 +1,12 @@
 //! Loads the records of a footprint into a view.
 
-use petstore_domain::{AccountId, CategoryId, Changes, Footprint, KeyId, OrderId, PetId, RecordRef, View};
+use petstore_domain::{
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Changes, FoldedName, Footprint, IdKind,
+    IdempotencyId, IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, Source, View,
+};
 use petstore_ports::StoreError;
 
-use crate::overlay::record_of;
+use crate::ids::IdCounter;
 use crate::tables::Tables;
 
 impl Tables {
@@ -13,34 +16,9 @@ impl Tables {
     /// If each round drew another id, such a footprint would change in each round.
     pub(crate) fn load(&self, footprint: &Footprint, view: &mut View) -> Result<(), StoreError> {
         for record in footprint.records() {
-            if !(is_new_id(record) && view.holds(record)) {
-                self.load_one(record, view)?;
+            if !(record.id_kind().is_some() && view.holds(record)) {
+                view.load(record, &mut &*self)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Loads one record, or the next id of a kind of record.
-    pub(crate) fn load_one(&self, record: &RecordRef, view: &mut View) -> Result<(), StoreError> {
-        match record {
-            RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(*id)),
-            RecordRef::Category(id) => view.load_category(*id, self.categories.get(*id)),
-            RecordRef::CategoryName(name) => {
-                view.load_category_name(name.clone(), self.categories.named(name));
-            }
-            RecordRef::Order(id) => view.load_order(*id, self.orders.get(*id)),
-            RecordRef::Account(id) => view.load_account(*id, self.accounts.get(*id)),
-            RecordRef::AccountName(name) => view.load_account_name(name.clone(), self.accounts.id_of(name)),
-            RecordRef::Key(id) => view.load_key(*id, self.keys.get(*id)),
-            RecordRef::Idempotency(id) => {
-                view.load_idempotency(id.clone(), self.idempotency_records.get(id));
-            }
-            RecordRef::Webhooks(account) => view.load_webhooks(*account, self.webhooks.get(*account)),
-            RecordRef::NextPet => view.load_next_pet(self.pets.ids.next(PetId::new)?),
-            RecordRef::NextCategory => view.load_next_category(self.categories.ids.next(CategoryId::new)?),
-            RecordRef::NextOrder => view.load_next_order(self.orders.ids.next(OrderId::new)?),
-            RecordRef::NextAccount => view.load_next_account(self.accounts.ids.next(AccountId::new)?),
-            RecordRef::NextKey => view.load_next_key(self.keys.ids.next(KeyId::new)?),
         }
         Ok(())
     }
@@ -48,28 +26,68 @@ impl Tables {
     /// Takes back the new ids in the view that no change uses, so that they are issued again. This applies to ids of
     /// pets, categories and orders.
     pub(crate) fn return_unused_ids(&self, view: &View, changes: &Changes) {
-        let is_unused = |next: &RecordRef, of: &dyn Fn() -> RecordRef| {
-            view.holds(next) && !changes.as_slice().iter().any(|change| record_of(change) == of())
-        };
-        if is_unused(&RecordRef::NextPet, &|| RecordRef::Pet(view.next_pet())) {
-            self.pets.ids.take_back(view.next_pet().get());
+        for kind in [IdKind::Pet, IdKind::Category, IdKind::Order] {
+            if let Some(id) = kind.held(view)
+                && !changes.as_slice().iter().any(|change| kind.written(change) == Some(id))
+            {
+                self.counter(kind).take_back(id);
+            }
         }
-        if is_unused(&RecordRef::NextCategory, &|| RecordRef::Category(view.next_category())) {
-            self.categories.ids.take_back(view.next_category().get());
-        }
-        if is_unused(&RecordRef::NextOrder, &|| RecordRef::Order(view.next_order())) {
-            self.orders.ids.take_back(view.next_order().get());
+    }
+
+    fn counter(&self, kind: IdKind) -> &IdCounter {
+        match kind {
+            IdKind::Pet => &self.pets.ids,
+            IdKind::Category => &self.categories.ids,
+            IdKind::Order => &self.orders.ids,
+            IdKind::Account => &self.accounts.ids,
+            IdKind::Key => &self.keys.ids,
         }
     }
 }
 
-const fn is_new_id(record: &RecordRef) -> bool {
-    matches!(
-        record,
-        RecordRef::NextPet
-            | RecordRef::NextCategory
-            | RecordRef::NextOrder
-            | RecordRef::NextAccount
-            | RecordRef::NextKey
-    )
+impl Source for &Tables {
+    type Error = StoreError;
+
+    fn pet(&mut self, id: &PetId) -> Result<Option<PetRecord>, StoreError> {
+        Ok(self.pets.get(*id))
+    }
+
+    fn category(&mut self, id: &CategoryId) -> Result<Option<CategoryRecord>, StoreError> {
+        Ok(self.categories.get(*id))
+    }
+
+    fn order(&mut self, id: &OrderId) -> Result<Option<OrderRecord>, StoreError> {
+        Ok(self.orders.get(*id))
+    }
+
+    fn account(&mut self, id: &AccountId) -> Result<Option<Account>, StoreError> {
+        Ok(self.accounts.get(*id))
+    }
+
+    fn key(&mut self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        Ok(self.keys.get(*id))
+    }
+
+    fn idempotency(&mut self, id: &IdempotencyId) -> Result<Option<IdempotencyRecord>, StoreError> {
+        Ok(self.idempotency_records.get(id))
+    }
+
+    fn webhooks(&mut self, account: &AccountId) -> Result<Option<AccountWebhooks>, StoreError> {
+        Ok(self.webhooks.get(*account))
+    }
+
+    fn category_named(&mut self, name: &FoldedName) -> Result<Option<CategoryId>, StoreError> {
+        Ok(self.categories.named(name))
+    }
+
+    fn account_named(&mut self, name: &FoldedName) -> Result<Option<AccountId>, StoreError> {
+        Ok(self.accounts.id_of(name))
+    }
+
+    fn next_id(&mut self, kind: IdKind, view: &mut View) -> Result<(), StoreError> {
+        let id = self.counter(kind).next()?;
+        kind.load(view, id)
+            .map_err(|error| StoreError::corrupt("a counter of ids is damaged").with_source(error))
+    }
 }

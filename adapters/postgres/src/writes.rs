@@ -5,7 +5,7 @@
 //! after another, each on the result of those before it, and the net change of each row is written in one statement.
 //!
 //! From the bottom up:
-//! - [`any_record`], [`loaded`], [`overlay`], [`next_ids`]: records as the batch has read and decided them.
+//! - [`loaded`], [`next_ids`]: the records and the ids of the batch, as the database has them.
 //! - [`footprint`], [`samples`]: the records that a transition will read.
 //! - [`decide`], [`absence`]: the decisions, and the absent records that they rest on.
 //! - [`net_changes`], [`statement`]: the change of each row, and the statement that writes all.
@@ -14,7 +14,6 @@
 //!   without a request, while batches fail.
 
 mod absence;
-mod any_record;
 mod attempt;
 mod batch;
 mod begin;
@@ -27,7 +26,6 @@ mod lane;
 mod loaded;
 mod net_changes;
 mod next_ids;
-mod overlay;
 #[cfg(test)]
 mod plans;
 mod prior_reads;
@@ -36,7 +34,6 @@ mod samples;
 mod second_flight;
 mod settle;
 mod statement;
-mod table;
 mod tokens;
 mod trials;
 mod wanted;

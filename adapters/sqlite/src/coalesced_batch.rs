@@ -44,10 +44,8 @@ impl<'a> CoalescedBatch<'a> {
             Change::Account(account) => _ = self.accounts.insert(account.id, account),
             Change::Key(key) => _ = self.keys.insert(key.id, key),
             Change::Idempotency(record) => _ = self.idempotency.insert(&record.id, record),
-            Change::Webhooks(record) => {
-                let kept = (!record.webhooks.is_empty()).then_some(&**record);
-                self.webhooks.insert(record.account, kept);
-            }
+            Change::Webhooks(record) => _ = self.webhooks.insert(record.account, Some(record)),
+            Change::WebhooksDeleted(account) => _ = self.webhooks.insert(*account, None),
         }
     }
 

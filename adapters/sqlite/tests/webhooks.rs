@@ -77,8 +77,7 @@ fn deliveries_that_are_dropped_and_those_of_a_deleted_webhook_are_gone() {
 fn the_last_webhook_of_an_account_takes_its_row_with_it_and_a_reset_takes_all() {
     let room = Room::new();
     let mut journal = filled(&room);
-    let none = AccountWebhooks::none(AccountId::FIRST);
-    append(&mut journal, 3, &[Changes::from([Change::Webhooks(Box::new(none))])], IDS).unwrap();
+    append(&mut journal, 3, &[Changes::from([Change::WebhooksDeleted(AccountId::FIRST)])], IDS).unwrap();
     assert!(found(&mut journal).0.is_empty());
     append(&mut journal, 4, &[Changes::from([Change::Webhooks(Box::new(two()))])], IDS).unwrap();
     let bulk = BulkLoad {

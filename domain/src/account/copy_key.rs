@@ -1,7 +1,8 @@
 //! Copying a key from another store, with its account.
 
 use super::Account;
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{KeyId, KeyRecord, Operation};
 
 /// Copies a key from another store, so that its secret is valid here too. The account of the same name becomes its

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{Account, AccountName};
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{
     AccountId, Ban, KeyDigest, KeyFault, KeyId, KeyLabel, KeyPrefix, KeyRecord, Operation, Patch, Plan,
     Scopes, Timestamp,

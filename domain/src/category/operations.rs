@@ -1,7 +1,8 @@
 //! Creating, changing and deleting categories.
 
 use super::{Category, CategoryPatch, CategoryRecord, NewCategory};
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{CategoryId, Operation, Precondition, PreconditionError, Version, Versioned};
 
 /// Makes a category.

@@ -1,7 +1,8 @@
 //! Setting and adjusting the stock of a pet.
 
 use super::{InventoryItem, StockDelta, StockLevel};
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{Operation, PetId, PetRecord, Precondition, PreconditionError, Versioned};
 
 /// Sets the stock of a pet.

@@ -1,7 +1,8 @@
 //! Placing, changing, completing and cancelling orders.
 
 use super::{NewOrder, Order, OrderPatch, OrderRecord};
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{
     Operation, OrderId, Patch, PetId, PetStatus, Precondition, PreconditionError, Timestamp, Version,
     Versioned,

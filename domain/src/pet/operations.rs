@@ -1,7 +1,8 @@
 //! Creating, changing and deleting pets.
 
 use super::{InvalidTransition, NewPet, Pet, PetPatch, PetRecord};
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{CategoryId, Operation, PetId, Precondition, PreconditionError, Versioned};
 
 /// Creates a pet.

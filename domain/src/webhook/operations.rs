@@ -6,7 +6,8 @@ use super::{
     AccountWebhooks, DeliveryOrder, DeliveryRun, DisabledReason, EventPatterns, MasterKeyId, SecretSource,
     Webhook, WebhookId, WebhookUrl,
 };
-use crate::state::{Change, Changes, Footprint, RecordRef, View};
+use crate::record::{Change, RecordRef, View};
+use crate::state::{Changes, Footprint};
 use crate::{
     AccountId, Description, EventId, Operation, Patch, Precondition, PreconditionError, Timestamp, Version,
 };
@@ -274,6 +275,11 @@ impl Operation for DeleteWebhook {
             find(view, self.account, self.id).ok_or(DeleteWebhookRejection::NotFound)?;
         self.precondition.check(record.webhooks[index].version)?;
         record.webhooks.remove(index);
-        Ok((Changes::from([Change::Webhooks(Box::new(record))]), ()))
+        let change = if record.webhooks.is_empty() {
+            Change::WebhooksDeleted(self.account)
+        } else {
+            Change::Webhooks(Box::new(record))
+        };
+        Ok((Changes::from([change]), ()))
     }
 }

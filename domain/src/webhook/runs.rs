@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::operations::{changed, find, footprint};
 use super::{DisabledReason, Redelivery, StartsUsedUp, Webhook, WebhookId};
-use crate::state::{Change, Changes, Footprint, View};
+use crate::record::{Change, View};
+use crate::state::{Changes, Footprint};
 use crate::{AccountId, EventId, Operation, Timestamp};
 
 /// Begins the deliveries of a webhook at another place of the event log.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::operations::{changed, find, footprint};
 use super::{MasterKeyId, Webhook, WebhookId};
-use crate::state::{Changes, Footprint, View};
+use crate::record::View;
+use crate::state::{Changes, Footprint};
 use crate::{AccountId, Operation, Timestamp};
 
 /// Gives a webhook another secret.

@@ -2,6 +2,7 @@
 //! twice, and checks the invariants after each change.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Debug;
 
 use petstore_domain::*;
@@ -133,53 +134,18 @@ impl Shop {
     }
 
     fn load(&self, operation: &impl Operation) -> (View, Footprint) {
-        let mut view = View::default();
-        let mut footprint = operation.footprint(&view);
-        loop {
-            let missing: Vec<RecordRef> =
-                footprint.records().iter().filter(|record| !view.holds(record)).cloned().collect();
-            if missing.is_empty() {
-                return (view, footprint);
-            }
-            for record in missing {
-                self.load_record(&mut view, record);
-            }
-            let wider = operation.footprint(&view);
-            for record in footprint.records() {
+        let (mut view, mut last) = (View::default(), Footprint::default());
+        let footprint = |view: &View| {
+            let wider = operation.footprint(view);
+            for record in last.records() {
                 assert!(wider.records().contains(record), "{record:?} is named no more");
             }
-            footprint = wider;
-        }
-    }
-
-    fn load_record(&self, view: &mut View, record: RecordRef) {
-        match record {
-            RecordRef::Pet(id) => view.load_pet(id, self.pets.get(&id).cloned()),
-            RecordRef::Category(id) => view.load_category(id, self.categories.get(&id).cloned()),
-            RecordRef::CategoryName(folded) => {
-                let found = self.categories.values().find(|record| record.category.name.folded() == folded);
-                view.load_category_name(folded, found.map(|record| record.category.id));
-            }
-            RecordRef::Order(id) => view.load_order(id, self.orders.get(&id).cloned()),
-            RecordRef::Account(id) => view.load_account(id, self.accounts.get(&id).cloned()),
-            RecordRef::AccountName(name) => {
-                let found = self.accounts.values().find(|account| account.name.folded() == name);
-                view.load_account_name(name, found.map(|account| account.id));
-            }
-            RecordRef::Key(id) => view.load_key(id, self.keys.get(&id).cloned()),
-            RecordRef::Idempotency(id) => {
-                let found = self.retries.get(&id).cloned();
-                view.load_idempotency(id, found);
-            }
-            RecordRef::Webhooks(account) => {
-                view.load_webhooks(account, self.webhooks.get(&account).cloned());
-            }
-            RecordRef::NextPet => view.load_next_pet(PetId::new(self.next(&record)).unwrap()),
-            RecordRef::NextCategory => view.load_next_category(CategoryId::new(self.next(&record)).unwrap()),
-            RecordRef::NextOrder => view.load_next_order(OrderId::new(self.next(&record)).unwrap()),
-            RecordRef::NextAccount => view.load_next_account(AccountId::new(self.next(&record)).unwrap()),
-            RecordRef::NextKey => view.load_next_key(KeyId::new(self.next(&record)).unwrap()),
-        }
+            last = wider.clone();
+            Ok(wider)
+        };
+        let load = |record: &RecordRef, view: &mut View| view.load(record, &mut &*self);
+        let Ok(whole) = complete(&mut view, usize::MAX, footprint, load);
+        (view, whole.expect("there is no bound"))
     }
 
     /// The number of live idempotency records of an account.
@@ -188,122 +154,104 @@ impl Shop {
         u32::try_from(live.count()).unwrap()
     }
 
-    fn next(&self, record: &RecordRef) -> u64 {
-        self.given.get(record).copied().unwrap_or(0) + 1
+    fn next(&self, kind: IdKind) -> u64 {
+        self.given.get(&kind.reference()).copied().unwrap_or(0) + 1
     }
 
     fn apply(&mut self, change: Change) {
+        for kind in IdKind::ALL {
+            if let Some(id) = kind.written(&change) {
+                let last = self.given.entry(kind.reference()).or_insert(0);
+                *last = id.max(*last);
+            }
+        }
         match change {
-            Change::Pet(record) => {
-                self.give(RecordRef::NextPet, record.pet.id.get());
-                self.pets.insert(record.pet.id, record);
-            }
+            Change::Pet(record) => drop(self.pets.insert(record.pet.id, record)),
             Change::PetDeleted(id) => assert!(self.pets.remove(&id).is_some(), "pet {id} was there"),
-            Change::Category(record) => {
-                self.give(RecordRef::NextCategory, record.category.id.get());
-                self.categories.insert(record.category.id, record);
-            }
+            Change::Category(record) => drop(self.categories.insert(record.category.id, record)),
             Change::CategoryDeleted(id) => {
                 assert!(self.categories.remove(&id).is_some(), "category {id} was there");
             }
-            Change::Order(record) => {
-                self.give(RecordRef::NextOrder, record.order.id.get());
-                self.orders.insert(record.order.id, record);
-            }
+            Change::Order(record) => drop(self.orders.insert(record.order.id, record)),
             Change::OrderDeleted(id) => assert!(self.orders.remove(&id).is_some(), "order {id} was there"),
-            Change::Account(account) => {
-                self.give(RecordRef::NextAccount, account.id.get());
-                self.accounts.insert(account.id, account);
-            }
-            Change::Key(record) => {
-                self.give(RecordRef::NextKey, record.id.get());
-                self.keys.insert(record.id, *record);
-            }
-            Change::Idempotency(record) => {
-                self.retries.insert(record.id.clone(), *record);
-            }
-            Change::Webhooks(record) if record.webhooks.is_empty() => {
-                assert!(self.webhooks.remove(&record.account).is_some(), "the account had webhooks");
+            Change::Account(account) => drop(self.accounts.insert(account.id, account)),
+            Change::Key(record) => drop(self.keys.insert(record.id, *record)),
+            Change::Idempotency(record) => drop(self.retries.insert(record.id.clone(), *record)),
+            Change::WebhooksDeleted(account) => {
+                assert!(self.webhooks.remove(&account).is_some(), "account {account} had webhooks");
             }
             Change::Webhooks(record) => drop(self.webhooks.insert(record.account, *record)),
         }
-    }
-
-    fn give(&mut self, next: RecordRef, id: u64) {
-        let last = self.given.entry(next).or_insert(0);
-        *last = id.max(*last);
     }
 
     /// Returns the references that the footprint must contain, so that a store can make this change safely. One of them
     /// is the reference to the record, or to the next id if the record is new. If the change gives or releases a unique
     /// name, the references to the new and to the old name are needed, too.
     fn records_behind(&self, change: &Change) -> Vec<RecordRef> {
-        match change {
-            Change::Pet(record) => {
-                let id = record.pet.id;
-                vec![self.own_or_next(
-                    self.pets.contains_key(&id),
-                    RecordRef::Pet(id),
-                    RecordRef::NextPet,
-                    id.get(),
-                )]
+        let own = change.record();
+        let mut before = View::default();
+        let Ok(()) = before.load(&own, &mut &*self);
+        let kind = IdKind::ALL.iter().copied().find(|kind| kind.written(change).is_some());
+        let mut records = match kind.filter(|_| before.holds_absence(&own)) {
+            Some(kind) => {
+                assert_eq!(kind.written(change), Some(self.next(kind)), "{kind:?}");
+                vec![kind.reference()]
             }
-            Change::PetDeleted(id) => vec![RecordRef::Pet(*id)],
-            Change::Category(record) => {
-                let id = record.category.id;
-                let old = self.categories.get(&id).map(|record| record.category.name.folded());
-                let own = self.own_or_next(
-                    old.is_some(),
-                    RecordRef::Category(id),
-                    RecordRef::NextCategory,
-                    id.get(),
-                );
-                let mut records = vec![own];
-                let new = record.category.name.folded();
-                if old.as_ref() != Some(&new) {
-                    records.push(RecordRef::CategoryName(new));
-                    records.extend(old.map(RecordRef::CategoryName));
-                }
-                records
-            }
-            Change::CategoryDeleted(id) => {
-                let folded = self.categories[id].category.name.folded();
-                vec![RecordRef::Category(*id), RecordRef::CategoryName(folded)]
-            }
-            Change::Order(record) => {
-                let id = record.order.id;
-                let known = self.orders.contains_key(&id);
-                vec![self.own_or_next(known, RecordRef::Order(id), RecordRef::NextOrder, id.get())]
-            }
-            Change::OrderDeleted(id) => vec![RecordRef::Order(*id)],
-            Change::Account(account) => {
-                let id = account.id;
-                let old = self.accounts.get(&id).map(|account| account.name.folded());
-                let own =
-                    self.own_or_next(old.is_some(), RecordRef::Account(id), RecordRef::NextAccount, id.get());
-                let mut records = vec![own];
-                let name = account.name.folded();
-                if old.as_ref() != Some(&name) {
-                    records.push(RecordRef::AccountName(name));
-                    records.extend(old.map(RecordRef::AccountName));
-                }
-                records
-            }
-            Change::Key(record) => {
-                let known = self.keys.contains_key(&record.id);
-                vec![self.own_or_next(known, RecordRef::Key(record.id), RecordRef::NextKey, record.id.get())]
-            }
-            Change::Idempotency(record) => vec![RecordRef::Idempotency(record.id.clone())],
-            Change::Webhooks(record) => vec![RecordRef::Webhooks(record.account)],
+            None => vec![own.clone()],
+        };
+        let (old, new) = (before.entry(&own), change.entry());
+        if old != new {
+            records.extend(old.into_iter().chain(new));
         }
+        records
+    }
+}
+
+/// A record, if it is there. The shop can always look.
+type Found<T> = Result<Option<T>, Infallible>;
+
+impl Source for &Shop {
+    type Error = Infallible;
+
+    fn pet(&mut self, id: &PetId) -> Found<PetRecord> {
+        Ok(self.pets.get(id).cloned())
     }
 
-    /// Returns `own` if the record exists. Otherwise returns `next`, after asserting that the record has the next id.
-    fn own_or_next(&self, known: bool, own: RecordRef, next: RecordRef, id: u64) -> RecordRef {
-        if known {
-            return own;
-        }
-        assert_eq!(id, self.next(&next), "{next:?}");
-        next
+    fn category(&mut self, id: &CategoryId) -> Found<CategoryRecord> {
+        Ok(self.categories.get(id).cloned())
+    }
+
+    fn order(&mut self, id: &OrderId) -> Found<OrderRecord> {
+        Ok(self.orders.get(id).cloned())
+    }
+
+    fn account(&mut self, id: &AccountId) -> Found<Account> {
+        Ok(self.accounts.get(id).cloned())
+    }
+
+    fn key(&mut self, id: &KeyId) -> Found<KeyRecord> {
+        Ok(self.keys.get(id).cloned())
+    }
+
+    fn idempotency(&mut self, id: &IdempotencyId) -> Found<IdempotencyRecord> {
+        Ok(self.retries.get(id).cloned())
+    }
+
+    fn webhooks(&mut self, account: &AccountId) -> Found<AccountWebhooks> {
+        Ok(self.webhooks.get(account).cloned())
+    }
+
+    fn category_named(&mut self, name: &FoldedName) -> Found<CategoryId> {
+        let mut all = self.categories.values().map(|record| &record.category);
+        Ok(all.find(|one| one.name.folded() == *name).map(|one| one.id))
+    }
+
+    fn account_named(&mut self, name: &FoldedName) -> Found<AccountId> {
+        Ok(self.accounts.values().find(|one| one.name.folded() == *name).map(|one| one.id))
+    }
+
+    fn next_id(&mut self, kind: IdKind, view: &mut View) -> Result<(), Infallible> {
+        kind.load(view, self.next(kind)).expect("a test has few records");
+        Ok(())
     }
 }

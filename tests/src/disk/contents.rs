@@ -124,9 +124,7 @@ impl Contents {
             Change::Idempotency(record) => {
                 drop(self.retries.insert(record.id.clone(), IdempotencyRecord::clone(record)));
             }
-            Change::Webhooks(record) if record.webhooks.is_empty() => {
-                drop(self.webhooks.remove(&record.account));
-            }
+            Change::WebhooksDeleted(account) => drop(self.webhooks.remove(account)),
             Change::Webhooks(record) => {
                 drop(self.webhooks.insert(record.account, AccountWebhooks::clone(record)));
             }

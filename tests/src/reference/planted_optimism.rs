@@ -82,39 +82,18 @@ impl ReferenceStore {
 
 impl State {
     fn still_holds(&mut self, bug: Bug, seen: &Seen) -> bool {
-        let is_next = |record: &RecordRef| {
-            matches!(
-                record,
-                RecordRef::NextPet
-                    | RecordRef::NextCategory
-                    | RecordRef::NextOrder
-                    | RecordRef::NextAccount
-                    | RecordRef::NextKey
-            )
-        };
-        let makes_one = seen.footprint.records().iter().any(is_next);
+        let records = seen.footprint.records();
+        let makes_one = records.iter().any(|record| record.id_kind().is_some());
         let overlooks_names = bug == Bug::NamesOverlooked || (bug == Bug::RenamesOverlooked && !makes_one);
-        let (mut view, then) = (View::default(), &seen.view);
-        seen.footprint.records().iter().filter(|record| !is_next(record)).all(|record| {
+        let mut view = View::default();
+        records.iter().filter(|record| record.id_kind().is_none()).all(|record| {
             self.tables.load(record, &mut view);
             match record {
-                RecordRef::Pet(id) => view.pet(*id) == then.pet(*id),
-                RecordRef::Category(id) => view.category(*id) == then.category(*id),
-                RecordRef::Order(id) => view.order(*id) == then.order(*id),
-                RecordRef::Account(id) => view.account(*id) == then.account(*id),
-                RecordRef::Key(id) => view.key(*id) == then.key(*id),
-                RecordRef::CategoryName(name) => {
-                    overlooks_names || view.category_named(name) == then.category_named(name)
-                }
-                RecordRef::AccountName(name) => {
-                    overlooks_names || view.account_named(name) == then.account_named(name)
-                }
+                RecordRef::CategoryName(_) | RecordRef::AccountName(_) if overlooks_names => true,
                 RecordRef::Idempotency(id) if bug == Bug::VersionsBeginAgain => {
                     self.row_versions.get(id) == seen.versions.get(id)
                 }
-                RecordRef::Idempotency(id) => view.idempotency(id) == then.idempotency(id),
-                RecordRef::Webhooks(account) => view.webhooks(*account) == then.webhooks(*account),
-                _ => is_next(record),
+                _ => view.agrees(&seen.view, record),
             }
         })
     }

@@ -44,6 +44,7 @@ pub(crate) fn narrow(change: &mut Change) {
             }
         }
         Change::PetDeleted(_)
+        | Change::WebhooksDeleted(_)
         | Change::Category(_)
         | Change::CategoryDeleted(_)
         | Change::OrderDeleted(_)

@@ -1,11 +1,13 @@
 //! The records, and the steps of a transition: load its footprint, let it decide, write its changes.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use petstore_domain::{
-    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, Changes, IdempotencyId,
-    IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef, View,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, Change, Changes, FoldedName, IdKind,
+    IdempotencyId, IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef,
+    Source, View, complete,
 };
 use petstore_ports::{LastIds, StoreError, Transition};
 
@@ -30,12 +32,6 @@ pub(super) struct Tables {
     given: LastIds,
 }
 
-/// The next number. A number that is not used leaves a gap, and is never assigned again.
-fn next(last: &mut u64) -> u64 {
-    *last += 1;
-    *last
-}
-
 impl Tables {
     /// The changes of the transition, if there are any. A panic of the transition fails only this transition.
     pub(super) fn decide(&mut self, transition: &dyn Transition) -> Result<Option<Changes>, StoreError> {
@@ -47,55 +43,14 @@ impl Tables {
         decided.map_err(|_| StoreError::corrupt("the operation panicked"))
     }
 
-    /// Loads the whole footprint. The transition computes its footprint again until the footprint names no new record.
+    /// Loads the whole footprint.
     pub(super) fn complete(&mut self, transition: &dyn Transition, view: &mut View) {
-        loop {
-            let footprint = transition.footprint(view);
-            let mut complete = true;
-            for record in footprint.records() {
-                if !view.holds(record) {
-                    self.load(record, view);
-                    complete = false;
-                }
-            }
-            if complete {
-                return;
-            }
-        }
+        let load = |record: &RecordRef, view: &mut View| view.load(record, self);
+        let Ok(_) = complete(view, usize::MAX, |view| Ok(transition.footprint(view)), load);
     }
 
     pub(super) fn load(&mut self, record: &RecordRef, view: &mut View) {
-        match record {
-            RecordRef::Pet(id) => view.load_pet(*id, self.pets.get(id).cloned()),
-            RecordRef::Category(id) => view.load_category(*id, self.categories.get(id).cloned()),
-            RecordRef::CategoryName(folded) => {
-                let found =
-                    self.categories.values().find(|one| self.index.finds(folded, one.category.name.as_str()));
-                view.load_category_name(folded.clone(), found.map(|one| one.category.id));
-            }
-            RecordRef::Order(id) => view.load_order(*id, self.orders.get(id).cloned()),
-            RecordRef::Account(id) => view.load_account(*id, self.accounts.get(id).cloned()),
-            RecordRef::AccountName(name) => {
-                let found = self.accounts.values().find(|one| self.index.finds(name, one.name.as_str()));
-                view.load_account_name(name.clone(), found.map(|one| one.id));
-            }
-            RecordRef::Key(id) => view.load_key(*id, self.keys.get(id).cloned()),
-            RecordRef::Idempotency(id) => {
-                view.load_idempotency(id.clone(), self.retries.get(id).cloned());
-            }
-            RecordRef::Webhooks(account) => {
-                view.load_webhooks(*account, self.webhooks.get(account).cloned());
-            }
-            RecordRef::NextPet => view.load_next_pet(fresh(PetId::new(next(&mut self.given.pet)))),
-            RecordRef::NextCategory => {
-                view.load_next_category(fresh(CategoryId::new(next(&mut self.given.category))));
-            }
-            RecordRef::NextOrder => view.load_next_order(fresh(OrderId::new(next(&mut self.given.order)))),
-            RecordRef::NextAccount => {
-                view.load_next_account(fresh(AccountId::new(next(&mut self.given.account))));
-            }
-            RecordRef::NextKey => view.load_next_key(fresh(KeyId::new(next(&mut self.given.key)))),
-        }
+        let Ok(()) = view.load(record, self);
     }
 
     fn apply(&mut self, change: Change) {
@@ -111,10 +66,11 @@ impl Tables {
             Change::Idempotency(record) => drop(self.retries.insert(record.id.clone(), *record)),
             Change::Webhooks(record) => {
                 self.webhook_changes += 1;
-                self.webhooks.remove(&record.account);
-                if !record.webhooks.is_empty() {
-                    self.webhooks.insert(record.account, *record);
-                }
+                self.webhooks.insert(record.account, *record);
+            }
+            Change::WebhooksDeleted(account) => {
+                self.webhook_changes += 1;
+                self.webhooks.remove(&account);
             }
         }
     }
@@ -162,9 +118,62 @@ impl Tables {
     }
 }
 
-/// Returns an id that was made from a counter.
-fn fresh<I, E: std::fmt::Debug>(id: Result<I, E>) -> I {
-    id.expect("a store of 2^53 records is out of memory first")
+/// A record, if it is there. The store in memory can always look.
+type Found<T> = Result<Option<T>, Infallible>;
+
+impl Source for Tables {
+    type Error = Infallible;
+
+    fn pet(&mut self, id: &PetId) -> Found<PetRecord> {
+        Ok(self.pets.get(id).cloned())
+    }
+
+    fn category(&mut self, id: &CategoryId) -> Found<CategoryRecord> {
+        Ok(self.categories.get(id).cloned())
+    }
+
+    fn order(&mut self, id: &OrderId) -> Found<OrderRecord> {
+        Ok(self.orders.get(id).cloned())
+    }
+
+    fn account(&mut self, id: &AccountId) -> Found<Account> {
+        Ok(self.accounts.get(id).cloned())
+    }
+
+    fn key(&mut self, id: &KeyId) -> Found<KeyRecord> {
+        Ok(self.keys.get(id).cloned())
+    }
+
+    fn idempotency(&mut self, id: &IdempotencyId) -> Found<IdempotencyRecord> {
+        Ok(self.retries.get(id).cloned())
+    }
+
+    fn webhooks(&mut self, account: &AccountId) -> Found<AccountWebhooks> {
+        Ok(self.webhooks.get(account).cloned())
+    }
+
+    fn category_named(&mut self, name: &FoldedName) -> Found<CategoryId> {
+        let mut all = self.categories.values().map(|record| &record.category);
+        Ok(all.find(|one| self.index.finds(name, one.name.as_str())).map(|one| one.id))
+    }
+
+    fn account_named(&mut self, name: &FoldedName) -> Found<AccountId> {
+        Ok(self.accounts.values().find(|one| self.index.finds(name, one.name.as_str())).map(|one| one.id))
+    }
+
+    /// A number that is not used leaves a gap, and is never assigned again.
+    fn next_id(&mut self, kind: IdKind, view: &mut View) -> Result<(), Infallible> {
+        let last = match kind {
+            IdKind::Pet => &mut self.given.pet,
+            IdKind::Category => &mut self.given.category,
+            IdKind::Order => &mut self.given.order,
+            IdKind::Account => &mut self.given.account,
+            IdKind::Key => &mut self.given.key,
+        };
+        *last += 1;
+        kind.load(view, *last).expect("a store of 2^53 records is out of memory first");
+        Ok(())
+    }
 }
 
 impl State {

@@ -385,7 +385,8 @@ fn given(changes: Option<&Changes>) -> (Given, GivenKeys) {
             | Change::CategoryDeleted(_)
             | Change::OrderDeleted(_)
             | Change::Idempotency(_)
-            | Change::Webhooks(_) => {}
+            | Change::Webhooks(_)
+            | Change::WebhooksDeleted(_) => {}
         }
     }
     (given, keys)

@@ -101,7 +101,7 @@ async fn run(open: &mut Open, batch: &mut Vec<Pending>, commit: Commit) -> Resul
     let mut decisions = Decisions::new(commit.writable);
     let ask = |one: &Pending| decisions.ask(one.transition(), one.learnt(), &loaded, &mut ids);
     let verdicts: Vec<_> = batch.iter().map(ask).collect();
-    let net = NetChanges::of(&loaded, &decisions.overlay).map_err(Failure::Refused)?;
+    let net = NetChanges::of(&loaded, &decisions.overlay);
     let absent = Absent::of(unguarded(&verdicts, |_| true));
     let of_writers = unguarded(&verdicts, |writes| writes);
     let mut done = Done {

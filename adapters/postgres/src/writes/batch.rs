@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 
 use super::decide::Verdict;
 use super::footprint::{Closure, closure, still_grows};
-use super::next_ids::IdKind;
 use super::wanted::Wanted;
 
 /// The maximum number of batches in which one transition is decided. It is decided again if the records that it reads
@@ -57,7 +56,7 @@ impl Pending {
     /// The rows of the footprint, as far as it is known.
     pub(super) fn rows(&self) -> impl Iterator<Item = &RecordRef> {
         let records = self.footprint.as_ref().map_or(&[][..], Footprint::records);
-        records.iter().filter(|reference| IdKind::of(reference).is_none())
+        records.iter().filter(|reference| reference.id_kind().is_none())
     }
 
     /// Computes the footprint if it is not whole yet. Returns the records to read first.
@@ -104,7 +103,7 @@ pub(super) fn wanted(batch: &[Pending]) -> Wanted {
     let mut wanted = Wanted::of(references(batch).into_iter());
     for one in batch {
         let records = one.footprint.as_ref().map_or(&[][..], Footprint::records);
-        for kind in records.iter().filter_map(IdKind::of) {
+        for kind in records.iter().filter_map(RecordRef::id_kind) {
             if kind.held(&one.learnt).is_none() {
                 wanted.draw(kind);
             }

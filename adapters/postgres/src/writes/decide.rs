@@ -1,14 +1,12 @@
 //! The decisions of a batch, each on the result of those before it.
 
-use petstore_domain::{Change, Changes, Footprint, Happening, RecordRef, Timestamp, View};
+use petstore_domain::{Change, Changes, Footprint, Happening, Overlay, RecordRef, Timestamp, View, complete};
 use petstore_event_codec::Body;
 use petstore_ports::{StoreError, Transition};
 
-use super::any_record;
 use super::footprint::{STEPS_MAX, ask, still_grows};
 use super::loaded::Loaded;
-use super::next_ids::{IdKind, NextIds};
-use super::overlay::{Overlay, Source};
+use super::next_ids::{self, NextIds};
 use crate::event_forms::Writable;
 
 /// The decisions of a batch.
@@ -40,6 +38,13 @@ pub(super) enum Verdict {
     /// It is to be decided in a later batch. The view holds the records that are then taken as read beforehand.
     Later(Box<View>),
     /// It failed. The other transitions of the batch are not concerned.
+    Failed(StoreError),
+}
+
+/// The reason why the records of a transition were not loaded.
+enum Stop {
+    /// One of them was not read.
+    Unread,
     Failed(StoreError),
 }
 
@@ -82,43 +87,42 @@ impl Decisions {
         view: &mut View,
         changes: &mut Changes,
     ) -> Result<Verdict, StoreError> {
-        let mut absent = Vec::new();
-        for _ in 0..STEPS_MAX {
-            let footprint = ask(|| transition.footprint(view))?;
-            let mut is_complete = true;
-            for reference in footprint.records() {
-                if view.holds(reference) {
-                    continue;
-                }
-                is_complete = false;
-                let source = match IdKind::of(reference) {
-                    Some(kind) => match kind.held(own).or_else(|| ids.take(kind)) {
-                        Some(id) => kind.load(view, id).map(|()| Some(Source::Row))?,
-                        None => None,
-                    },
-                    None => self.overlay.load(loaded, reference, view)?,
-                };
-                match source {
-                    None => return Ok(Verdict::Later(Box::new(learn(own, loaded, &footprint)?))),
-                    Some(Source::Absence) => absent.push(reference.clone()),
-                    Some(Source::Batch | Source::Row) => {}
-                }
+        let footprint = |view: &View| ask(|| transition.footprint(view)).map_err(Stop::Failed);
+        let load = |reference: &RecordRef, view: &mut View| match reference.id_kind() {
+            Some(kind) => {
+                let id = kind.held(own).or_else(|| ids.take(kind)).ok_or(Stop::Unread)?;
+                next_ids::load(kind, view, id).map_err(Stop::Failed)
             }
-            if is_complete {
-                *changes = ask(|| transition.decide(view))?.unwrap_or_default();
-                let unguarded = unguarded(&footprint, absent, changes.as_slice());
-                return Ok(Verdict::Decided { writes: !changes.is_empty(), unguarded });
+            None => self.overlay.load(reference, view, |reference, view| {
+                if !loaded.holds(reference) {
+                    return Err(Stop::Unread);
+                }
+                loaded.show(reference, view).map_err(Stop::Failed)
+            }),
+        };
+        let footprint = match complete(view, STEPS_MAX, footprint, load) {
+            Ok(Some(whole)) => whole,
+            Ok(None) => return Err(still_grows()),
+            Err(Stop::Failed(error)) => return Err(error),
+            Err(Stop::Unread) => {
+                let footprint = ask(|| transition.footprint(view))?;
+                return Ok(Verdict::Later(Box::new(learn(own, loaded, &footprint)?)));
             }
-        }
-        Err(still_grows())
+        };
+        *changes = ask(|| transition.decide(view))?.unwrap_or_default();
+        let is_absent = |one: &&RecordRef| view.holds_absence(one) && !self.overlay.holds(one);
+        let absent = footprint.records().iter().filter(is_absent).cloned().collect();
+        let unguarded = unguarded(&footprint, absent, changes.as_slice());
+        Ok(Verdict::Decided { writes: !changes.is_empty(), unguarded })
     }
 
-    fn add(&mut self, loaded: &Loaded, changes: Changes) {
+    /// Adds a decision.
+    pub(super) fn add(&mut self, loaded: &Loaded, changes: Changes) {
         let at = changes.at();
         self.add_events(at, changes.happenings());
         self.changes_keys |=
             changes.as_slice().iter().any(|change| matches!(change, Change::Account(_) | Change::Key(_)));
-        self.overlay.add(loaded, changes);
+        self.overlay.add(changes, |reference, view| loaded.show(reference, view));
     }
 
     fn add_events(&mut self, at: Timestamp, happenings: &[Happening]) {
@@ -140,25 +144,14 @@ impl Decisions {
 /// index: if it has appeared, the insertion fails. And a decision on a single record was true when that record was
 /// read.
 fn unguarded(footprint: &Footprint, absent: Vec<RecordRef>, changes: &[Change]) -> Vec<RecordRef> {
-    let records = footprint.records().iter().filter(|reference| IdKind::of(reference).is_none()).count();
+    let records = footprint.records().iter().filter(|reference| reference.id_kind().is_none()).count();
     if records < 2 {
         return Vec::new();
     }
     let is_inserted = |reference: &RecordRef| {
-        changes.iter().any(|change| match (reference, change) {
-            (RecordRef::CategoryName(name), Change::Category(record)) => {
-                record.category.name.folded() == *name
-            }
-            (RecordRef::AccountName(name), Change::Account(record)) => record.name.folded() == *name,
-            (RecordRef::Pet(id), Change::Pet(record)) => record.pet.id == *id,
-            (RecordRef::Category(id), Change::Category(record)) => record.category.id == *id,
-            (RecordRef::Order(id), Change::Order(record)) => record.order.id == *id,
-            (RecordRef::Account(id), Change::Account(record)) => record.id == *id,
-            (RecordRef::Key(id), Change::Key(record)) => record.id == *id,
-            (RecordRef::Idempotency(id), Change::Idempotency(record)) => record.id == *id,
-            (RecordRef::Webhooks(account), Change::Webhooks(record)) => record.account == *account,
-            _ => false,
-        })
+        let is_of =
+            |change: &Change| change.record() == *reference || change.entry().as_ref() == Some(reference);
+        changes.iter().any(is_of)
     };
     absent.into_iter().filter(|reference| !is_inserted(reference)).collect()
 }
@@ -169,7 +162,7 @@ fn learn(own: &View, loaded: &Loaded, footprint: &Footprint) -> Result<View, Sto
     let mut learnt = own.clone();
     for reference in footprint.records() {
         if loaded.holds(reference) && !matches!(reference, RecordRef::Idempotency(_)) {
-            any_record::load(&mut learnt, reference, loaded.value(reference)?);
+            loaded.show(reference, &mut learnt)?;
         }
     }
     Ok(learnt)
@@ -178,12 +171,11 @@ fn learn(own: &View, loaded: &Loaded, footprint: &Footprint) -> Result<View, Sto
 #[cfg(test)]
 mod tests {
     use petstore_domain::{
-        AccountId, CategoryId, CategoryName, CreateCategory, Fingerprint, IdempotencyId, IdempotencyKey,
-        IdempotencyScope, Idempotent, NewCategory, NewOrder, Operation, OrderId, OrderQuantity, PetId,
-        PlaceOrder, happenings,
+        AccountId, CategoryId, CategoryName, CreateCategory, Fingerprint, IdKind, IdempotencyId,
+        IdempotencyKey, IdempotencyScope, Idempotent, NewCategory, NewOrder, Operation, OrderId,
+        OrderQuantity, PetId, PlaceOrder, happenings,
     };
 
-    use super::super::any_record::AnyRecord;
     use super::super::samples;
     use super::*;
 
@@ -228,10 +220,10 @@ mod tests {
     fn loaded(has_pet: bool) -> Loaded {
         let mut view = View::default();
         samples::load(&mut view, &RecordRef::Pet(PetId::FIRST));
-        let pet = view.pet(PetId::FIRST).filter(|_| has_pet).cloned().map(AnyRecord::Pet);
-        let mut loaded = Loaded::default();
-        loaded.insert(RecordRef::Pet(PetId::FIRST), pet);
-        loaded.insert(RecordRef::Idempotency(id()), None);
+        let mut loaded = Loaded::absent([RecordRef::Pet(PetId::FIRST), RecordRef::Idempotency(id())].iter());
+        if let Some(pet) = view.pet(PetId::FIRST).filter(|_| has_pet) {
+            loaded.insert(pet.clone());
+        }
         loaded
     }
 
@@ -251,8 +243,7 @@ mod tests {
         assert_unguarded(order(), &loaded(false), (false, &[]));
         assert_unguarded(idempotent(), &loaded(true), (true, &[]));
         let name = CategoryName::parse("Dogs").unwrap();
-        let mut free = Loaded::default();
-        free.insert(RecordRef::CategoryName(name.folded()), None);
+        let free = Loaded::absent([RecordRef::CategoryName(name.folded())].iter());
         let create = CreateCategory { new: NewCategory { name, description: None } };
         assert_unguarded(create, &free, (true, &[]));
     }
@@ -260,7 +251,7 @@ mod tests {
     #[test]
     fn a_rejection_on_several_records_looks_again_at_the_absent_ones() {
         let pet = RecordRef::Pet(PetId::FIRST);
-        assert_unguarded(idempotent(), &loaded(false), (false, &[RecordRef::Idempotency(id()), pet]));
+        assert_unguarded(idempotent(), &loaded(false), (false, &[pet, RecordRef::Idempotency(id())]));
         let full = Idempotent { records_max: 0, ..idempotent() };
         assert_unguarded(full, &loaded(true), (false, &[RecordRef::Idempotency(id())]));
     }
@@ -284,10 +275,10 @@ mod tests {
         let other = decisions.ask(&Asked(order()), &View::default(), &loaded, &mut ids);
         assert!(matches!(other, Verdict::Decided { writes: false, .. }), "{other:?}");
         assert_eq!(ids.take(IdKind::Order), Some(8));
-        assert!(decisions.overlay.latest().contains_key(&RecordRef::Order(OrderId::new(7).unwrap())));
+        assert!(decisions.overlay.holds(&RecordRef::Order(OrderId::new(7).unwrap())));
         assert_eq!(decisions.events.events(), 3, "an order, the status of its pet, and its stock");
         assert_eq!(decisions.times, Some((Timestamp::EPOCH, Timestamp::EPOCH)));
         let category = RecordRef::Category(CategoryId::FIRST);
-        assert!(!decisions.overlay.latest().contains_key(&category));
+        assert!(!decisions.overlay.holds(&category));
     }
 }

@@ -12,9 +12,9 @@ use tokio_postgres::{Error, Row};
 
 use super::failure::Failure;
 use super::loaded::Loaded;
-use super::next_ids::NextIds;
+use super::next_ids::{self, NextIds};
 use super::reconnect::Open;
-use super::wanted::{Locking, Wanted};
+use super::wanted::{Add, Locking, Wanted};
 use crate::connection::Session;
 
 type Statements<'s> = Vec<Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 's>>>;
@@ -54,12 +54,12 @@ async fn fly(
     let late = |_| Failure::Late(StoreError::unavailable("the records were not read in time"));
     let flight =
         timeout(open.session.answer_time(), send(open, wanted, locking, begin)).await.map_err(late)?;
-    let (tables, results) = flight.map_err(|error| Failure::of("read the records of a batch", error))?;
+    let (adds, results) = flight.map_err(|error| Failure::of("read the records of a batch", error))?;
     let mut loaded = Loaded::absent(references.iter().copied());
     let mut ids = NextIds::default();
     let mut results = results.into_iter();
-    for (table, rows) in tables.into_iter().zip(results.by_ref()) {
-        loaded.add(table, &rows).map_err(Failure::Refused)?;
+    for (add, rows) in adds.into_iter().zip(results.by_ref()) {
+        add(&mut loaded, &rows).map_err(Failure::Refused)?;
     }
     for ((kind, _), rows) in wanted.draws().zip(results) {
         let drawn = rows.iter().map(|row| row.try_get::<_, i64>(0).map(|id| u64::try_from(id).unwrap_or(0)));
@@ -75,23 +75,23 @@ async fn send(
     wanted: &Wanted,
     locking: Locking,
     begin: Option<&str>,
-) -> Result<(Vec<super::table::Table>, Vec<Vec<Row>>), Error> {
+) -> Result<(Vec<Add>, Vec<Vec<Row>>), Error> {
     let session = &open.session;
     let reads = wanted.reads(locking);
     let mut prepared = Vec::with_capacity(reads.len());
-    for (_, sql, _) in &reads {
-        prepared.push(session.prepared(sql).await?);
+    for read in &reads {
+        prepared.push(session.prepared(&read.sql).await?);
     }
     let mut drawn = Vec::new();
     for (kind, count) in wanted.draws() {
-        drawn.push((session.prepared(kind.sql()).await?, count));
+        drawn.push((session.prepared(next_ids::sql(kind)).await?, count));
     }
     // Without prepared statements these need a separate transaction, which has the settings.
     let alone = (begin.is_none() && !session.prepares()).then(|| session.begin());
     let mut statements: Statements<'_> = Vec::with_capacity(2 + prepared.len() + drawn.len());
     statements.push(Box::pin(batch(session, begin.or(alone.as_deref()))));
-    for (statement, (_, _, parameters)) in prepared.iter().zip(&reads) {
-        statements.push(Box::pin(session.query(statement, parameters)));
+    for (statement, read) in prepared.iter().zip(&reads) {
+        statements.push(Box::pin(session.query(statement, &read.parameters)));
     }
     for (statement, count) in &drawn {
         statements.push(Box::pin(async move { session.query(statement, &[*count]).await }));
@@ -100,7 +100,7 @@ async fn send(
     // A statement is sent when its future is polled first, so they are sent in their order. The first failure is the
     // cause of the later ones.
     let results = join_all(statements).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok((reads.into_iter().map(|(table, _, _)| table).collect(), results.into_iter().skip(1).collect()))
+    Ok((reads.into_iter().map(|read| read.add).collect(), results.into_iter().skip(1).collect()))
 }
 
 async fn batch(session: &Session, sql: Option<&str>) -> Result<Vec<Row>, Error> {

@@ -2,119 +2,79 @@
 
 use std::collections::HashMap;
 
-use petstore_domain::{Account, AccountWebhooks, CategoryId, CategoryRecord, PetId, RecordRef};
-use petstore_domain::{AccountId, IdempotencyRecord, KeyId, KeyRecord, OrderId, OrderRecord, PetRecord};
+use petstore_domain::{RecordKind, RecordRef, View};
 use petstore_ports::StoreError;
 use tokio_postgres::Row;
 
-use super::any_record::AnyRecord;
-use super::table::Table;
 use crate::records::Record;
 
 /// Records that were asked for, each with its value or its absence.
 #[derive(Debug, Default)]
-pub(super) struct Loaded(HashMap<RecordRef, Option<Result<AnyRecord, StoreError>>>);
+pub(super) struct Loaded {
+    rows: View,
+    /// The records whose rows cannot be read. They count as absent in `rows`.
+    damaged: HashMap<RecordRef, StoreError>,
+}
 
 impl Loaded {
     /// Returns a result in which each of these records is absent until it is added.
     pub(super) fn absent<'r>(references: impl Iterator<Item = &'r RecordRef>) -> Self {
-        Self(references.map(|reference| (reference.clone(), None)).collect())
+        let mut loaded = Self::default();
+        references.for_each(|reference| loaded.rows.load_absence(reference));
+        loaded
     }
 
-    /// Returns whether a record was asked for.
+    /// Returns whether a record was asked for, or came with one that was.
     pub(super) fn holds(&self, reference: &RecordRef) -> bool {
-        self.0.contains_key(reference)
+        self.rows.holds(reference)
     }
 
-    /// The value of a record; none if it is absent or was not asked for.
-    pub(super) fn value(&self, reference: &RecordRef) -> Result<Option<&AnyRecord>, StoreError> {
-        match self.0.get(reference) {
-            Some(Some(Ok(record))) => Ok(Some(record)),
-            Some(Some(Err(damage))) => Err(damage.clone()),
-            Some(None) | None => Ok(None),
+    /// Loads a record, or its absence, into a view. A record that was not asked for is not loaded.
+    pub(super) fn show(&self, reference: &RecordRef, view: &mut View) -> Result<(), StoreError> {
+        if let Some(damage) = self.damaged.get(reference) {
+            return Err(damage.clone());
         }
-    }
-
-    /// Adds a record, or its absence.
-    #[cfg(test)]
-    pub(super) fn insert(&mut self, reference: RecordRef, record: Option<AnyRecord>) {
-        self.0.insert(reference, record.map(Ok));
-    }
-
-    /// Adds the rows of one table, as they were read.
-    pub(super) fn add(&mut self, table: Table, rows: &[Row]) -> Result<(), StoreError> {
-        for row in rows {
-            match table {
-                Table::Pets => {
-                    let key = |id| PetId::new(id).ok().map(RecordRef::Pet);
-                    self.add_row(row, key, |one: PetRecord| AnyRecord::Pet(one))?;
-                }
-                Table::Categories => {
-                    let key = |id| CategoryId::new(id).ok().map(RecordRef::Category);
-                    self.add_row(row, key, |one: CategoryRecord| AnyRecord::Category(one))?;
-                }
-                Table::Orders => {
-                    let key = |id| OrderId::new(id).ok().map(RecordRef::Order);
-                    self.add_row(row, key, |one: OrderRecord| AnyRecord::Order(one))?;
-                }
-                Table::Accounts => {
-                    let key = |id| AccountId::new(id).ok().map(RecordRef::Account);
-                    self.add_row(row, key, |one: Account| AnyRecord::Account(one))?;
-                }
-                Table::Keys => {
-                    let key = |id| KeyId::new(id).ok().map(RecordRef::Key);
-                    self.add_row(row, key, |one: KeyRecord| AnyRecord::Key(Box::new(one)))?;
-                }
-                Table::Webhooks => {
-                    let key = |id| AccountId::new(id).ok().map(RecordRef::Webhooks);
-                    self.add_row(row, key, |one: AccountWebhooks| AnyRecord::Webhooks(Box::new(one)))?;
-                }
-                Table::IdempotencyRecords => {
-                    let one = |one: IdempotencyRecord| AnyRecord::Idempotency(Box::new(one));
-                    self.add_row(row, |_| None, one)?;
-                }
-            }
-        }
+        view.copy(reference, &self.rows);
         Ok(())
     }
 
-    /// Adds a row. If a row is damaged and its id is not, only the transitions that need this row fail. If the id is
-    /// damaged, too, the whole call fails.
-    fn add_row<R: Record>(
+    /// The row of a record; none if it is absent, is damaged, or was not asked for.
+    pub(super) fn row<R: RecordKind>(&self, key: &R::Key) -> Option<&R> {
+        R::seen(&self.rows, key)
+    }
+
+    /// Adds the rows of one table, as they were read. `id` makes the id of a record from the first column.
+    ///
+    /// If a row is damaged and its id is not, only the transitions that need this row fail. If the id is damaged, too, the
+    /// whole call fails.
+    pub(super) fn add<R: Record + RecordKind>(
         &mut self,
-        row: &Row,
-        key: impl FnOnce(u64) -> Option<RecordRef>,
-        wrap: impl FnOnce(R) -> AnyRecord,
+        rows: &[Row],
+        id: fn(u64) -> Option<R::Key>,
     ) -> Result<(), StoreError> {
-        let record = match R::parse(row) {
-            Ok(record) => wrap(record),
-            Err(damage) => {
-                let id = row.try_get::<_, i64>(0).ok().and_then(|id| u64::try_from(id).ok());
-                let reference = id.and_then(key).filter(|reference| self.holds(reference));
-                let place = reference.and_then(|reference| self.0.get_mut(&reference));
-                let Some(place) = place else { return Err(damage) };
-                *place = Some(Err(damage));
-                return Ok(());
-            }
-        };
-        let name = match &record {
-            AnyRecord::Category(one) => Some((
-                RecordRef::CategoryName(one.category.name.folded()),
-                AnyRecord::CategoryName(one.category.id),
-            )),
-            AnyRecord::Account(one) => {
-                Some((RecordRef::AccountName(one.name.folded()), AnyRecord::AccountName(one.id)))
-            }
-            _ => None,
-        };
-        // A row may have been asked for by its id, by its name, or by both. Only a reference that was asked for has a
-        // place.
-        let reference = record.reference();
-        for (reference, value) in reference.map(|reference| (reference, record)).into_iter().chain(name) {
-            if let Some(place) = self.0.get_mut(&reference) {
-                *place = Some(Ok(value));
+        for row in rows {
+            match R::parse(row) {
+                Ok(record) => self.insert(record),
+                Err(damage) => {
+                    let number = row.try_get::<_, i64>(0).ok().and_then(|id| u64::try_from(id).ok());
+                    let reference = number.and_then(id).map(R::reference);
+                    let Some(reference) = reference.filter(|reference| self.holds(reference)) else {
+                        return Err(damage);
+                    };
+                    self.damaged.insert(reference, damage);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Adds a record, and the index entry of its name. Its row may have been asked for by its id or by its name, and what
+    /// was not asked for is locked with it.
+    pub(super) fn insert<R: RecordKind>(&mut self, record: R) {
+        let reference = R::reference(record.key());
+        record.load(&mut self.rows);
+        if let Some(entry) = self.rows.entry(&reference) {
+            self.rows.load_owner(&entry, Some(&reference));
+        }
     }
 }

@@ -1,13 +1,11 @@
 //! The net change of a batch: at most one statement for each row, however often the batch has changed it.
 
 use petstore_domain::{
-    Account, AccountWebhooks, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
+    Account, AccountWebhooks, CategoryRecord, Change, IdempotencyRecord, KeyRecord, OrderRecord, Overlay,
+    PetRecord, RecordKind,
 };
-use petstore_ports::StoreError;
 
-use super::any_record::AnyRecord;
 use super::loaded::Loaded;
-use super::overlay::Overlay;
 use super::wanted::signed;
 use crate::members;
 
@@ -25,18 +23,24 @@ impl<R> Default for Rows<'_, R> {
     }
 }
 
-impl<'r, R: PartialEq> Rows<'r, R> {
+impl<'r, R: RecordKind> Rows<'r, R> {
     pub(super) fn is_empty(&self) -> bool {
         self.inserted.is_empty() && self.updated.is_empty() && self.deleted.is_empty()
     }
 
-    fn add(&mut self, id: u64, before: Option<&R>, after: Option<&'r R>) {
-        match (before, after) {
-            (None, Some(after)) => self.inserted.push(after),
-            (Some(before), Some(after)) if before != after => self.updated.push(after),
-            (Some(_), None) => self.deleted.push(signed(id)),
-            // The row is unchanged, or the same batch has inserted and deleted it.
-            (Some(_), Some(_)) | (None, None) => {}
+    /// Adds a record that the batch has written. Its row may be as it was.
+    fn write(&mut self, loaded: &Loaded, after: &'r R) {
+        match loaded.row::<R>(&after.key()) {
+            None => self.inserted.push(after),
+            Some(before) if before != after => self.updated.push(after),
+            Some(_) => {}
+        }
+    }
+
+    /// Adds a record that the batch has deleted. The same batch may have inserted it.
+    fn delete(&mut self, loaded: &Loaded, key: &R::Key, id: u64) {
+        if loaded.row::<R>(key).is_some() {
+            self.deleted.push(signed(id));
         }
     }
 }
@@ -55,45 +59,29 @@ pub(super) struct NetChanges<'r> {
     pub(super) webhooks: Rows<'r, AccountWebhooks>,
 }
 
-macro_rules! add {
-    ($rows:expr, $id:expr, $before:ident, $after:ident, $variant:ident) => {
-        $rows.add(
-            $id,
-            $before.and_then(|one| if let AnyRecord::$variant(one) = one { Some(&*one) } else { None }),
-            $after.and_then(|one| if let AnyRecord::$variant(one) = one { Some(&*one) } else { None }),
-        )
-    };
-}
-
 impl<'r> NetChanges<'r> {
     /// Compares the last values of a batch with the rows that it has locked.
-    pub(super) fn of(loaded: &Loaded, overlay: &'r Overlay) -> Result<Self, StoreError> {
+    pub(super) fn of(loaded: &Loaded, overlay: &'r Overlay) -> Self {
         let mut net = Self::default();
-        for (reference, after) in overlay.latest() {
-            let (before, after) = (loaded.value(reference)?, after.as_ref());
-            match reference {
-                RecordRef::Pet(id) => {
-                    net.moves_pets |= moves(before, after);
-                    add!(net.pets, id.get(), before, after, Pet);
+        for change in overlay.latest() {
+            match change {
+                Change::Pet(after) => {
+                    net.moves_pets |= moves(loaded.row(&after.pet.id), after);
+                    net.pets.write(loaded, after);
                 }
-                RecordRef::Category(id) => add!(net.categories, id.get(), before, after, Category),
-                RecordRef::Order(id) => add!(net.orders, id.get(), before, after, Order),
-                RecordRef::Account(id) => add!(net.accounts, id.get(), before, after, Account),
-                RecordRef::Key(id) => net.keys.add(id.get(), key(before), key(after)),
-                RecordRef::Idempotency(_) => net.idempotency.add(0, idempotency(before), idempotency(after)),
-                RecordRef::Webhooks(account) => {
-                    net.webhooks.add(account.get(), webhooks(before), webhooks(after));
-                }
-                RecordRef::CategoryName(_)
-                | RecordRef::AccountName(_)
-                | RecordRef::NextPet
-                | RecordRef::NextCategory
-                | RecordRef::NextOrder
-                | RecordRef::NextAccount
-                | RecordRef::NextKey => {}
+                Change::PetDeleted(id) => net.pets.delete(loaded, id, id.get()),
+                Change::Category(after) => net.categories.write(loaded, after),
+                Change::CategoryDeleted(id) => net.categories.delete(loaded, id, id.get()),
+                Change::Order(after) => net.orders.write(loaded, after),
+                Change::OrderDeleted(id) => net.orders.delete(loaded, id, id.get()),
+                Change::Account(after) => net.accounts.write(loaded, after),
+                Change::Key(after) => net.keys.write(loaded, after),
+                Change::Idempotency(after) => net.idempotency.write(loaded, after),
+                Change::Webhooks(after) => net.webhooks.write(loaded, after),
+                Change::WebhooksDeleted(account) => net.webhooks.delete(loaded, account, account.get()),
             }
         }
-        Ok(net)
+        net
     }
 
     /// Returns whether no row is written.
@@ -108,39 +96,13 @@ impl<'r> NetChanges<'r> {
     }
 }
 
-fn key(record: Option<&AnyRecord>) -> Option<&KeyRecord> {
-    match record {
-        Some(AnyRecord::Key(record)) => Some(record),
-        _ => None,
-    }
-}
-
-fn idempotency(record: Option<&AnyRecord>) -> Option<&IdempotencyRecord> {
-    match record {
-        Some(AnyRecord::Idempotency(record)) => Some(record),
-        _ => None,
-    }
-}
-
-fn webhooks(record: Option<&AnyRecord>) -> Option<&AccountWebhooks> {
-    match record {
-        Some(AnyRecord::Webhooks(record)) => Some(record),
-        _ => None,
-    }
-}
-
-fn moves(before: Option<&AnyRecord>, after: Option<&AnyRecord>) -> bool {
-    match (before, after) {
-        (Some(AnyRecord::Pet(before)), Some(AnyRecord::Pet(after))) => {
-            members::is_moved(&before.pet, &after.pet)
-        }
-        _ => false,
-    }
+fn moves(before: Option<&PetRecord>, after: &PetRecord) -> bool {
+    before.is_some_and(|before| members::is_moved(&before.pet, &after.pet))
 }
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{CategoryId, Change, Changes, NewPet, PetId, PetName};
+    use petstore_domain::{CategoryId, Changes, NewPet, PetId, PetName};
 
     use super::*;
 
@@ -154,13 +116,13 @@ mod tests {
     fn net(in_database: &[PetRecord], decisions: &[Change]) -> (Vec<u64>, Vec<u64>, Vec<i64>, bool) {
         let mut loaded = Loaded::default();
         for record in in_database {
-            loaded.insert(RecordRef::Pet(record.pet.id), Some(AnyRecord::Pet(record.clone())));
+            loaded.insert(record.clone());
         }
         let mut overlay = Overlay::default();
         for change in decisions {
-            overlay.add(&loaded, Changes::from([change.clone()]));
+            overlay.add(Changes::from([change.clone()]), |record, view| loaded.show(record, view));
         }
-        let NetChanges { pets, moves_pets, .. } = NetChanges::of(&loaded, &overlay).unwrap();
+        let NetChanges { pets, moves_pets, .. } = NetChanges::of(&loaded, &overlay);
         let ids = |records: &[&PetRecord]| records.iter().map(|record| record.pet.id.get()).collect();
         (ids(&pets.inserted), ids(&pets.updated), pets.deleted, moves_pets)
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use petstore_domain::{
-    AccountId, AccountName, CategoryId, CategoryName, IdempotencyId, IdempotencyKey, IdempotencyScope, KeyId,
-    OrderId, PetId, RecordRef,
+    AccountId, AccountName, CategoryId, CategoryName, Change, IdempotencyId, IdempotencyKey,
+    IdempotencyScope, KeyId, OrderId, PetId, RecordRef,
 };
 use petstore_test_servers::Postgres;
 use tokio::time::Instant;
@@ -72,7 +72,7 @@ fn references() -> BTreeSet<RecordRef> {
         RecordRef::AccountName(AccountName::parse("Zoo").unwrap().folded()),
         RecordRef::Key(KeyId::FIRST),
         RecordRef::Idempotency(IdempotencyId { account: AccountId::FIRST, scope, key }),
-        RecordRef::Webhooks(AccountId::FIRST),
+        Change::WebhooksDeleted(AccountId::FIRST).record(),
     ])
 }
 
@@ -92,9 +92,8 @@ fn rows_are_found_by_an_index_and_locked_after_they_were_sorted() {
     let (wanted, by_id) = (Wanted::of(all.iter()), Wanted::of(all.iter().filter(|one| !is_name(one))));
     runtime.block_on(async {
         open.session.batch(GROWN).await.expect("the rows are valid");
-        for (_, sql, parameters) in wanted.reads(Locking::Rows).into_iter().chain(by_id.reads(Locking::Rows))
-        {
-            let plan = plan(&open, &sql, parameters.len()).await;
+        for read in wanted.reads(Locking::Rows).into_iter().chain(by_id.reads(Locking::Rows)) {
+            let plan = plan(&open, &read.sql, read.parameters.len()).await;
             assert!(plan.starts_with("LockRows"), "{plan}");
             // A bitmap scan does not return rows in the order of their ids, so the rows must be sorted before they are
             // locked.

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use petstore_domain::RecordRef;
 use petstore_ports::StoreError;
 
-use super::any_record;
 use super::batch::Pending;
 use super::failure::Failure;
 use super::first_flight::read;
 use super::footprint::still_grows;
 use super::loaded::Loaded;
-use super::next_ids::{IdKind, NextIds};
+use super::next_ids::{self, NextIds};
 use super::reconnect::Open;
 use super::wanted::Wanted;
 
@@ -28,7 +27,7 @@ pub(super) async fn read_beforehand(open: &Open, batch: &mut Vec<Pending>) -> Re
         }
         let references: BTreeSet<&RecordRef> = needed.iter().flatten().collect();
         let mut wanted = Wanted::of(references.iter().copied());
-        needed.iter().flatten().filter_map(IdKind::of).for_each(|kind| wanted.draw(kind));
+        needed.iter().flatten().filter_map(RecordRef::id_kind).for_each(|kind| wanted.draw(kind));
         let (loaded, mut ids) = read(open, &references, &wanted).await?;
         let mut needed = needed.iter();
         keep(batch, |one| {
@@ -54,12 +53,12 @@ fn learn(
     ids: &mut NextIds,
 ) -> Result<(), StoreError> {
     for reference in records {
-        match IdKind::of(reference) {
+        match reference.id_kind() {
             Some(kind) => {
                 let id = ids.take(kind).ok_or_else(|| StoreError::corrupt("a sequence drew too few ids"))?;
-                kind.load(one.learnt_mut(), id)?;
+                next_ids::load(kind, one.learnt_mut(), id)?;
             }
-            None => any_record::load(one.learnt_mut(), reference, loaded.value(reference)?),
+            None => loaded.show(reference, one.learnt_mut())?,
         }
     }
     Ok(())

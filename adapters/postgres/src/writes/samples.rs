@@ -1,14 +1,13 @@
 //! Samples of records. They show whether a footprint grows with a record that has not been read.
 
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use petstore_domain::{
-    Account, AccountId, AccountName, Category, CategoryId, CategoryName, CategoryRecord, ID_MAX, NewPet,
-    Order, OrderId, OrderQuantity, OrderRecord, PetId, PetName, PetRecord, Plan, RecordRef, Timestamp,
-    Version, View,
+    Account, AccountId, AccountName, AccountWebhooks, Category, CategoryId, CategoryName, CategoryRecord,
+    FoldedName, ID_MAX, IdKind, IdempotencyId, IdempotencyRecord, KeyId, KeyRecord, NewPet, Order, OrderId,
+    OrderQuantity, OrderRecord, PetId, PetName, PetRecord, Plan, RecordRef, Source, Timestamp, Version, View,
 };
-
-use super::next_ids::IdKind;
 
 struct Samples {
     pet: PetRecord,
@@ -40,42 +39,64 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     }
 });
 
-/// Loads a sample of a record. A key, an idempotency record and webhooks have none, and stay as they
-/// are.
+/// Loads a sample of a record.
 pub(super) fn load(view: &mut View, reference: &RecordRef) {
-    match reference {
-        RecordRef::Pet(id) => {
-            let mut record = SAMPLES.pet.clone();
-            record.pet.id = *id;
-            view.load_pet(*id, Some(record));
-        }
-        RecordRef::Category(id) => {
-            let mut record = SAMPLES.category.clone();
-            record.category.id = *id;
-            view.load_category(*id, Some(record));
-        }
-        RecordRef::CategoryName(name) => {
-            view.load_category_name(name.clone(), Some(SAMPLES.category.category.id));
-        }
-        RecordRef::Order(id) => {
-            let mut record = SAMPLES.order.clone();
-            record.order.id = *id;
-            view.load_order(*id, Some(record));
-        }
-        RecordRef::Account(id) => {
-            view.load_account(*id, Some(Account { id: *id, ..SAMPLES.account.clone() }));
-        }
-        RecordRef::AccountName(name) => view.load_account_name(name.clone(), Some(SAMPLES.account.id)),
-        RecordRef::Key(_) | RecordRef::Idempotency(_) | RecordRef::Webhooks(_) => {}
-        RecordRef::NextPet
-        | RecordRef::NextCategory
-        | RecordRef::NextOrder
-        | RecordRef::NextAccount
-        | RecordRef::NextKey => {
-            if let Some(kind) = IdKind::of(reference) {
-                // 1 is an id.
-                let _: Result<(), _> = kind.load(view, 1);
-            }
-        }
+    let Ok(()) = view.load(reference, &mut Sample);
+}
+
+/// The store that has a sample of each record. Keys, idempotency records and webhooks have none, and are absent.
+struct Sample;
+
+type Found<T> = Result<Option<T>, Infallible>;
+
+impl Source for Sample {
+    type Error = Infallible;
+
+    fn pet(&mut self, id: &PetId) -> Found<PetRecord> {
+        let mut record = SAMPLES.pet.clone();
+        record.pet.id = *id;
+        Ok(Some(record))
+    }
+
+    fn category(&mut self, id: &CategoryId) -> Found<CategoryRecord> {
+        let mut record = SAMPLES.category.clone();
+        record.category.id = *id;
+        Ok(Some(record))
+    }
+
+    fn order(&mut self, id: &OrderId) -> Found<OrderRecord> {
+        let mut record = SAMPLES.order.clone();
+        record.order.id = *id;
+        Ok(Some(record))
+    }
+
+    fn account(&mut self, id: &AccountId) -> Found<Account> {
+        Ok(Some(Account { id: *id, ..SAMPLES.account.clone() }))
+    }
+
+    fn key(&mut self, _id: &KeyId) -> Found<KeyRecord> {
+        Ok(None)
+    }
+
+    fn idempotency(&mut self, _id: &IdempotencyId) -> Found<IdempotencyRecord> {
+        Ok(None)
+    }
+
+    fn webhooks(&mut self, _account: &AccountId) -> Found<AccountWebhooks> {
+        Ok(None)
+    }
+
+    fn category_named(&mut self, _name: &FoldedName) -> Found<CategoryId> {
+        Ok(Some(SAMPLES.category.category.id))
+    }
+
+    fn account_named(&mut self, _name: &FoldedName) -> Found<AccountId> {
+        Ok(Some(SAMPLES.account.id))
+    }
+
+    fn next_id(&mut self, kind: IdKind, view: &mut View) -> Result<(), Infallible> {
+        // 1 is an id.
+        let _: Result<(), _> = kind.load(view, 1);
+        Ok(())
     }
 }

@@ -104,14 +104,14 @@ mod tests {
         let new = NewPet::new(PetName::parse("Rex").unwrap(), CategoryId::FIRST);
         let pet = PetRecord::new(PetId::new(id).unwrap(), new);
         let mut decisions = Decisions::default();
-        decisions.overlay.add(&Loaded::default(), Changes::from([Change::Pet(pet)]));
+        decisions.add(&Loaded::default(), Changes::from([Change::Pet(pet)]));
         decisions
     }
 
     #[test]
     fn the_text_has_the_parts_with_rows_and_numbers_its_parameters() {
         let decisions = decided(1);
-        let net = NetChanges::of(&Loaded::default(), &decisions.overlay).unwrap();
+        let net = NetChanges::of(&Loaded::default(), &decisions.overlay);
         let statement = Texts::default().statement(&net, &decisions, [0; 16], 3);
         let parameters = statement.parameters().len();
         assert_eq!(parameters, 10, "nine columns of a pet, and the token");
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn beyond_the_bound_the_text_has_all_parts() {
         let decisions = decided(1);
-        let net = NetChanges::of(&Loaded::default(), &decisions.overlay).unwrap();
+        let net = NetChanges::of(&Loaded::default(), &decisions.overlay);
         let mut texts = Texts::full();
         let all = texts.statement(&net, &decisions, [0; 16], 3);
         for table in

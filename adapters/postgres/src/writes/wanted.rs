@@ -1,15 +1,27 @@
 //! Statements that read and lock the records of a batch.
 
 use petstore_domain::{
-    Account, AccountWebhooks, CategoryRecord, IdempotencyRecord, KeyRecord, OrderRecord, PetRecord, RecordRef,
+    Account, AccountId, AccountWebhooks, CategoryId, CategoryRecord, IdKind, IdempotencyRecord, KeyId,
+    KeyRecord, OrderId, OrderRecord, PetId, PetRecord, RecordRef,
 };
+use petstore_ports::StoreError;
+use tokio_postgres::Row;
 
-use super::next_ids::IdKind;
-use super::table::Table;
+use super::loaded::Loaded;
 use crate::records::Record;
 
 /// A parameter of a statement.
 pub(super) type Parameter<'p> = &'p dyn crate::connection::Parameter;
+
+/// Adds the rows that a statement has returned.
+pub(super) type Add = fn(&mut Loaded, &[Row]) -> Result<(), StoreError>;
+
+/// A statement that reads the records of one table.
+pub(super) struct Read<'p> {
+    pub(super) add: Add,
+    pub(super) sql: String,
+    pub(super) parameters: Vec<Parameter<'p>>,
+}
 
 /// The lock on rows that are read, until the end of the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +42,7 @@ pub(super) struct Wanted {
     pub(super) keys: Vec<i64>,
     pub(super) idempotency: IdempotencyColumns,
     pub(super) webhooks: Vec<i64>,
-    next: [i32; 5],
+    next: [i32; IdKind::ALL.len()],
 }
 
 /// The ids of idempotency records, a column each.
@@ -78,39 +90,45 @@ impl Wanted {
 
     /// The number of ids to draw, a statement for each kind.
     pub(super) fn draws(&self) -> impl Iterator<Item = (IdKind, &i32)> {
-        IdKind::ALL.into_iter().map(|kind| (kind, &self.next[kind as usize])).filter(|(_, count)| **count > 0)
+        IdKind::ALL.iter().map(|kind| (*kind, &self.next[*kind as usize])).filter(|(_, count)| **count > 0)
     }
 
     /// The statements that read the records, in the order in which locks are taken.
     ///
     /// Each statement sorts its rows by id before it locks them. So two transactions lock the rows that both need in
     /// the same order, and cannot deadlock.
-    pub(super) fn reads(&self, locking: Locking) -> Vec<(Table, String, Vec<Parameter<'_>>)> {
-        let mut reads: Vec<(Table, String, Vec<Parameter<'_>>)> = Vec::new();
+    pub(super) fn reads(&self, locking: Locking) -> Vec<Read<'_>> {
+        let mut reads: Vec<Read<'_>> = Vec::new();
+        let mut read = |add: Add, sql, parameters| reads.push(Read { add, sql, parameters });
         let lock = |of: &str| match locking {
             Locking::None => String::new(),
             Locking::Rows => format!(" for no key update{of}"),
         };
         if !self.pets.is_empty() {
-            reads.push((Table::Pets, by_id::<PetRecord>(&lock("")), vec![&self.pets]));
+            let add: Add = |to, rows| to.add::<PetRecord>(rows, |id| PetId::new(id).ok());
+            read(add, by_id::<PetRecord>(&lock("")), vec![&self.pets]);
         }
+        let add: Add = |to, rows| to.add::<CategoryRecord>(rows, |id| CategoryId::new(id).ok());
         if !self.category_names.is_empty() {
             let sql = by_id_or_name::<CategoryRecord>(&lock(""));
-            reads.push((Table::Categories, sql, vec![&self.categories, &self.category_names]));
+            read(add, sql, vec![&self.categories, &self.category_names]);
         } else if !self.categories.is_empty() {
-            reads.push((Table::Categories, by_id::<CategoryRecord>(&lock("")), vec![&self.categories]));
+            read(add, by_id::<CategoryRecord>(&lock("")), vec![&self.categories]);
         }
         if !self.orders.is_empty() {
-            reads.push((Table::Orders, by_id::<OrderRecord>(&lock("")), vec![&self.orders]));
+            let add: Add = |to, rows| to.add::<OrderRecord>(rows, |id| OrderId::new(id).ok());
+            read(add, by_id::<OrderRecord>(&lock("")), vec![&self.orders]);
         }
+        let add: Add = |to, rows| to.add::<Account>(rows, |id| AccountId::new(id).ok());
         if !self.account_names.is_empty() {
             let sql = by_id_or_name::<Account>(&lock(""));
-            reads.push((Table::Accounts, sql, vec![&self.accounts, &self.account_names]));
+            read(add, sql, vec![&self.accounts, &self.account_names]);
         } else if !self.accounts.is_empty() {
-            reads.push((Table::Accounts, by_id::<Account>(&lock("")), vec![&self.accounts]));
+            read(add, by_id::<Account>(&lock("")), vec![&self.accounts]);
         }
         if !self.keys.is_empty() {
-            reads.push((Table::Keys, by_id::<KeyRecord>(&lock("")), vec![&self.keys]));
+            let add: Add = |to, rows| to.add::<KeyRecord>(rows, |id| KeyId::new(id).ok());
+            read(add, by_id::<KeyRecord>(&lock("")), vec![&self.keys]);
         }
         let IdempotencyColumns { accounts, scopes, keys } = &self.idempotency;
         if !accounts.is_empty() {
@@ -122,7 +140,8 @@ impl Wanted {
                 lock(" of idempotency_records"),
                 table = IdempotencyRecord::TABLE,
             );
-            reads.push((Table::IdempotencyRecords, sql, vec![accounts, scopes, keys]));
+            let add: Add = |to, rows| to.add::<IdempotencyRecord>(rows, |_| None);
+            read(add, sql, vec![accounts, scopes, keys]);
         }
         if !self.webhooks.is_empty() {
             let sql = format!(
@@ -131,7 +150,8 @@ impl Wanted {
                 AccountWebhooks::TABLE,
                 lock(""),
             );
-            reads.push((Table::Webhooks, sql, vec![&self.webhooks]));
+            let add: Add = |to, rows| to.add::<AccountWebhooks>(rows, |id| AccountId::new(id).ok());
+            read(add, sql, vec![&self.webhooks]);
         }
         reads
     }

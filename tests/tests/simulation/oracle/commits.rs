@@ -48,6 +48,7 @@ impl Oracle {
         let webhooks =
             changes.map(Changes::as_slice).unwrap_or_default().iter().find_map(|change| match change {
                 Change::Webhooks(record) => Some(AccountWebhooks::clone(record)),
+                Change::WebhooksDeleted(account) => Some(AccountWebhooks::none(*account)),
                 _ => None,
             });
         state.staged.push(Staged { owner, given, keys, webhooks });
