@@ -58,19 +58,15 @@ pub(crate) fn clear() {
 /// Runs a function that writes lines to standard error. They appear above the bar.
 pub(crate) fn above_bar<T>(lines: impl FnOnce() -> T) -> T {
     let shown = SHOWN.lock();
-    match &*shown {
-        Some(line) => {
-            write(ERASE);
-            let written = lines();
-            write(line);
-            written
-        }
-        None => {
-            // Lines without a bar do not wait for each other.
-            drop(shown);
-            lines()
-        }
-    }
+    let Some(line) = &*shown else {
+        // Lines without a bar do not wait for each other.
+        drop(shown);
+        return lines();
+    };
+    write(ERASE);
+    let written = lines();
+    write(line);
+    written
 }
 
 /// Standard error, with its lines above the bar.

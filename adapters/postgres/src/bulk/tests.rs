@@ -233,11 +233,8 @@ fn the_migration_of_a_schema_and_the_end_of_an_import_are_watched() {
     import.category(category(1, "Dogs"), Version::FIRST).unwrap();
     for id in 1..=3 {
         import.pet(pet(id, 1, PetStatus::Available), Version::FIRST).unwrap();
-        let item = InventoryItem {
-            pet_id: PetId::new(id).unwrap(),
-            quantity: 1,
-            status: PetStatus::Available.into(),
-        };
+        let item =
+            InventoryItem { pet_id: PetId::new(id).unwrap(), quantity: 1, status: PetStatus::Available };
         import.item(item, Version::FIRST).unwrap();
     }
     import.finish().unwrap();
