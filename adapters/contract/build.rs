@@ -1,5 +1,5 @@
-//! Derives the JSON form of the contract, its versions in OpenAPI 3.1 and 3.2, and its compact form from the YAML one, so that
-//! a program needs no YAML.
+//! Derives the JSON form of the contract, its versions in OpenAPI 3.1 and 3.2, its compact form and its tools from the YAML one,
+//! so that a program needs no YAML.
 
 #[path = "build/compact.rs"]
 mod compact;
@@ -7,6 +7,8 @@ mod compact;
 mod openapi_31;
 #[path = "build/openapi_32.rs"]
 mod openapi_32;
+#[path = "build/tools.rs"]
+mod tools;
 
 use std::path::Path;
 use std::{env, fs};
@@ -22,7 +24,9 @@ fn main() {
     let written = fs::read_to_string(SOURCE).expect("the crate has openapi.yaml");
     let document: Value = serde_saphyr::from_str(&written).expect("openapi.yaml is valid YAML");
     write("openapi.json", &json(&document));
-    write("openapi-compact.json", &json(&compact::compact(&document)));
+    let compacted = compact::compact(&document);
+    write("openapi-compact.json", &json(&compacted));
+    write("tools.json", &json(&tools::tools(&compacted)));
     let upgraded = openapi_31::upgrade(document);
     write("openapi-3.1.json", &json(&upgraded));
     write("openapi-3.1.yaml", &yaml(&upgraded, "3.1"));

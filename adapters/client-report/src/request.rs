@@ -45,6 +45,8 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) has_if_match: bool,
     /// Set if the request has the header `If-None-Match`.
     pub(crate) has_if_none_match: bool,
+    /// Set if the request was made of a call of a tool, whose caller sets no header.
+    pub(crate) is_tool_call: bool,
     /// The body, as far as it was kept.
     pub(crate) body: &'a [u8],
     /// The number of bytes of the whole body.
@@ -181,6 +183,7 @@ impl<'a> ClientRequest<'a> {
             idempotency_key: None,
             has_if_match: false,
             has_if_none_match: false,
+            is_tool_call: request.tool_call.is_some(),
             body: body.map_or(&[], RecordedBody::kept),
             body_bytes: body.map_or(0, RecordedBody::bytes),
             answer: answer.and_then(|answer| ClientAnswer::of(answer, request.protocol)),

@@ -33,6 +33,7 @@ pub(crate) fn get(at: i64) -> Sent {
         idempotency_key: None,
         has_if_match: false,
         has_if_none_match: false,
+        is_tool_call: false,
         body: b"",
         body_bytes: 0,
         answer: Some(answer),
@@ -161,6 +162,11 @@ impl Sent {
 
     pub(crate) fn if_none_match(mut self) -> Self {
         self.request.has_if_none_match = true;
+        self
+    }
+
+    pub(crate) fn by_tool(mut self) -> Self {
+        self.request.is_tool_call = true;
         self
     }
 

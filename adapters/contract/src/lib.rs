@@ -1,4 +1,5 @@
-//! The contract of the petstore: its OpenAPI document, in both formats and in three versions, and its compact form, as constants.
+//! The contract of the petstore: its OpenAPI document, in both formats and in three versions, its compact form, and its
+//! operations as tools, as constants.
 //!
 //! ```
 //! assert!(petstore_contract::YAML.contains("openapi: 3.0.3"));
@@ -25,6 +26,10 @@ pub const JSON_32: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-3.2.js
 
 /// The compact form of the contract as JSON, in OpenAPI 3.0.3: requests, and the shapes of successes, without references.
 pub const COMPACT: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi-compact.json"));
+
+/// The operations as tools of the Model Context Protocol, as a JSON array: what a list of tools has of each, with the method
+/// and the path of its operation and the place of each argument.
+pub const TOOLS: &str = include_str!(concat!(env!("OUT_DIR"), "/tools.json"));
 
 #[cfg(test)]
 #[path = "../build/compact.rs"]

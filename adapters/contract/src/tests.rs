@@ -3,6 +3,7 @@
 mod compact_form;
 mod same_contract;
 mod streams_and_tags;
+mod tools_list;
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! One request and its response: the checks, the operation, the headers and the log.
 
 pub(crate) mod builtin_endpoints;
-mod checks;
+pub(crate) mod checks;
 pub(crate) mod cors;
 pub(crate) mod credentials;
 pub(crate) mod finish_response;

@@ -18,6 +18,7 @@ mod guard;
 mod injection;
 mod journal_lists;
 mod keys;
+mod mcp;
 mod pieces;
 mod preference;
 mod query;
@@ -45,6 +46,7 @@ use crate::thread::thread_state::ThreadState;
 use crate::thread::{Arrival, Hook, HookedRequest, LocalFuture};
 use console::ConsoleRequest;
 use contract_request::ContractRequest;
+use mcp::McpRequest;
 use routes::SandboxRoute;
 use state::SandboxState;
 use tool_request::ToolRequest;
@@ -62,13 +64,17 @@ impl Hook for SandboxState {
             Some(Box::new(ToolRequest::new(self, route)))
         } else if console::find(path, arrival.thread).is_some() {
             Some(Box::new(ConsoleRequest))
+        } else if let Some(tools) = self.tools().filter(|_| mcp::is_at(path, arrival.thread)) {
+            Some(Box::new(McpRequest::new(Arc::clone(tools))))
         } else {
             None
         }
     }
 
     fn has_page(&self, path: &str, thread: &ThreadState) -> bool {
-        SandboxRoute::find(path, thread, self).is_some() || console::find(path, thread).is_some()
+        SandboxRoute::find(path, thread, self).is_some()
+            || console::find(path, thread).is_some()
+            || (self.tools().is_some() && mcp::is_at(path, thread))
     }
 
     fn paths(&self) -> &'static [&'static str] {

@@ -121,6 +121,16 @@ pub(crate) trait HookedRequest {
         head: &RequestHead<'_>,
     ) -> Option<Arc<QuotaShape>>;
 
+    /// Acts on the answer to a request that came inside of another one, before the other one is answered with it. Returns the
+    /// id of the request; none if nothing is recorded.
+    fn within<'r>(&'r mut self, _: Served<'r>) -> LocalFuture<'r, Option<RequestId>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Takes the answer to a request that came inside of another one, as it is then. [`HookedRequest::after`] gets the
+    /// answer that goes out.
+    fn seal(&mut self, _status: StatusCode, _headers: &HeaderMap, _body: &[u8]) {}
+
     /// Acts on the answer. Returns the record that follows the answer until it is sent; none if nothing is recorded. Returns
     /// an error if the connection is to be closed without the answer.
     fn after(

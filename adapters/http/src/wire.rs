@@ -17,7 +17,7 @@ pub(crate) mod faults;
 pub(crate) mod fields;
 mod hex;
 pub(crate) mod json;
-mod links;
+pub(crate) mod links;
 pub(crate) mod query;
 mod render;
 pub(crate) mod request_head;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::body::RecordedBody;
 use crate::header_lines::HeaderLines;
-use crate::record::{Hints, RecordedAnswer, RequestRecord};
+use crate::record::{Hints, RecordedAnswer, RequestRecord, ToolCall};
 use crate::text::{PlainFormatter, header_text};
 
 /// A record in its JSON form.
@@ -26,6 +26,8 @@ pub struct RecordView<'r> {
     method: &'r str,
     target: &'r str,
     route: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp: Option<ToolCallView<'r>>,
     headers: Vec<[String; 2]>,
     #[serde(flatten)]
     body: BodyView<'r>,
@@ -56,6 +58,13 @@ struct BodyView<'r> {
 }
 
 #[derive(Serialize)]
+struct ToolCallView<'r> {
+    tool: &'r str,
+    id: &'r str,
+    client: Option<&'r str>,
+}
+
+#[derive(Serialize)]
 struct QuotaView {
     limit: u32,
     remaining: u32,
@@ -74,6 +83,8 @@ struct SummaryView<'r> {
     method: &'r str,
     target: &'r str,
     route: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp: Option<ToolCallView<'r>>,
     key_prefix: Option<&'r str>,
     status: Option<u16>,
     code: Option<&'r str>,
@@ -101,6 +112,7 @@ impl<'r> RecordView<'r> {
             method: &request.method,
             target: &request.target,
             route: request.route,
+            mcp: request.tool_call.as_deref().map(ToolCallView::of),
             headers: pairs(&request.headers),
             body: answer.map(|answer| BodyView::of(&answer.request_body, false)).unwrap_or_default(),
             answer: answer.map(AnswerView::of),
@@ -113,6 +125,12 @@ impl<'r> RecordView<'r> {
             fault: answer.and_then(|answer| answer.fault.as_deref()),
             hints: hints.of(record.sequence),
         }
+    }
+}
+
+impl<'r> ToolCallView<'r> {
+    fn of(call: &'r ToolCall) -> Self {
+        Self { tool: &call.tool, id: &call.id, client: call.client.as_deref() }
     }
 }
 
@@ -164,6 +182,7 @@ pub fn push_summary(out: &mut Vec<u8>, record: &RequestRecord, hints: &Hints, te
             method,
             target,
             route: request.route,
+            mcp: request.tool_call.as_deref().map(ToolCallView::of),
             key_prefix: request.key_prefix.as_ref().map(petstore_domain::KeyPrefix::as_str),
             status: record.status(),
             code: answer.and_then(RecordedAnswer::code),

@@ -25,7 +25,7 @@ pub use header_lines::HeaderLines;
 pub use json::{RecordView, push_record, push_summary};
 pub use masking::{KEY_DIGITS_MIN, is_credential_name, masked, masked_fields, masked_header, masked_target};
 pub use record::{
-    AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord,
+    AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord, ToolCall,
 };
 pub use store::{JournalBounds, JournalPage, RecordTicket, RequestJournal};
 pub use text::plain_json;

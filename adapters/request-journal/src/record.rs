@@ -88,13 +88,36 @@ pub struct RecordedRequest {
     pub route: Option<&'static str>,
     /// The headers, with names in lower case. Values of one name are in the order received.
     pub headers: HeaderLines,
+    /// The call of a tool that the request was made of; `None` for a request that a client sent as it is.
+    pub tool_call: Option<Arc<ToolCall>>,
+}
+
+/// A call of a tool of the Model Context Protocol, with its credentials masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The name of the tool.
+    pub tool: Box<str>,
+    /// The id of the client's message.
+    pub id: Box<str>,
+    /// The client's name and version, as it says them; `None` if it says none.
+    pub client: Option<Box<str>>,
+}
+
+impl ToolCall {
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.tool.len()
+            + self.id.len()
+            + self.client.as_ref().map_or(0, |text| text.len())
+    }
 }
 
 impl RecordedRequest {
     /// Returns the number of bytes in memory, computed from the length of the parts.
     pub fn bytes(&self) -> usize {
         let texts = self.id.len() + self.method.len() + self.target.len();
-        size_of::<Self>() + texts + self.headers.bytes()
+        let tool_call = self.tool_call.as_ref().map_or(0, |call| call.bytes());
+        size_of::<Self>() + texts + self.headers.bytes() + tool_call
     }
 }
 

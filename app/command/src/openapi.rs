@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, YAML, YAML_31, YAML_32};
+use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, TOOLS, YAML, YAML_31, YAML_32};
 use petstore_http::{Documents, PageFile};
 use petstore_pages::{File, reference};
 
@@ -22,6 +22,7 @@ pub(crate) fn documents(base_path: &str) -> Documents {
             yaml_32: Bytes::from_static(YAML_32.as_bytes()),
             json_32: Bytes::from_static(JSON_32.as_bytes()),
             compact: Bytes::from_static(COMPACT.as_bytes()),
+            tools: Bytes::from_static(TOOLS.as_bytes()),
             page,
             console: Arc::default(),
         };
@@ -37,6 +38,8 @@ pub(crate) fn documents(base_path: &str) -> Documents {
         yaml_32: yaml(YAML_32),
         json_32: json(JSON_32),
         compact: json(COMPACT),
+        // Their paths are those below the base path.
+        tools: Bytes::from_static(TOOLS.as_bytes()),
         page,
         console: Arc::default(),
     }

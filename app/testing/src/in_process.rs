@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, YAML, YAML_31, YAML_32};
+use petstore_contract::{COMPACT, JSON, JSON_31, JSON_32, TOOLS, YAML, YAML_31, YAML_32};
 use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
 use petstore_memory::MemoryStore;
@@ -92,6 +92,7 @@ fn documents() -> Documents {
         yaml_32: Bytes::from_static(YAML_32.as_bytes()),
         json_32: Bytes::from_static(JSON_32.as_bytes()),
         compact: Bytes::from_static(COMPACT.as_bytes()),
+        tools: Bytes::from_static(TOOLS.as_bytes()),
         ..Documents::default()
     }
 }

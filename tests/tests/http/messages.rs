@@ -4,6 +4,7 @@
 //! and a line in the changelog. The first test provokes every message over the wire. The second test collects the
 //! messages in the sources, and fails if there is one that no request has provoked.
 
+mod mcp;
 mod problems;
 mod requests;
 mod sandbox;
@@ -66,6 +67,7 @@ fn provoke() -> Seen {
     requests::send(&mut seen);
     situations::provoke(&mut seen);
     sandbox::send(&mut seen);
+    mcp::send(&mut seen);
     webhooks::provoke(&mut seen);
     seen
 }

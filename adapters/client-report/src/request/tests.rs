@@ -29,6 +29,7 @@ fn record(request: &[(&str, &str)], answer: &[(&str, &str)], outcome: AnswerOutc
         target: "/v1/pets?cursor=1ab".into(),
         route: Some("/pets"),
         headers: lines(request),
+        tool_call: None,
     };
     let answer = RecordedAnswer {
         at: at(2_000),

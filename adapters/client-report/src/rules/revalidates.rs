@@ -10,7 +10,9 @@ use crate::request::ClientRequest;
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut last_of: HashMap<&str, &ClientRequest<'a>> = HashMap::new();
-    for request in evidence.requests.iter().copied().filter(|request| request.method == "GET") {
+    // A caller of tools keeps no copy, and no tool takes the header.
+    let is_judged = |request: &&ClientRequest<'a>| request.method == "GET" && !request.is_tool_call;
+    for request in evidence.requests.iter().copied().filter(is_judged) {
         if let Some(first) = last_of.get(request.target).copied()
             && first.pause_until(request).is_some_and(|pause| pause <= REPETITION)
         {
@@ -43,6 +45,7 @@ mod tests {
                 "hint",
             ),
             ("a minute later", vec![get(0).tagged(), get(60_002)], "untested"),
+            ("by tools", vec![get(0).tagged().by_tool(), get(10).by_tool()], "untested"),
             ("no entity tag", vec![get(0), get(10)], "untested"),
             ("another resource", vec![get(0).tagged(), get(10).path("/pets/2")], "untested"),
             ("concurrent", vec![get(0).tagged().ended_after(2), get(10)], "untested"),

@@ -114,6 +114,9 @@ pub struct Documents {
     pub json_32: Bytes,
     /// The compact form of the document as JSON; empty for none.
     pub compact: Bytes,
+    /// The operations as tools for models, as the crate of the contract makes them; empty for none. With a sandbox they are
+    /// served at `/mcp`.
+    pub tools: Bytes,
     /// The files of the reference page, served at `/docs`; empty for no page.
     pub page: Arc<[PageFile]>,
     /// The files of the sandbox's console, served at `/sandbox` and below `/sandbox/console/` on the listener that serves

@@ -72,7 +72,10 @@ impl<'w> Page<'w> {
                 reference::find(files, DOCS_PATH, "/docs/", path).map(Self::Reference)
             }
             // Pages of a hook. The caller has already asked it.
-            BuiltinRoute::Console | BuiltinRoute::ConsoleFile | BuiltinRoute::SandboxTool => None,
+            BuiltinRoute::Console
+            | BuiltinRoute::ConsoleFile
+            | BuiltinRoute::SandboxTool
+            | BuiltinRoute::Mcp => None,
         }
     }
 }

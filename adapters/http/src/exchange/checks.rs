@@ -33,16 +33,16 @@ use crate::wire::route::{self, BodyKind, OperationId, Resource};
 
 /// Facts that the checks find out, for the response's headers and for the log.
 #[derive(Default)]
-pub(super) struct RequestNotes {
+pub(crate) struct RequestNotes {
     /// `true` if the path is under the base path, so that the response has quota headers.
     pub(super) under_base: bool,
-    pub(super) quota: Option<QuotaNote>,
-    pub(super) resource: Option<Resource>,
-    pub(super) account: Option<AccountId>,
+    pub(crate) quota: Option<QuotaNote>,
+    pub(crate) resource: Option<Resource>,
+    pub(crate) account: Option<AccountId>,
     /// The scheme and host of the client's own request, as a trusted proxy forwarded them.
     pub(super) forwarded_origin: Option<Box<ForwardedOrigin>>,
     /// The part of the server's hook in the request; none if the server has no hook, or the hook does not act on it.
-    pub(super) hooked: Option<Box<dyn HookedRequest>>,
+    pub(crate) hooked: Option<Box<dyn HookedRequest>>,
     /// The time that the request waited for an event. It is not part of the request's duration in log and metrics.
     pub(super) waited: Duration,
 }
@@ -57,7 +57,7 @@ impl RequestNotes {
 }
 
 /// Runs the checks in the order of the API contract, then the operation. The first check that fails returns its response.
-pub(super) async fn run_checks<const SECURE: bool>(
+pub(crate) async fn run_checks<const SECURE: bool>(
     thread: &ThreadState,
     activity: &Activity,
     client: IpAddr,

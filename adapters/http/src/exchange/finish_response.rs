@@ -38,19 +38,11 @@ pub(crate) fn finish_response(
     thread: &ThreadState,
     activity: &Rc<Activity>,
     mut answer: Answer,
-    common: CommonHeaders,
+    mut common: CommonHeaders,
     bypass: Option<(&RawHeaders, HeaderMap)>,
 ) -> Response<ResponseBody> {
-    cors::add_headers(&mut answer.headers, common.origin);
-    let values = Values {
-        request_id: common.id.as_bytes(),
-        quota: common.quota,
-        quota_shape: common.quota_shape.as_deref().unwrap_or(&DEFAULT_SHAPE),
-        tag: answer.tag,
-        deprecated: common.deprecated,
-        location: answer.location,
-        base_path: &thread.app.settings.base_path,
-    };
+    cors::add_headers(&mut answer.headers, common.origin.take());
+    let values = values(thread, &answer, &common);
     let may_be_kept = values.tag.is_some() && !answer.status.is_client_error();
     let key = values.template_key(may_be_kept, answer.content, answer.coding, thread.app.cors.is_on());
     let mut headers = if let Some((lines, empty)) = bypass {
@@ -73,6 +65,30 @@ pub(crate) fn finish_response(
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers;
     response
+}
+
+/// Returns the values of the headers of an answer.
+#[expect(clippy::inline_always, reason = "each response calls it")]
+#[inline(always)]
+fn values<'v>(thread: &'v ThreadState, answer: &Answer, common: &'v CommonHeaders) -> Values<'v> {
+    Values {
+        request_id: common.id.as_bytes(),
+        quota: common.quota,
+        quota_shape: common.quota_shape.as_deref().unwrap_or(&DEFAULT_SHAPE),
+        tag: answer.tag,
+        deprecated: common.deprecated,
+        location: answer.location,
+        base_path: &thread.app.settings.base_path,
+    }
+}
+
+/// Returns all headers of an answer that is not sent by itself, but inside of another one.
+pub(crate) fn headers_of(thread: &ThreadState, answer: &mut Answer, common: &CommonHeaders) -> HeaderMap {
+    let values = values(thread, answer, common);
+    let key = values.template_key(false, answer.content, answer.coding, false);
+    let mut headers = thread.header_templates.map(key, &values, &thread.arena);
+    headers.extend(std::mem::take(&mut answer.headers));
+    headers
 }
 
 /// Finishes a response and records it; its body is recorded while hyper sends it. It is a function apart from

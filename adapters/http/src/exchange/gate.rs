@@ -118,7 +118,8 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
     }
 }
 
-fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
+/// Returns the response to a request of an address that has used up its quota.
+pub(crate) fn address_exceeded(address: &AddressVerdict, now: Timestamp) -> Answer {
     let secs = secs_until(address.usage.reset_secs, now);
     let message = format!(
         "This address sent too many requests without a valid API key; retry in {}.",

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::error::Elapsed;
 use tokio::time::{Duration, timeout};
 
@@ -21,7 +21,7 @@ const FIRST_BYTE_WAIT: Duration = Duration::from_secs(1);
 
 /// The body of a request that may still have to be read.
 pub(crate) struct RequestBody {
-    incoming: Incoming,
+    incoming: Received,
     /// `true` if the client waits for a 100 (Continue) before it sends the body. hyper sends the 100 when the body is
     /// read.
     waits: bool,
@@ -32,6 +32,42 @@ pub(crate) struct RequestBody {
     copy: Option<Rc<RefCell<BodyCopy>>>,
 }
 
+/// The source of a body.
+enum Received {
+    Connection(Incoming),
+    /// The body of a request that came inside of another one; none after it was read.
+    Given(Option<Bytes>),
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Connection(incoming) => Pin::new(incoming).poll_frame(context),
+            Self::Given(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Connection(incoming) => incoming.is_end_stream(),
+            Self::Given(bytes) => bytes.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Connection(incoming) => incoming.size_hint(),
+            Self::Given(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+        }
+    }
+}
+
 /// The reason why a body was not read.
 enum Unread {
     TooLarge,
@@ -40,6 +76,12 @@ enum Unread {
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming) -> Self {
+        Self { incoming: Received::Connection(incoming), waits: false, broken: false, copy: None }
+    }
+
+    /// The body of a request that came inside of another one.
+    pub(crate) fn given(body: Bytes) -> Self {
+        let incoming = Received::Given(Some(body).filter(|body| !body.is_empty()));
         Self { incoming, waits: false, broken: false, copy: None }
     }
 
@@ -164,7 +206,7 @@ fn settle<T>(broken: &mut bool, read: Result<Result<T, Unread>, Elapsed>, max: u
 }
 
 /// Returns `true` if a body has a declared length of more than `max` bytes.
-fn is_longer(incoming: &Incoming, max: usize) -> bool {
+fn is_longer(incoming: &Received, max: usize) -> bool {
     incoming.size_hint().lower() > max as u64
 }
 
@@ -189,7 +231,7 @@ async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
 }
 
 async fn read(
-    incoming: &mut Incoming,
+    incoming: &mut Received,
     max: usize,
     copy: Option<&RefCell<BodyCopy>>,
 ) -> Result<Bytes, Unread> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
 use petstore_ports::Cost;
 use petstore_request_journal::AnswerOutcome;
 
-use super::fault_plan::InjectedFault;
+use super::fault_plan::{BodyFault, InjectedFault, Outcome};
 use super::injection::{self, Interrupted};
 use super::preference::{PREFER, PREFERENCE_APPLIED, Preferred, preferred};
 use super::recording::Recording;
@@ -16,6 +16,7 @@ use super::state::{RequestPermit, SandboxState};
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
 use crate::response::quota_headers::QuotaShape;
+use crate::thread::request_id::RequestId;
 use crate::thread::thread_state::ThreadState;
 use crate::thread::{AnswerRecord, Arrival, Dropped, HookedRequest, Intercepted, LocalFuture, Served};
 use crate::wire::request_head::RequestHead;
@@ -116,6 +117,27 @@ impl HookedRequest for ContractRequest {
         head: &RequestHead<'_>,
     ) -> Option<Arc<QuotaShape>> {
         self.sandbox.quota_forms().shape(thread.app.quota_headers.form(), head, &parts.headers)
+    }
+
+    fn within<'r>(&'r mut self, served: Served<'r>) -> LocalFuture<'r, Option<RequestId>> {
+        Box::pin(async move {
+            // The failures of a connection act on the answer that goes out.
+            let is_of_answer = |fault: &mut InjectedFault| {
+                matches!(fault.end, Outcome::Answered { .. } | Outcome::Changed(BodyFault::Grown))
+            };
+            if let Some(fault) = self.fault.take_if(is_of_answer) {
+                let Served { thread, activity, account, answer, .. } = served;
+                let is_admitted = account.is_some();
+                injection::act_after(&self.sandbox, thread, activity, &fault, is_admitted, answer).await;
+            }
+            self.recording.as_ref().map(|recording| recording.request_id().clone())
+        })
+    }
+
+    fn seal(&mut self, status: StatusCode, headers: &HeaderMap, body: &[u8]) {
+        if let Some(recording) = self.recording.as_mut().filter(|_| !self.is_dropped) {
+            recording.seal(status, headers, body);
+        }
     }
 
     fn after(

@@ -40,6 +40,9 @@ fn write_rule(text: &mut String, rule: &FaultRule) -> fmt::Result {
     if let Some((name, value)) = &rule.scope.header {
         write!(text, "\"header\":{{\"name\":\"{name}\",\"value\":{}}},", quoted(value))?;
     }
+    if let Some(via) = rule.scope.via {
+        write!(text, "\"via\":\"{}\",", via.as_str())?;
+    }
     if let Some(method) = &rule.method {
         write!(text, "\"method\":\"{method}\",")?;
     }

@@ -9,7 +9,7 @@ use petstore_domain::{ApiKey, Patch, WindowKind};
 use super::bodies::{EXACT_MAX, duration, number};
 use super::fault_plan::{
     BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, RetryAfter, SCOPE_MAX, Scope,
-    Trigger,
+    Trigger, Via,
 };
 use crate::counts::route_label::RouteLabel;
 use crate::wire::error::{ApiError, Code};
@@ -76,6 +76,7 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
     let route = fields.optional("route", route);
     let key = fields.optional("key", |node| scope_key(text(node)?));
     let header = fields.optional("header", header);
+    let via = fields.optional("via", via);
     let skip = fields.optional("skip", |node| number(node, 0, EXACT_MAX));
     let first = fields.optional("first", |node| number(node, 1, EXACT_MAX));
     let percent = fields.optional("percent", |node| number(node, 1, 100));
@@ -99,7 +100,7 @@ fn rule(element: Node<'_>, within: String) -> Result<FaultRule, ApiError> {
         (None, None) => Trigger::Always,
     };
     let (latency, jitter) = (latency.unwrap_or_default(), jitter.unwrap_or_default());
-    let (scope, skip) = (Scope { key, header }, skip.unwrap_or(0));
+    let (scope, skip) = (Scope { key, header, via }, skip.unwrap_or(0));
     let rule =
         FaultRule { scope, skip, method, route, when, latency, jitter, moment, end, ..FaultRule::idle() };
     fields.finish(|| Some(rule))
@@ -297,6 +298,12 @@ fn route(node: &Node<'_>) -> Result<&'static str, FieldFault> {
     found.ok_or_else(|| {
         FieldFault::new("unknown_value", format!("must be one of {}", listed(RouteLabel::OF_CONTRACT)))
     })
+}
+
+fn via(node: &Node<'_>) -> Result<Via, FieldFault> {
+    let word = text(node)?;
+    let found = [Via::Http, Via::Mcp].into_iter().find(|via| via.as_str() == word);
+    found.ok_or_else(|| FieldFault::new("unknown_value", "must be http or mcp"))
 }
 
 fn code(node: &Node<'_>) -> Result<Code, FieldFault> {

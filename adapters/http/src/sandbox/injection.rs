@@ -1,15 +1,17 @@
 //! Planned faults: what they do to a request before it is served, and to its answer.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use hyper::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use petstore_domain::{AccountId, Timestamp, WindowKind};
 use petstore_ports::{Cost, api};
+use petstore_request_journal::ToolCall;
 use tokio::time::timeout;
 
 use super::answer_changes;
-use super::fault_plan::{InjectedFault, Moment, Outcome, RetryAfter};
+use super::fault_plan::{InjectedFault, Moment, Outcome, RetryAfter, Scope, Via};
 use super::state::{RequestPermit, SandboxState};
 use crate::counts::counters::Decision;
 use crate::counts::route_label::RouteLabel;
@@ -35,9 +37,10 @@ pub(super) enum Interrupted {
 /// Counts a call of the plan, and returns the fault that acts on it.
 pub(super) fn next_fault(sandbox: &SandboxState, arrival: Arrival<'_>) -> Option<InjectedFault> {
     let route = RouteLabel::of(&arrival.resource?).template();
-    sandbox
-        .faults()
-        .next(&arrival.parts.method, route, |scope| scope.contains(arrival.head, &arrival.parts.headers))
+    let is_call = arrival.parts.extensions.get::<Arc<ToolCall>>().is_some();
+    let via = if is_call { Via::Mcp } else { Via::Http };
+    let is_in = |scope: &Scope| scope.contains(arrival.head, &arrival.parts.headers, via);
+    sandbox.faults().next(&arrival.parts.method, route, is_in)
 }
 
 /// Lets a request pass after its planned delay, unless a failure is planned for it. Returns the fault that acts after the

@@ -12,7 +12,7 @@ use hyper::{HeaderMap, Method, StatusCode, Version};
 use petstore_domain::AccountId;
 use petstore_request_journal::{
     AnswerOutcome, HeaderLines, Protocol, RecordTicket, RecordedAnswer, RecordedBody, RecordedQuota,
-    RecordedRequest, masked, masked_fields, masked_header, masked_target,
+    RecordedRequest, ToolCall, masked, masked_fields, masked_header, masked_target,
 };
 use tokio::time::Instant;
 
@@ -46,6 +46,8 @@ pub(super) struct Recording {
     /// The body of an answer that is not sent yet. The answer was lost if the record is dropped before.
     unsent: Bytes,
     has_ended: bool,
+    /// `true` if the answer is complete, and goes out inside of another one.
+    is_sealed: bool,
 }
 
 impl Recording {
@@ -78,6 +80,7 @@ impl Recording {
             },
             is_secure,
             key_prefix: key.map(|key| key.display_prefix()),
+            tool_call: parts.extensions.get::<Arc<ToolCall>>().cloned(),
             method: masked_method(&parts.method),
             target: masked_target(&target).into(),
             route: resource.map(|resource| RouteLabel::of(&resource).template()),
@@ -99,6 +102,7 @@ impl Recording {
             body: BodyCopy::up_to(body_max),
             unsent: Bytes::new(),
             has_ended: false,
+            is_sealed: false,
             recorder: Arc::clone(recorder),
         })
     }
@@ -117,9 +121,22 @@ impl Recording {
     pub(super) fn lost(mut self: Box<Self>, answer: &Answer) {
         self.take_head(answer.status, Vec::new(), answer.headers.iter().map(|(name, value)| (name, value)));
         if let Some(body) = answer.body.whole() {
-            self.body.add(body);
+            self.body(body);
         }
         self.end_as(AnswerOutcome::Dropped);
+    }
+
+    /// Returns the id of the request.
+    pub(super) const fn request_id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Takes the whole answer to a request that came inside of another one. Of the answer that goes out, only the end is
+    /// recorded.
+    pub(super) fn seal(&mut self, status: StatusCode, headers: &HeaderMap, body: &[u8]) {
+        self.take_head(status, Vec::new(), headers);
+        self.body(body);
+        self.is_sealed = true;
     }
 
     /// Records the end of the answer.
@@ -135,6 +152,9 @@ impl Recording {
         mut lines: Vec<u8>,
         headers: impl IntoIterator<Item = (&'h HeaderName, &'h HeaderValue)>,
     ) {
+        if self.is_sealed {
+            return;
+        }
         for (name, value) in headers {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
@@ -194,11 +214,13 @@ impl AnswerRecord for Recording {
     }
 
     fn body(&mut self, part: &[u8]) {
-        self.body.add(part);
+        if !self.is_sealed {
+            self.body.add(part);
+        }
     }
 
     fn hold(&mut self, unsent: Bytes) {
-        self.body.add(&unsent);
+        self.body(&unsent);
         self.unsent = unsent;
     }
 

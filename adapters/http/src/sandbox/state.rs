@@ -9,6 +9,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
 use super::fault_plan::{FaultPlan, PlannedFaults};
+use super::mcp::catalog::Catalog;
 use super::quota_forms::QuotaForms;
 use super::readers::Readers;
 use super::recorder::RequestRecorder;
@@ -22,6 +23,8 @@ const RESET_WAIT: Duration = Duration::from_secs(2);
 /// The state of a sandbox.
 pub(crate) struct SandboxState {
     port: Arc<dyn api::Sandbox>,
+    /// The tools for models; none if the settings have no document of them.
+    tools: Option<Arc<Catalog>>,
     /// The testing aids for webhooks, which are set after the listeners are opened; none if the server delivers nothing.
     webhooks: OnceLock<Arc<dyn api::WebhookTesting>>,
     /// The epoch of the store, which changes with each reset.
@@ -61,6 +64,11 @@ impl SandboxState {
     /// A receiver of the events that end delays.
     pub(crate) fn delay_cancellation(&self) -> watch::Receiver<DelayCancellation> {
         self.delay_cancellation.subscribe()
+    }
+
+    /// The tools for models.
+    pub(crate) const fn tools(&self) -> Option<&Arc<Catalog>> {
+        self.tools.as_ref()
     }
 
     /// The planned faults.
@@ -115,6 +123,7 @@ impl SandboxState {
         Some(Self {
             port,
             webhooks: OnceLock::new(),
+            tools: Catalog::read(&settings.documents.tools).map(Arc::new),
             epoch: settings.epoch.clone(),
             faults: PlannedFaults::default(),
             quota_forms: QuotaForms::default(),

@@ -6,6 +6,9 @@ pub(crate) const DOCS_PATH: &str = "/docs";
 /// The path of the sandbox's console.
 pub(crate) const CONSOLE_PATH: &str = "/sandbox";
 
+/// The path at which a sandbox serves tools for models.
+pub(crate) const MCP_PATH: &str = "/mcp";
+
 /// A path outside the base path, or a family of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BuiltinRoute {
@@ -25,11 +28,12 @@ pub(crate) enum BuiltinRoute {
     Console,
     ConsoleFile,
     SandboxTool,
+    Mcp,
 }
 
 impl BuiltinRoute {
     /// All routes, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Health,
         Self::Ready,
         Self::Metrics,
@@ -46,6 +50,7 @@ impl BuiltinRoute {
         Self::Console,
         Self::ConsoleFile,
         Self::SandboxTool,
+        Self::Mcp,
     ];
 
     /// Returns the path; a part in braces stands for any suffix.
@@ -67,6 +72,7 @@ impl BuiltinRoute {
             Self::Console => CONSOLE_PATH,
             Self::ConsoleFile => "/sandbox/console/{file}",
             Self::SandboxTool => "/sandbox/{tool}",
+            Self::Mcp => MCP_PATH,
         }
     }
 
@@ -102,7 +108,8 @@ impl BuiltinRoute {
 
     /// Returns whether a path belongs to the sandbox, whether or not this server serves it.
     pub(crate) fn is_of_sandbox(path: &str) -> bool {
-        path.strip_prefix(CONSOLE_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        path == MCP_PATH
+            || path.strip_prefix(CONSOLE_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     fn first_segment(self) -> &'static str {
@@ -137,6 +144,8 @@ mod tests {
             ("/sandbox/", Some("/sandbox/{tool}")),
             ("/sandbox/console/list.js", Some("/sandbox/console/{file}")),
             ("/sandbox/consoles", Some("/sandbox/{tool}")),
+            ("/mcp", Some("/mcp")),
+            ("/mcp/", None),
             ("/healthy", None),
             ("/health/", None),
             ("/docsx", None),
@@ -167,6 +176,7 @@ mod tests {
             "openapi-compact.json",
             "docs",
             "sandbox",
+            "mcp",
         ] {
             assert!(is_reserved(segment), "{segment}");
         }

@@ -53,6 +53,11 @@ pub(crate) fn push_parameter(query: &mut String, name: &str, value: &str) {
     push_encoded(query, value, is_unreserved);
 }
 
+/// Appends a text as one segment of a path.
+pub(crate) fn push_segment(path: &mut String, text: &str) {
+    push_encoded(path, text, is_unreserved);
+}
+
 /// Returns whether a character is unreserved in a URL (RFC 3986, section 2.3).
 const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')

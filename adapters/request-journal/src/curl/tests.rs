@@ -25,6 +25,7 @@ fn record(method: &str, target: &str, headers: &[(&str, &[u8])], body: &[u8]) ->
         target: target.into(),
         route: None,
         headers: HeaderLines::of_lines(lines),
+        tool_call: None,
     };
     let answer = RecordedAnswer {
         at: Timestamp::EPOCH,

@@ -20,6 +20,7 @@ fn request(id: &str) -> RecordedRequest {
         target: "/v1/pets".into(),
         route: Some("/pets"),
         headers: HeaderLines::default(),
+        tool_call: None,
     }
 }
 

@@ -262,6 +262,11 @@ fn the_page_about_webhooks_works_as_printed() {
 }
 
 #[test]
+fn an_agent_is_tested_as_its_page_says() {
+    run("agents.md", &[curl()]);
+}
+
+#[test]
 fn the_page_about_events_works_as_printed() {
     run("events.md", &[curl(), ("python3".into(), "--version"), ("node".into(), "--version")]);
 }

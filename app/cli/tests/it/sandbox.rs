@@ -6,6 +6,7 @@ mod clock;
 mod deliveries;
 mod faults;
 mod keys;
+mod mcp;
 mod receivers;
 mod report;
 mod requests;

@@ -261,6 +261,11 @@ const CASES: &[Case] = &[
         &[ONE_ERROR, "faults[0].exhaust must be minute or day; it is hour."],
     ),
     (
+        FAULTS,
+        r#"{"faults": [{"drop": true, "via": "mail"}]}"#,
+        &[ONE_ERROR, "faults[0].via must be http or mcp; it is mail."],
+    ),
+    (
         "POST /sandbox/sinks/%20",
         "",
         &["The name of a sink has 1 to 64 characters: letters, digits, hyphens, underscores and dots."],
