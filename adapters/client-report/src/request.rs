@@ -45,8 +45,7 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) has_if_match: bool,
     /// Set if the request has the header `If-None-Match`.
     pub(crate) has_if_none_match: bool,
-    /// Set if the request was made of a call of a tool, whose caller sets no header.
-    pub(crate) is_tool_call: bool,
+    pub(crate) made_by: Maker,
     /// The body, as far as it was kept.
     pub(crate) body: &'a [u8],
     /// The number of bytes of the whole body.
@@ -55,6 +54,15 @@ pub(crate) struct ClientRequest<'a> {
     pub(crate) answer: Option<ClientAnswer<'a>>,
     /// Set if the client asked the server to wait for an event, and left before the end of that time.
     pub(crate) has_left_wait: bool,
+}
+
+/// The program that has made a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// The client itself, which chooses the headers.
+    Client,
+    /// The server, of the call of a tool. Its caller sets no header.
+    Tool,
 }
 
 /// The end of a request.
@@ -183,7 +191,7 @@ impl<'a> ClientRequest<'a> {
             idempotency_key: None,
             has_if_match: false,
             has_if_none_match: false,
-            is_tool_call: request.tool_call.is_some(),
+            made_by: if request.tool_call.is_some() { Maker::Tool } else { Maker::Client },
             body: body.map_or(&[], RecordedBody::kept),
             body_bytes: body.map_or(0, RecordedBody::bytes),
             answer: answer.and_then(|answer| ClientAnswer::of(answer, request.protocol)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_domain::Timestamp;
 
 use crate::report::Report;
-use crate::request::{ClientAnswer, ClientRequest, RequestEnd};
+use crate::request::{ClientAnswer, ClientRequest, Maker, RequestEnd};
 use crate::rules::{ATTEMPTS_MAX, RULES};
 
 /// A request at a time in milliseconds. Its number is its place in the table, and it ends before the next one arrives.
@@ -33,7 +33,7 @@ pub(crate) fn get(at: i64) -> Sent {
         idempotency_key: None,
         has_if_match: false,
         has_if_none_match: false,
-        is_tool_call: false,
+        made_by: Maker::Client,
         body: b"",
         body_bytes: 0,
         answer: Some(answer),
@@ -166,7 +166,7 @@ impl Sent {
     }
 
     pub(crate) fn by_tool(mut self) -> Self {
-        self.request.is_tool_call = true;
+        self.request.made_by = Maker::Tool;
         self
     }
 

@@ -163,7 +163,7 @@ fn the_format_is_pinned() {
     let order = Order::new(OrderId::new(300).unwrap(), PetId::new(2).unwrap(), OrderQuantity::ONE);
     let item = InventoryItem { pet_id: PetId::new(2).unwrap(), quantity: 6, status: PetStatus::Available };
     let before = Previous::between(&InventoryItem { quantity: 7, ..item }, &item);
-    let mut body = Body::new();
+    let mut body = Body::in_form(1);
     let at = Timestamp::from_millis(1_000).unwrap();
     body.push(at, &[Happening::OrderPlaced(order), Happening::InventoryUpdated { item, previous: before }]);
     body.push(at, &[Happening::PetDeleted(pet("Rex"))]);

@@ -18,7 +18,7 @@ use petstore_ports::{Clock, Entropy, Resettable, Signer, StoreError, Transactor}
 use petstore_service::{DispatcherPorts, Policy, Ports, Service, WebhookService};
 use petstore_webhooks::HmacSigner;
 
-pub(crate) use self::client::{Answer, Client, Connection, accepting};
+pub(crate) use self::client::{Answer, Client, Connection, accept_line, accepting};
 pub(crate) use self::receivers::Receivers;
 use crate::alternating::AlternatingProxy;
 use crate::stores::{NodeStore, Nodes};

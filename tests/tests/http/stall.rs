@@ -5,7 +5,7 @@ use std::fmt::Write;
 use petstore_domain::{Limit, Limits, Plan};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Client, Connection, Shop, ShopOptions};
+use crate::harness::{Answer, Client, Connection, Shop, ShopOptions, accept_line};
 
 /// A plan whose limits no test reaches.
 pub(crate) const PLENTY: Plan = Plan::Enterprise(Limits { minute: MILLION, day: MILLION });
@@ -120,6 +120,7 @@ pub(crate) fn request(
     if let Some(key) = &client.key {
         write!(head, "authorization: Bearer {key}\r\n").unwrap();
     }
+    head += &accept_line(headers);
     for (name, value) in headers {
         write!(head, "{name}: {value}\r\n").unwrap();
     }

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use super::{Evidence, REPETITION};
 use crate::judgement::{Finding, Judgement, Severity};
-use crate::request::ClientRequest;
+use crate::request::{ClientRequest, Maker};
 
 /// Finds repeated GETs without `If-None-Match`, if the answer before had an entity tag.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut last_of: HashMap<&str, &ClientRequest<'a>> = HashMap::new();
     // A caller of tools keeps no copy, and no tool takes the header.
-    let is_judged = |request: &&ClientRequest<'a>| request.method == "GET" && !request.is_tool_call;
+    let is_judged =
+        |request: &&ClientRequest<'a>| request.method == "GET" && request.made_by == Maker::Client;
     for request in evidence.requests.iter().copied().filter(is_judged) {
         if let Some(first) = last_of.get(request.target).copied()
             && first.pause_until(request).is_some_and(|pause| pause <= REPETITION)

@@ -22,6 +22,13 @@ pub(crate) fn accepting<T>(accept: &'static str, work: impl FnOnce() -> T) -> T 
     done
 }
 
+/// The line with the `Accept` of this thread; empty for none, or if these headers name one.
+pub(crate) fn accept_line(headers: &[(&str, &str)]) -> String {
+    let names_one = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    let accept = ACCEPT.get().filter(|_| !names_one);
+    accept.map(|accept| format!("accept: {accept}\r\n")).unwrap_or_default()
+}
+
 /// Sends requests, each on a separate connection.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -87,11 +94,7 @@ impl Client {
         if let Some(key) = &self.key {
             write!(request, "authorization: Bearer {key}\r\n").unwrap();
         }
-        if let Some(accept) = ACCEPT.get()
-            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept"))
-        {
-            write!(request, "accept: {accept}\r\n").unwrap();
-        }
+        request += &accept_line(headers);
         for (name, value) in headers {
             write!(request, "{name}: {value}\r\n").unwrap();
         }

@@ -76,7 +76,7 @@ pub(crate) fn operation(tool: &Tool, arguments: Option<Raw<'_>>) -> Result<Opera
         match HeaderValue::try_from(&text) {
             Ok(value) => *header = Some(value),
             Err(_) => {
-                faults.add(&name, &FieldFault::new("invalid_character", "must not have control characters"))
+                faults.add(&name, &FieldFault::new("invalid_character", "must not have control characters"));
             }
         }
     }

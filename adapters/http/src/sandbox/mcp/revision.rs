@@ -68,7 +68,7 @@ pub(crate) fn era<'b>(message: &Message<'b>, headers: &HeaderMap) -> Result<Era,
             Err(unsupported(message, &version))
         };
     }
-    if !message.meta(CAPABILITIES_KEY).is_some_and(|one| one.is_object()) {
+    if !message.meta(CAPABILITIES_KEY).is_some_and(super::raw::Raw::is_object) {
         return Err(lacks(message, CAPABILITIES_KEY));
     }
     same(message, "Mcp-Method", self::header(headers, "mcp-method").as_deref(), Some(&message.method))?;

@@ -152,11 +152,11 @@ fn imports_and_exports_report_as_text_as_json_or_not_at_all() {
 
 #[test]
 fn a_long_import_on_a_terminal_shows_that_it_reads_and_a_short_one_shows_its_end_alone() {
+    const REFUSED: &str = "petstore: nothing was imported: line 10001: unknown kind dog";
     let site = Site::new("progress");
     if !tools::can_run("script", "--version") {
         return;
     }
-    const REFUSED: &str = "petstore: nothing was imported: line 10001: unknown kind dog";
     let line = |id: u32| format!("{{\"category\":{{\"name\":\"{id}\",\"id\":{id}}}}}\n");
     let lines: String = (1..=10_000).map(line).collect();
     std::fs::write(site.folder.join("lines"), &lines).unwrap();

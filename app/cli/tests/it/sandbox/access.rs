@@ -10,7 +10,7 @@ fn requests_to_the_sandbox_are_checked_strictly() {
     let cases = [
         ("GET", "/sandbox/reset", "", 405, "method_not_allowed"),
         ("PUT", "/sandbox/clock", "{}", 405, "method_not_allowed"),
-        ("POST", "/sandbox/faults", "{}", 405, "method_not_allowed"),
+        ("PATCH", "/sandbox/faults", "{}", 405, "method_not_allowed"),
         ("GET", "/sandbox/weather", "", 404, "not_found"),
         ("POST", "/sandbox/reset?hard=true", "", 400, "invalid_parameter"),
         ("POST", "/sandbox/clock", "", 400, "invalid_json"),
