@@ -34,7 +34,7 @@ pub use schedule::{ATTEMPTS_MAX, failure_rest, retry_delay, retry_jitter};
 pub use secrets::{
     OVERLAP_MAX, RekeyWebhook, RotateWebhookSecret, RotateWebhookSecretRejection, UnknownWebhook,
 };
-pub use step::{AttemptResult, DispatchInput, DispatchOrder, FAILING_MAX, RETRY_AFTER_MAX, dispatch_step};
+pub use step::{AttemptResult, DispatchCommand, DispatchInput, FAILING_MAX, RETRY_AFTER_MAX, dispatch_step};
 pub use target::{
     AddressClass, Target, TargetError, TargetException, TargetExceptionError, TargetHost, TargetNetwork,
     TargetPolicy, TargetRefusal,

@@ -33,7 +33,7 @@ impl Case {
         Self { progress: Progress::new(1, 7, Position::START), rules: rules(ordering) }
     }
 
-    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchOrder> {
+    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchCommand> {
         dispatch_step(&mut self.progress, &self.rules, input, now)
     }
 
@@ -44,15 +44,15 @@ impl Case {
 
     /// The positions whose attempts begin.
     fn tick(&mut self, now: Timestamp) -> Vec<(u64, u32)> {
-        let orders = self.step(DispatchInput::Tick { attempts_max: usize::MAX }, now);
-        let sent = orders.into_iter().filter_map(|order| match order {
-            DispatchOrder::Send { position, attempt, .. } => Some((position.get(), attempt)),
+        let commands = self.step(DispatchInput::Tick { attempts_max: usize::MAX }, now);
+        let sent = commands.into_iter().filter_map(|command| match command {
+            DispatchCommand::Send { position, attempt, .. } => Some((position.get(), attempt)),
             _ => None,
         });
         sent.collect()
     }
 
-    fn end(&mut self, number: u64, result: AttemptResult, now: Timestamp) -> Vec<DispatchOrder> {
+    fn end(&mut self, number: u64, result: AttemptResult, now: Timestamp) -> Vec<DispatchCommand> {
         self.step(DispatchInput::Outcome { position: position(number), result }, now)
     }
 }
@@ -91,8 +91,8 @@ fn a_clock_that_is_set_back_makes_a_retry_wait_once_more_and_no_longer() {
             case.log([1], 1, at(40_000));
             case.tick(at(40_000));
             case.end(1, AttemptResult::Failed(asked), at(40_000));
-            let orders = case.step(DispatchInput::Tick { attempts_max: 0 }, at(100));
-            assert_eq!(orders, [DispatchOrder::WakeAt(at(100 + wait))], "{ordering:?}, {asked:?}");
+            let commands = case.step(DispatchInput::Tick { attempts_max: 0 }, at(100));
+            assert_eq!(commands, [DispatchCommand::WakeAt(at(100 + wait))], "{ordering:?}, {asked:?}");
             assert_eq!(case.tick(at(99 + wait)), [], "{ordering:?}, {asked:?}");
             assert_eq!(case.tick(at(100 + wait)), [(1, 2)], "{ordering:?}, {asked:?}");
         }
@@ -106,14 +106,17 @@ fn a_failed_event_gets_eight_attempts_by_the_schedule() {
     let mut now = at(0);
     for attempt in 1..=ATTEMPTS_MAX {
         assert_eq!(case.tick(now), [(1, attempt)]);
-        let orders = case.end(1, AttemptResult::Failed(None), now);
+        let commands = case.end(1, AttemptResult::Failed(None), now);
         let Some(delay) = retry_delay(attempt) else {
             let status = DeliveryStatus::Failed;
-            assert_eq!(orders, [DispatchOrder::Settle { position: position(1), status }]);
+            assert_eq!(commands, [DispatchCommand::Settle { position: position(1), status }]);
             break;
         };
         let due = now.plus(delay);
-        assert_eq!(orders, [DispatchOrder::Retry { position: position(1), due }, DispatchOrder::WakeAt(due)]);
+        assert_eq!(
+            commands,
+            [DispatchCommand::Retry { position: position(1), due }, DispatchCommand::WakeAt(due)]
+        );
         assert_eq!(case.tick(due.minus(Duration::from_millis(1))), []);
         now = due;
     }
@@ -128,8 +131,8 @@ fn retry_after_delays_an_attempt_up_to_an_hour_and_never_hastens_it() {
         let mut case = Case::new(RELAXED);
         case.log([1], 1, at(0));
         case.tick(at(0));
-        let orders = case.end(1, AttemptResult::Failed(Some(Duration::from_secs(wait))), at(0));
-        assert!(orders.contains(&DispatchOrder::WakeAt(at(delay))), "{wait}: {orders:?}");
+        let commands = case.end(1, AttemptResult::Failed(Some(Duration::from_secs(wait))), at(0));
+        assert!(commands.contains(&DispatchCommand::WakeAt(at(delay))), "{wait}: {commands:?}");
     }
 }
 
@@ -140,8 +143,8 @@ fn retry_after_pauses_the_webhook_for_all_events_but_not_for_a_client_that_asks(
         let mut case = Case::new(ordering);
         case.log(1..=20, 20, at(0));
         let first = case.tick(at(0));
-        let orders = case.end(1, wait(60), at(0));
-        assert!(orders.contains(&DispatchOrder::WakeAt(at(60))), "{orders:?}");
+        let commands = case.end(1, wait(60), at(0));
+        assert!(commands.contains(&DispatchCommand::WakeAt(at(60))), "{commands:?}");
         // Attempts in flight may succeed, or ask for a shorter pause. Neither ends the longer one.
         for (number, _) in first.into_iter().skip(1) {
             let result = if number == 2 { AttemptResult::Delivered } else { wait(10) };
@@ -243,10 +246,10 @@ fn strict_order_sends_one_at_a_time_and_stops_at_an_event_that_fails() {
     for attempt in 1..=ATTEMPTS_MAX {
         assert_eq!(case.tick(now), [(4, attempt)]);
         assert_eq!(case.tick(now), []);
-        let orders = case.end(4, AttemptResult::Failed(None), now);
+        let commands = case.end(4, AttemptResult::Failed(None), now);
         match retry_delay(attempt) {
             Some(delay) => now = now.plus(delay),
-            None => assert_eq!(orders, [DispatchOrder::Disable(DisabledReason::Exhausted)]),
+            None => assert_eq!(commands, [DispatchCommand::Disable(DisabledReason::Exhausted)]),
         }
     }
     assert_eq!(case.tick(now.plus(Duration::from_hours(99))), []);
@@ -279,7 +282,7 @@ fn a_webhook_is_disabled_after_five_days_without_a_success_but_only_at_a_last_at
                 now = now.plus(retry_delay(attempt).unwrap_or_default());
             }
         }
-        all.contains(&DispatchOrder::Disable(DisabledReason::Failing))
+        all.contains(&DispatchCommand::Disable(DisabledReason::Failing))
     };
     assert!(run(false));
     assert!(!run(true));
@@ -290,8 +293,8 @@ fn gone_stops_at_once_and_keeps_the_event() {
     let mut case = Case::new(RELAXED);
     case.log([1, 2], 2, at(0));
     case.tick(at(0));
-    let orders = case.end(1, AttemptResult::Gone, at(0));
-    assert!(orders.contains(&DispatchOrder::Disable(DisabledReason::Gone)), "{orders:?}");
+    let commands = case.end(1, AttemptResult::Gone, at(0));
+    assert!(commands.contains(&DispatchCommand::Disable(DisabledReason::Gone)), "{commands:?}");
     assert_eq!(case.tick(at(999_999)), []);
     case.end(2, AttemptResult::Delivered, at(1));
     assert_eq!(case.progress.settled(), position(0));
@@ -309,11 +312,11 @@ fn a_redelivery_is_sent_once_whether_the_event_was_delivered_or_not() {
         // The same request once more.
         case.step(DispatchInput::Redeliver { position: position(place), number }, at(1));
     }
-    let orders = case.step(DispatchInput::Tick { attempts_max: 9 }, at(1));
-    let manual: Vec<u64> = orders
+    let commands = case.step(DispatchInput::Tick { attempts_max: 9 }, at(1));
+    let manual: Vec<u64> = commands
         .iter()
-        .filter_map(|order| match order {
-            DispatchOrder::Send { position, trigger: AttemptTrigger::Manual, .. } => Some(position.get()),
+        .filter_map(|command| match command {
+            DispatchCommand::Send { position, trigger: AttemptTrigger::Manual, .. } => Some(position.get()),
             _ => None,
         })
         .collect();
@@ -331,8 +334,8 @@ fn a_redelivery_whose_attempt_was_dropped_stays_one() {
     let trigger = AttemptTrigger::Manual;
     let pause = Duration::from_secs(8);
     case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(1));
-    let orders = case.step(DispatchInput::Tick { attempts_max: 1 }, at(9));
-    assert_eq!(orders, [DispatchOrder::Send { position: position(1), attempt: 2, trigger }]);
+    let commands = case.step(DispatchInput::Tick { attempts_max: 1 }, at(9));
+    assert_eq!(commands, [DispatchCommand::Send { position: position(1), attempt: 2, trigger }]);
     // The attempts after it keep to the pause.
     case.end(1, AttemptResult::Failed(None), at(9));
     assert_eq!(case.tick(at(599)), []);
@@ -353,8 +356,8 @@ fn an_event_whose_attempt_was_dropped_delays_no_other_one() {
         let pause = Duration::from_secs(10);
         case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(0));
         assert_eq!(case.tick(at(0)), [(2, 1)]);
-        let orders = case.end(2, AttemptResult::Delivered, at(1));
-        assert!(orders.contains(&DispatchOrder::WakeAt(at(10))), "{orders:?}");
+        let commands = case.end(2, AttemptResult::Delivered, at(1));
+        assert!(commands.contains(&DispatchCommand::WakeAt(at(10))), "{commands:?}");
         assert_eq!((case.tick(at(9)), case.tick(at(10))), (vec![], vec![(1, 1)]));
         // A clock that steps back does not prolong the pause.
         case.step(DispatchInput::Dropped { position: position(1), trigger, pause }, at(1_000));

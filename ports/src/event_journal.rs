@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use petstore_domain::{Position, Timestamp};
 
-use crate::{EventBounds, PageOrder, StoreError};
+use crate::{EventBounds, SortDirection, StoreError};
 
 /// The events of one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct EventRange {
     /// The last position that is read. The journal must contain it.
     pub last: Position,
     /// The order in which the batches are passed.
-    pub order: PageOrder,
+    pub order: SortDirection,
 }
 
 /// Reads the event batches of a journal on a separate thread while the journal is written. Its calls block.

@@ -2,7 +2,7 @@
 
 use petstore_domain::{Event, EventFilter, EventId, Position, Timestamp};
 
-use crate::{PageOrder, Reply, StoreError};
+use crate::{Reply, SortDirection, StoreError};
 
 /// The extent of an event log at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct EventQuery {
     /// The epoch of the log that the reader reads; none for the current one.
     pub epoch: Option<u64>,
     /// The direction of the page.
-    pub order: PageOrder,
+    pub order: SortDirection,
     /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event that is
     /// kept, and a descending one with the last event.
     pub after: Option<Position>,
@@ -92,7 +92,7 @@ pub enum EventRead {
 ///
 /// ```
 /// use petstore_domain::{Event, EventId, Position, Timestamp};
-/// use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, EventReader, PageOrder, Reply, StoreError};
+/// use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, EventReader, SortDirection, Reply, StoreError};
 ///
 /// struct Log {
 ///     epoch: u64,
@@ -118,8 +118,8 @@ pub enum EventRead {
 ///     fn read(&self, query: EventQuery) -> Reply<Result<EventRead, StoreError>> {
 ///         let bounds = self.extent();
 ///         let (end, start) = match query.order {
-///             PageOrder::Ascending => (bounds.last, Position::START),
-///             PageOrder::Descending => (bounds.last.next(), bounds.last.next()),
+///             SortDirection::Ascending => (bounds.last, Position::START),
+///             SortDirection::Descending => (bounds.last.next(), bounds.last.next()),
 ///         };
 ///         let after = query.after.unwrap_or(start);
 ///         if query.epoch.is_some_and(|epoch| epoch != bounds.epoch) || after > end {
@@ -129,8 +129,8 @@ pub enum EventRead {
 ///         for _ in 0..query.positions_max {
 ///             // The event at position 1 has the index 0.
 ///             let position = match query.order {
-///                 PageOrder::Ascending => page.reached.next(),
-///                 PageOrder::Descending => page.reached.before(),
+///                 SortDirection::Ascending => page.reached.next(),
+///                 SortDirection::Descending => page.reached.before(),
 ///             };
 ///             let index = usize::try_from(position.get()).ok().and_then(|number| number.checked_sub(1));
 ///             let event = index.and_then(|index| self.events.get(index));
@@ -158,10 +158,10 @@ pub enum EventRead {
 /// #     let found: Vec<u64> = page.events.iter().map(|event| event.id.position.get()).collect();
 /// #     (found, page.reached.get())
 /// # };
-/// # assert_eq!(read(PageOrder::Ascending, 0, 9), (vec![1, 2], 2));
-/// # assert_eq!(read(PageOrder::Ascending, 2, 9), (vec![3], 3));
-/// # assert_eq!(read(PageOrder::Descending, 0, 1), (vec![3], 3));
-/// # assert_eq!(read(PageOrder::Descending, 3, 9), (vec![2, 1], 1));
+/// # assert_eq!(read(SortDirection::Ascending, 0, 9), (vec![1, 2], 2));
+/// # assert_eq!(read(SortDirection::Ascending, 2, 9), (vec![3], 3));
+/// # assert_eq!(read(SortDirection::Descending, 0, 1), (vec![3], 3));
+/// # assert_eq!(read(SortDirection::Descending, 3, 9), (vec![2, 1], 1));
 /// ```
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait EventReader: Send + Sync {

@@ -48,8 +48,8 @@ pub use keys::{AccountDirectory, Credential, KeyLookup, KeyReader, RecordedBan, 
 pub use progress::{Unwatched, WorkPhase, WorkProgress, WorkUnit};
 pub use quotas::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Verdict};
 pub use read::{
-    CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
-    PageRequest, PetFilter, PetReader, PetSink, StatusSet,
+    CategoryFilter, CategoryReader, CategorySink, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest,
+    PetFilter, PetReader, PetSink, SortDirection, StatusSet,
 };
 pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;

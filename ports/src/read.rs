@@ -12,7 +12,7 @@ use crate::{Reply, StoreError};
 
 /// The direction of a page, which is sorted by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PageOrder {
+pub enum SortDirection {
     /// The lowest id first.
     Ascending,
     /// The highest id first.
@@ -23,7 +23,7 @@ pub enum PageOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
     /// The direction of the page.
-    pub order: PageOrder,
+    pub order: SortDirection,
     /// The last id of the previous page; none for the first page.
     pub after: Option<u64>,
     /// The largest number of records, at least 1. The transport bounds what a client may request; the port does not.
@@ -151,7 +151,7 @@ pub type OrderSink<'a> = &'a mut (dyn FnMut(&OrderRecord) + Send);
 /// ```
 /// use async_trait::async_trait;
 /// use petstore_domain::{PetId, PetRecord};
-/// use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError};
+/// use petstore_ports::{PageEnd, SortDirection, PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError};
 ///
 /// struct OnePet(PetRecord);
 ///
@@ -170,8 +170,8 @@ pub type OrderSink<'a> = &'a mut (dyn FnMut(&OrderRecord) + Send);
 ///     ) -> Result<PageEnd, StoreError> {
 ///         let id = self.0.pet.id.get();
 ///         let follows = page.after.is_none_or(|after| match page.order {
-///             PageOrder::Ascending => id > after,
-///             PageOrder::Descending => id < after,
+///             SortDirection::Ascending => id > after,
+///             SortDirection::Descending => id < after,
 ///         });
 ///         if follows && filter.admits(&self.0) {
 ///             sink(&self.0);

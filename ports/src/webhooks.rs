@@ -7,7 +7,7 @@ use petstore_domain::{
     Timestamp, WebhookId,
 };
 
-use crate::{PageOrder, Reply, StoreError};
+use crate::{Reply, SortDirection, StoreError};
 
 /// The time after which a lease ends that is not renewed.
 pub const DELIVERY_LEASE: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ pub struct DeliveryQuery {
     /// The kinds of events that pass.
     pub kinds: EventKinds,
     /// The direction of the page.
-    pub order: PageOrder,
+    pub order: SortDirection,
     /// The event after which the page begins.
     pub after: Option<EventId>,
     /// The maximum number of deliveries, at least 1.

@@ -27,7 +27,9 @@ use petstore_domain::{
 use petstore_http::{Documents, Http, HttpSettings, TokioTimer};
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::api::{Administration, Call, Gate, NewKey, Orders, Pets, Petstore};
-use petstore_ports::{Clock, Cost, Entropy, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run};
+use petstore_ports::{
+    Clock, Cost, Entropy, PageRequest, PetFilter, PetReader, SortDirection, StoreError, run,
+};
 use petstore_service::{Policy, Ports, Service};
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::Random;
@@ -97,7 +99,7 @@ fn page(criterion: &mut Criterion) {
         bencher.iter(|| {
             // Start of the page.
             let after = (ids.next().expect("a cycle").get() - 1) / PAGE as u64 * PAGE as u64;
-            let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: PAGE };
+            let request = PageRequest { order: SortDirection::Ascending, after: Some(after), limit: PAGE };
             let mut bytes = 0;
             let mut sink = |record: &PetRecord| bytes += record.pet.name.as_bytes().len();
             answered(bench.service.list_pets(&PetFilter::default(), &request, &mut sink)).expect("a page");

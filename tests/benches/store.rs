@@ -12,7 +12,7 @@ use petstore_domain::{
     PetName, PetStatus, PlaceOrder, Precondition, SetStock, StockLevel, Timestamp,
 };
 use petstore_memory::MemoryStore;
-use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, run};
+use petstore_ports::{PageRequest, PetFilter, PetReader, SortDirection, run};
 use tokio::time::Instant;
 
 /// Rounds of a comparison; the median is printed.
@@ -84,7 +84,7 @@ fn page_time(
     runtime.block_on(async {
         for page in 0..PAGES {
             let after = (u64::from(page) * 7_919 + round * 104_729) % last;
-            let request = PageRequest { order: PageOrder::Ascending, after: Some(after), limit: 100 };
+            let request = PageRequest { order: SortDirection::Ascending, after: Some(after), limit: 100 };
             let mut names = 0;
             let mut sink = |record: &petstore_domain::PetRecord| names += record.pet.name.as_bytes().len();
             store.pets(filter, &request, &mut sink).await.expect("a store in memory answers");

@@ -8,7 +8,7 @@ use petstore_domain::{
     Answered, BanKey, LiftBan, NewOrder, OrderId, PetId, PetRecord, PetStatus, PlaceOrder, Plan, RevokeKey,
     RotateKey, Timestamp, UpdateCategory,
 };
-use petstore_ports::{Ask, Cost, OrderFilter, PageOrder, Verdict};
+use petstore_ports::{Ask, Cost, OrderFilter, SortDirection, Verdict};
 
 use crate::event_fold::Fold;
 use crate::listing::{all, walk};
@@ -127,7 +127,7 @@ impl Traffic {
             let record = store.pet(*pet).await.expect("the pet is there");
             let filter = OrderFilter { pet_id: Some(*pet), complete: None };
             let orders =
-                walk::<petstore_domain::OrderRecord>(store, &filter, PageOrder::Ascending, 100).await;
+                walk::<petstore_domain::OrderRecord>(store, &filter, SortDirection::Ascending, 100).await;
             let whole = record.open_orders as usize == orders.len()
                 && record.stock + 3 * orders.len() as u64 == UNITS;
             assert!(whole, "an order and its units are durable together: {} and {record:?}", orders.len());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use petstore_domain::{Event, EventId, Position};
-use petstore_ports::{EventQuery, PageOrder, Row};
+use petstore_ports::{EventQuery, Row, SortDirection};
 
 use crate::event_fold::Fold;
 use crate::event_histories::Known;
@@ -47,7 +47,7 @@ pub async fn a_reset_begins_a_new_epoch(subject: &ResetSubject) {
         );
         for old in given.iter().step_by(7) {
             assert!(!bounds.can_follow(*old), "no reader continues after an id of an earlier epoch");
-            for order in [PageOrder::Ascending, PageOrder::Descending] {
+            for order in [SortDirection::Ascending, SortDirection::Descending] {
                 let query = EventQuery { epoch: Some(old.epoch), order, ..after(old.position) };
                 assert_eq!(store.read_events(query).await, Err(bounds), "its place is gone: {old}");
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use petstore_domain::{Event, Happening, PetId, Position};
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 
 use crate::Subject;
 use crate::event_fold::Fold;
@@ -255,7 +255,7 @@ pub async fn a_record_is_seen_with_its_event(subject: &Subject) {
 /// The name of a pet in its newest event.
 async fn newest_name(subject: &Subject, id: PetId) -> Option<String> {
     let newest = petstore_ports::EventQuery {
-        order: PageOrder::Descending,
+        order: SortDirection::Descending,
         after: None,
         events_max: 1,
         ..after(Position::START)

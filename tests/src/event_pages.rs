@@ -1,7 +1,7 @@
 //! Pages of the event log: in both directions, with any filter and any bound.
 
 use petstore_domain::{Event, EventFilter, EventId, EventKinds, Plan, Position};
-use petstore_ports::{EventQuery, PageOrder};
+use petstore_ports::{EventQuery, SortDirection};
 
 use crate::Subject;
 use crate::event_histories::Known;
@@ -43,7 +43,7 @@ pub async fn walks_of_events_match_the_filter(subject: &Subject) {
             let from_the_oldest = EventQuery { after: None, ..ascending };
             let found = subject.walk_events(from_the_oldest).await;
             assert!(found == expected, "it begins at the oldest event: {from_the_oldest:?}");
-            let descending = EventQuery { order: PageOrder::Descending, after: None, ..ascending };
+            let descending = EventQuery { order: SortDirection::Descending, after: None, ..ascending };
             let mut found = subject.walk_events(descending).await;
             found.reverse();
             assert!(found == expected, "a descending walk finds the same: {descending:?}");
@@ -66,15 +66,16 @@ pub async fn a_page_of_events_begins_after_any_position(subject: &Subject) {
     assert_eq!(bounds.oldest_at, all.first().map(|event| event.at), "and the time of the oldest");
     for start in [0, 1, 2, 63, bounds.last.get() - 1, bounds.last.get()] {
         let start = Position::new(start).expect("a position");
-        for (events_max, order) in
-            [1, 5].into_iter().flat_map(|max| [(max, PageOrder::Ascending), (max, PageOrder::Descending)])
+        for (events_max, order) in [1, 5]
+            .into_iter()
+            .flat_map(|max| [(max, SortDirection::Ascending), (max, SortDirection::Descending)])
         {
             let query = EventQuery { epoch: Some(bounds.epoch), order, events_max, ..after(start) };
             let page = subject.event_page(query).await;
             let mut expected = all.clone();
             match order {
-                PageOrder::Ascending => expected.retain(|event| event.id.position > start),
-                PageOrder::Descending => {
+                SortDirection::Ascending => expected.retain(|event| event.id.position > start),
+                SortDirection::Descending => {
                     expected.retain(|event| event.id.position < start);
                     expected.reverse();
                 }
@@ -97,7 +98,7 @@ pub async fn a_page_of_events_begins_after_any_position(subject: &Subject) {
         Err(bounds),
         "so is a place in another epoch of the log"
     );
-    let elsewhere = EventQuery { order: PageOrder::Descending, after: Some(bounds.last), ..elsewhere };
+    let elsewhere = EventQuery { order: SortDirection::Descending, after: Some(bounds.last), ..elsewhere };
     assert_eq!(subject.read_events(elsewhere).await, Err(bounds), "in both directions");
 }
 

@@ -4,7 +4,7 @@ use petstore_domain::{
     Changes, Event, EventFilter, EventId, Footprint, Happening, Operation, Position, Timestamp, View,
 };
 use petstore_ports::{
-    EventBounds, EventPage, EventQuery, EventRead, PageOrder, StoreError, StoreErrorKind, run,
+    EventBounds, EventPage, EventQuery, EventRead, SortDirection, StoreError, StoreErrorKind, run,
 };
 
 use crate::Subject;
@@ -13,7 +13,7 @@ use crate::Subject;
 pub(crate) const fn after(position: Position) -> EventQuery {
     EventQuery {
         epoch: None,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: Some(position),
         filter: EventFilter::ALL,
         events_max: 100,
@@ -24,8 +24,8 @@ pub(crate) const fn after(position: Position) -> EventQuery {
 /// The position after which the next page begins. None at the end of the walk.
 fn next_place(query: &EventQuery, page: &EventPage) -> Option<Position> {
     let has_more = match query.order {
-        PageOrder::Ascending => page.reached < page.bounds.last,
-        PageOrder::Descending => page.reached > page.bounds.pruned.next(),
+        SortDirection::Ascending => page.reached < page.bounds.last,
+        SortDirection::Descending => page.reached > page.bounds.pruned.next(),
     };
     has_more.then_some(page.reached)
 }
@@ -60,8 +60,8 @@ impl Subject {
             let page = self.event_page(query).await;
             let next = next_place(&query, &page);
             let is_further = match query.order {
-                PageOrder::Ascending => next > query.after,
-                PageOrder::Descending => query.after.is_none_or(|after| next < Some(after)),
+                SortDirection::Ascending => next > query.after,
+                SortDirection::Descending => query.after.is_none_or(|after| next < Some(after)),
             };
             found.extend(page.events);
             if next.is_none() {
@@ -109,15 +109,15 @@ fn check_page(query: &EventQuery, page: &EventPage) {
     let EventPage { events, reached, bounds } = page;
     assert!(events.len() <= query.events_max, "a page has at most as many events as it was asked for");
     let start = query.after.unwrap_or(match query.order {
-        PageOrder::Ascending => bounds.pruned,
-        PageOrder::Descending => bounds.last.next(),
+        SortDirection::Ascending => bounds.pruned,
+        SortDirection::Descending => bounds.last.next(),
     });
     let mut last = start;
     for event in events {
         let position = event.id.position;
         let is_ahead = match query.order {
-            PageOrder::Ascending => position > last,
-            PageOrder::Descending => position < last,
+            SortDirection::Ascending => position > last,
+            SortDirection::Descending => position < last,
         };
         assert!(is_ahead, "a page runs in its order, after its bound {start}: {event:?}");
         assert_eq!(event.id.epoch, bounds.epoch, "an event has the epoch of its log");
@@ -125,8 +125,8 @@ fn check_page(query: &EventQuery, page: &EventPage) {
         last = position;
     }
     let is_behind = match query.order {
-        PageOrder::Ascending => *reached >= last && *reached <= bounds.last,
-        PageOrder::Descending => *reached <= last,
+        SortDirection::Ascending => *reached >= last && *reached <= bounds.last,
+        SortDirection::Descending => *reached <= last,
     };
     assert!(is_behind, "a page has reached its last event at least: {reached} after {last}");
     let looked_at = reached.get().abs_diff(start.get());

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use petstore_domain::{OrderId, OrderRecord, PetId, PetRecord, PetStatus};
-use petstore_ports::{OrderFilter, PageOrder};
+use petstore_ports::{OrderFilter, SortDirection};
 
 use crate::Subject;
 use crate::history::History;
@@ -34,7 +34,7 @@ pub async fn decisions_on_one_pet_are_serial(subject: &Subject) {
     history.check(subject).await;
     let record = subject.pet(pet).await.expect("the pet is there");
     let filter = OrderFilter { pet_id: Some(pet), complete: Some(false) };
-    let open: Vec<OrderRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+    let open: Vec<OrderRecord> = walk(subject, &filter, SortDirection::Ascending, 100).await;
     assert_eq!(record.open_orders as usize, open.len(), "the pet counts the orders that are open");
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn check_units(subject: &Subject, pets: &[PetId], put_in: i64) 
     for pet in pets {
         let record: PetRecord = subject.pet(*pet).await.expect("the pet is there");
         let filter = OrderFilter { pet_id: Some(*pet), complete: None };
-        let orders: Vec<OrderRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+        let orders: Vec<OrderRecord> = walk(subject, &filter, SortDirection::Ascending, 100).await;
         let ordered: i64 = orders.iter().map(|one| i64::from(one.order.quantity.get())).sum();
         units += i64::try_from(record.stock).expect("a small stock") + ordered;
         let open = orders.iter().filter(|one| !one.order.complete).count();

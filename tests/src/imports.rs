@@ -5,7 +5,7 @@ use std::sync::Arc;
 use petstore_domain::{
     Category, CategoryId, InventoryItem, Order, OrderId, OrderQuantity, Pet, PetStatus, Version,
 };
-use petstore_ports::{Bulk, BulkImport, EventQuery, ImportError, PageOrder};
+use petstore_ports::{Bulk, BulkImport, EventQuery, ImportError, SortDirection};
 
 use crate::event_fold::Fold;
 use crate::event_histories::Known;
@@ -80,7 +80,7 @@ pub async fn an_import_begins_an_empty_log(subject: &ImportSubject) {
     assert_eq!(joined(reader).await.epoch, bounds.epoch, "a waiting reader wakes at an import");
     for old in earlier.iter().map(|event| event.id) {
         assert!(!bounds.can_follow(old), "no reader continues after an id of an earlier epoch");
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
+        for order in [SortDirection::Ascending, SortDirection::Descending] {
             let query = EventQuery { epoch: Some(old.epoch), order, ..after(old.position) };
             assert_eq!(store.read_events(query).await, Err(bounds), "the log does not have it: {old}");
         }

@@ -1,7 +1,7 @@
 //! Complete listings, and the rules of each page.
 
 use petstore_domain::{Account, CategoryRecord, KeyRecord, OrderRecord, PetRecord};
-use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter};
+use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageRequest, PetFilter, SortDirection};
 
 use crate::Subject;
 
@@ -53,7 +53,7 @@ listed!(OrderRecord, OrderFilter, orders.orders, |record| record.order.id.get())
 pub(crate) async fn walk<T: Listed>(
     subject: &Subject,
     filter: &T::Filter,
-    order: PageOrder,
+    order: SortDirection,
     limit: usize,
 ) -> Vec<T> {
     let mut all: Vec<T> = Vec::new();
@@ -66,8 +66,8 @@ pub(crate) async fn walk<T: Listed>(
         for record in page {
             let in_order = match (after, order) {
                 (None, _) => true,
-                (Some(last), PageOrder::Ascending) => record.id() > last,
-                (Some(last), PageOrder::Descending) => record.id() < last,
+                (Some(last), SortDirection::Ascending) => record.id() > last,
+                (Some(last), SortDirection::Descending) => record.id() < last,
             };
             assert!(in_order, "a page runs in its order, after its bound {after:?}: {record:?}");
             after = Some(record.id());
@@ -95,7 +95,7 @@ pub(crate) async fn all<T: Listed>(subject: &Subject) -> Vec<T>
 where
     T::Filter: Default,
 {
-    walk(subject, &T::Filter::default(), PageOrder::Ascending, 100).await
+    walk(subject, &T::Filter::default(), SortDirection::Ascending, 100).await
 }
 
 impl Subject {

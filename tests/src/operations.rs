@@ -7,7 +7,7 @@ use petstore_domain::{
     UpdateCategory, UpdateOrder, UpdateOrderRejection, UpdatePet, UpdatePetRejection, Version,
 };
 
-use petstore_ports::{OrderFilter, PageOrder};
+use petstore_ports::{OrderFilter, SortDirection};
 
 use crate::Subject;
 use crate::listing::{all, walk};
@@ -125,7 +125,7 @@ pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
     assert_eq!(read, Some(done), "a complete order outlives its pet");
     for complete in [None, Some(true)] {
         let filter = OrderFilter { pet_id: Some(pet), complete };
-        let listed: Vec<OrderRecord> = walk(subject, &filter, PageOrder::Ascending, 5).await;
+        let listed: Vec<OrderRecord> = walk(subject, &filter, SortDirection::Ascending, 5).await;
         let ids: Vec<_> = listed.iter().map(|record| record.order.id).collect();
         assert_eq!(ids, [order], "a list of the pet's orders has it too: {filter:?}");
     }

@@ -1,7 +1,9 @@
 //! Pages of a shop without writes, compared with a model that filters all records.
 
 use petstore_domain::{CategoryId, CategoryRecord, OrderId, OrderRecord, PetId, PetRecord, PetStatus};
-use petstore_ports::{CategoryFilter, OrderFilter, PageEnd, PageOrder, PageRequest, PetFilter, StatusSet};
+use petstore_ports::{
+    CategoryFilter, OrderFilter, PageEnd, PageRequest, PetFilter, SortDirection, StatusSet,
+};
 
 use crate::Subject;
 use crate::listing::{Listed, walk};
@@ -11,7 +13,7 @@ use crate::make::{
 };
 use crate::random::Random;
 
-const ORDERS: [PageOrder; 2] = [PageOrder::Ascending, PageOrder::Descending];
+const ORDERS: [SortDirection; 2] = [SortDirection::Ascending, SortDirection::Descending];
 
 /// Page limits of the walks: the smallest, a limit that does not divide the number of records, and the largest that the
 /// contract permits.
@@ -97,10 +99,10 @@ fn pet_filters(there: &[PetRecord], categories: &[CategoryId]) -> Vec<PetFilter>
 }
 
 /// The records that a walk must return, by the model.
-fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: PageOrder) -> Vec<T> {
+fn expected<T: Listed>(there: &[T], admits: impl Fn(&T) -> bool, order: SortDirection) -> Vec<T> {
     let mut admitted: Vec<T> = there.iter().filter(|record| admits(record)).cloned().collect();
     admitted.sort_by_key(Listed::id);
-    if order == PageOrder::Descending {
+    if order == SortDirection::Descending {
         admitted.reverse();
     }
     admitted
@@ -196,8 +198,8 @@ pub async fn a_page_may_begin_after_any_id(subject: &Subject) {
         let (page, end) = PetRecord::page(subject, filter, request).await;
         let mut model = expected(&there, |record| filter.admits(record), order);
         model.retain(|record| match order {
-            PageOrder::Ascending => record.id() > after,
-            PageOrder::Descending => record.id() < after,
+            SortDirection::Ascending => record.id() > after,
+            SortDirection::Descending => record.id() < after,
         });
         let model_end = if model.len() > limit { PageEnd::More } else { PageEnd::Last };
         model.truncate(limit);
@@ -276,12 +278,12 @@ pub async fn names_are_compared_after_normalisation_and_case_folding(subject: &S
     assert_eq!(categories.len(), names.len() - 4, "a name is given once, and no other name with it");
     for folded in names.map(|name| pet_name(name).folded()) {
         let filter = PetFilter { name: Some(folded.clone()), ..PetFilter::default() };
-        let seen: Vec<PetRecord> = walk(subject, &filter, PageOrder::Ascending, 7).await;
-        let model = expected(&pets, |record| filter.admits(record), PageOrder::Ascending);
+        let seen: Vec<PetRecord> = walk(subject, &filter, SortDirection::Ascending, 7).await;
+        let model = expected(&pets, |record| filter.admits(record), SortDirection::Ascending);
         assert_eq!(seen, model, "a name is compared after normalisation and case folding: {filter:?}");
         let filter = CategoryFilter { name: Some(folded) };
-        let seen: Vec<CategoryRecord> = walk(subject, &filter, PageOrder::Ascending, 7).await;
-        let model = expected(&categories, |record| filter.admits(record), PageOrder::Ascending);
+        let seen: Vec<CategoryRecord> = walk(subject, &filter, SortDirection::Ascending, 7).await;
+        let model = expected(&categories, |record| filter.admits(record), SortDirection::Ascending);
         assert_eq!(seen, model, "a name is compared after normalisation and case folding: {filter:?}");
     }
 }

@@ -7,7 +7,7 @@ use petstore_domain::{
     CategoryId, KeyDigest, KeyHolder, KeyId, OrderId, OrderRecord, PetId, PetPatch, PetRecord, PetStatus,
     Plan,
 };
-use petstore_ports::{KeyLookup, OrderFilter, PageOrder, PetFilter, StatusSet};
+use petstore_ports::{KeyLookup, OrderFilter, PetFilter, SortDirection, StatusSet};
 
 use crate::Subject;
 use crate::listing::{all, walk};
@@ -137,7 +137,7 @@ pub async fn a_pages_records_are_always_whole(subject: &Subject) {
     let read = |subject: Subject| async move {
         let statuses: StatusSet = [PetStatus::Sold].into_iter().collect();
         let filter = PetFilter { statuses, ..PetFilter::default() };
-        let mut records: Vec<PetRecord> = walk(&subject, &filter, PageOrder::Ascending, 5).await;
+        let mut records: Vec<PetRecord> = walk(&subject, &filter, SortDirection::Ascending, 5).await;
         let strange = records.iter().find(|record| record.pet.status != PetStatus::Sold);
         assert_eq!(strange, None, "a page shows what its filter admits");
         records.extend(all::<PetRecord>(&subject).await);
@@ -185,7 +185,7 @@ impl Joint {
         match self {
             Self::Placed => {
                 let filter = OrderFilter { pet_id: Some(pet), ..OrderFilter::default() };
-                !walk::<OrderRecord>(subject, &filter, PageOrder::Ascending, 5).await.is_empty()
+                !walk::<OrderRecord>(subject, &filter, SortDirection::Ascending, 5).await.is_empty()
             }
             Self::Completed(id) => subject.order(id).await.is_some_and(|record| record.order.complete),
             Self::Cancelled(_) => subject.pet(pet).await.is_some_and(|record| record.stock == 1),

@@ -7,7 +7,7 @@ use petstore_domain::{
     PetRecord, Plan, Version,
 };
 use petstore_ports::{
-    Ask, Cost, PageOrder, PageRequest, PetFilter, Resettable, Row, StoreErrorKind, Verdict,
+    Ask, Cost, PageRequest, PetFilter, Resettable, Row, SortDirection, StoreErrorKind, Verdict,
 };
 use tokio::task::JoinHandle;
 
@@ -54,7 +54,7 @@ impl ResetSubject {
     /// The pets with this name.
     async fn named(&self, name: &str) -> Vec<u64> {
         let filter = PetFilter { name: Some(pet_name(name).folded()), ..PetFilter::default() };
-        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+        let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
         let mut found = Vec::new();
         let mut sink = |record: &PetRecord| found.push(record.pet.id.get());
         self.subject.pets.pets(&filter, &page, &mut sink).await.expect("the store answers");

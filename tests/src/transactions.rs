@@ -9,7 +9,7 @@ use petstore_domain::{
     Category, Change, Changes, Footprint, Operation, OrderId, PetId, PetRecord, PetStatus, Precondition,
     RecordRef, Timestamp, Version, View,
 };
-use petstore_ports::{OrderFilter, PageOrder, StoreErrorKind, run};
+use petstore_ports::{OrderFilter, SortDirection, StoreErrorKind, run};
 
 use crate::Subject;
 use crate::listing::{all, walk};
@@ -226,7 +226,7 @@ async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) {
 /// Checks that stock and orders agree, and that pets and their category's count agree.
 async fn whole(subject: &Subject, pet: PetId) -> Result<(), String> {
     let filter = OrderFilter { pet_id: Some(pet), complete: None };
-    let orders = walk::<petstore_domain::OrderRecord>(subject, &filter, PageOrder::Ascending, 100).await;
+    let orders = walk::<petstore_domain::OrderRecord>(subject, &filter, SortDirection::Ascending, 100).await;
     let record = subject.pet(pet).await.expect("the pet is there");
     let ordered: u64 = orders.iter().map(|one| u64::from(one.order.quantity.get())).sum();
     if record.stock + ordered != 1_000 || record.open_orders as usize != orders.len() {
@@ -251,7 +251,8 @@ pub async fn the_reply_comes_after_the_commit(subject: &Subject) {
                 assert!(subject.order(order).await.is_some(), "the reply comes after the commit: order");
                 let filter = OrderFilter { pet_id: Some(pet), complete: Some(false) };
                 let listed =
-                    walk::<petstore_domain::OrderRecord>(&subject, &filter, PageOrder::Ascending, 5).await;
+                    walk::<petstore_domain::OrderRecord>(&subject, &filter, SortDirection::Ascending, 5)
+                        .await;
                 assert_eq!(listed.len(), 1, "the reply comes after the commit: page");
                 let version = subject.pet(pet).await.map(|record| record.item_version);
                 assert_eq!(version, Some(Version::FIRST.next()), "the reply comes after the commit: stock");

@@ -8,7 +8,7 @@ mod members;
 mod written;
 
 use petstore_domain::{CategoryRecord, Changes, PetRecord, RecordRef, View};
-use petstore_ports::{CategoryFilter, Credential, KeyLookup, PageOrder, PetFilter};
+use petstore_ports::{CategoryFilter, Credential, KeyLookup, PetFilter, SortDirection};
 
 use crate::Subject;
 use crate::listing::{Snapshot, walk};
@@ -59,13 +59,13 @@ async fn check_single_reads(subject: &Subject, written: &Snapshot) {
 async fn check_names(subject: &Subject, written: &Snapshot) {
     for name in written.categories.iter().map(|record| record.category.name.folded()) {
         let filter = CategoryFilter { name: Some(name.clone()) };
-        let listed: Vec<CategoryRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+        let listed: Vec<CategoryRecord> = walk(subject, &filter, SortDirection::Ascending, 100).await;
         let mut expected = written.categories.clone();
         expected.retain(|record| name.matches(record.category.name.as_str()));
         assert_eq!(listed, expected, "categories are found by their name");
 
         let filter = PetFilter { name: Some(name.clone()), ..PetFilter::default() };
-        let listed: Vec<PetRecord> = walk(subject, &filter, PageOrder::Ascending, 100).await;
+        let listed: Vec<PetRecord> = walk(subject, &filter, SortDirection::Ascending, 100).await;
         let mut expected = written.pets.clone();
         expected.retain(|record| name.matches(record.pet.name.as_str()));
         assert_eq!(listed, expected, "pets are found by their name");

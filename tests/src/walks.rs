@@ -8,7 +8,7 @@ use petstore_domain::{
     CategoryId, CategoryRecord, OrderRecord, PetId, PetPatch, PetRecord, PetStatus, Precondition,
     UpdateCategory,
 };
-use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter, StatusSet};
+use petstore_ports::{CategoryFilter, OrderFilter, PetFilter, SortDirection, StatusSet};
 use tokio::task::JoinHandle;
 
 use crate::Subject;
@@ -58,7 +58,7 @@ impl Writers {
 async fn check<T: Listed>(subject: &Subject, filter: &T::Filter, staying: &BTreeSet<u64>, writers: Writers) {
     let mut fault = None;
     for round in 0..120 {
-        let order = if round % 2 == 0 { PageOrder::Ascending } else { PageOrder::Descending };
+        let order = if round % 2 == 0 { SortDirection::Ascending } else { SortDirection::Descending };
         let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
         for record in walk::<T>(subject, filter, order, 7).await {
             *seen.entry(record.id()).or_default() += 1;

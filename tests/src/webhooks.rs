@@ -11,8 +11,8 @@ use petstore_domain::{
     Progress, ReceiverAnswer, SeenTypes, Timestamp, Webhook, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
-    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder,
-    SETTLED_KEPT, ScopeReader, WebhookReader,
+    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, SETTLED_KEPT,
+    ScopeReader, SortDirection, WebhookReader,
 };
 
 use crate::make::at;
@@ -159,7 +159,7 @@ fn progress() -> Progress {
 }
 
 fn all(webhook: WebhookId) -> DeliveryQuery {
-    let (statuses, kinds, order) = (DeliveryStatusSet::ANY, EventKinds::ANY, PageOrder::Ascending);
+    let (statuses, kinds, order) = (DeliveryStatusSet::ANY, EventKinds::ANY, SortDirection::Ascending);
     DeliveryQuery { webhook, statuses, kinds, order, after: None, limit: 100_000 }
 }
 
@@ -289,7 +289,7 @@ pub async fn pages_of_deliveries_match_the_filter(subject: &WebhookSubject) {
     failed.add(DeliveryStatus::Failed);
     let query = DeliveryQuery { statuses: failed, ..all(id) };
     assert_eq!(subject.page(query).await, [2, 5, 8]);
-    let down = DeliveryQuery { order: PageOrder::Descending, limit: 2, ..query };
+    let down = DeliveryQuery { order: SortDirection::Descending, limit: 2, ..query };
     assert_eq!(subject.page(down).await, [8, 5]);
     assert_eq!(subject.page(DeliveryQuery { after: Some(event(5)), ..down }).await, [2]);
     assert_eq!(subject.page(DeliveryQuery { after: Some(event(5)), ..all(id) }).await, [6, 7, 8, 9]);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use parking_lot::MutexGuard;
 use petstore_domain::Windows;
-use petstore_ports::{EventBounds, Header, PageOrder, PageRequest, Row, StoreError};
+use petstore_ports::{EventBounds, Header, PageRequest, Row, SortDirection, StoreError};
 
 use crate::committer::Committer;
 use crate::store::MemoryStore;
@@ -59,7 +59,7 @@ impl CommitPause<'_> {
     /// All rows, in the order in which a journal returns them.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         let tables = self.tables;
-        let all = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
+        let all = PageRequest { order: SortDirection::Ascending, after: None, limit: usize::MAX };
         let accounts = tables.accounts.page(&all);
         let used: Vec<_> = accounts
             .iter()

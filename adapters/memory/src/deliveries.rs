@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use petstore_domain::{Delivery, DeliveryStatus, DeliveryUpdate, EventId, Progress, Timestamp, WebhookId};
 use petstore_ports::{
-    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryNote, DeliveryQuery, LeaseState, PageOrder,
-    SETTLED_KEPT, SETTLED_KEPT_FOR,
+    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryNote, DeliveryQuery, LeaseState, SETTLED_KEPT,
+    SETTLED_KEPT_FOR, SortDirection,
 };
 
 /// The number of settled deliveries of all webhooks together. Each webhook keeps its share of them, at least
@@ -175,13 +175,13 @@ impl DeliveryTable {
             query.statuses.admits(delivery.status) && query.kinds.admits(delivery.kind)
         };
         let after = |event: &EventId| match query.order {
-            PageOrder::Ascending => query.after.is_none_or(|after| *event > after),
-            PageOrder::Descending => query.after.is_none_or(|after| *event < after),
+            SortDirection::Ascending => query.after.is_none_or(|after| *event > after),
+            SortDirection::Descending => query.after.is_none_or(|after| *event < after),
         };
         let found = kept.deliveries.iter().filter(|(event, _)| after(event)).map(|(_, delivery)| delivery);
         match query.order {
-            PageOrder::Ascending => found.filter(passes).take(query.limit).cloned().collect(),
-            PageOrder::Descending => found.rev().filter(passes).take(query.limit).cloned().collect(),
+            SortDirection::Ascending => found.filter(passes).take(query.limit).cloned().collect(),
+            SortDirection::Descending => found.rev().filter(passes).take(query.limit).cloned().collect(),
         }
     }
 

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use petstore_domain::{Changes, EventFilter, EventSummary, Happening, Position, Timestamp};
 use petstore_event_codec::Body;
 use petstore_ports::{
-    EventBounds, EventLimits, EventQuery, EventRead, LogEnd, PageOrder, StoreDamage, StoreError,
+    EventBounds, EventLimits, EventQuery, EventRead, LogEnd, SortDirection, StoreDamage, StoreError,
 };
 
 use crate::event_retention::EventRetention;
@@ -208,8 +208,8 @@ impl EventLog {
         let mut page = PageBuilder::new(query, bounds, held);
         let mut add = |chunk: &ring::Chunk| page.add(chunk.positions(), chunk.body());
         let added = match query.order {
-            PageOrder::Ascending => try_each(chunks.iter(), &mut add),
-            PageOrder::Descending => try_each(chunks.iter().rev(), &mut add),
+            SortDirection::Ascending => try_each(chunks.iter(), &mut add),
+            SortDirection::Descending => try_each(chunks.iter().rev(), &mut add),
         };
         added.map_err(|error| StoreError::corrupt(error.to_string()))?;
         if held != span && !page.is_full() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::RwLock;
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 
 use crate::slot_set::{Seek, SlotSet, is_before, memoized};
 
@@ -74,26 +74,26 @@ struct SlotsOf<'a> {
 }
 
 impl SlotSet for SlotsOf<'_> {
-    fn seek(&self, order: PageOrder) -> Seek<'_> {
+    fn seek(&self, order: SortDirection) -> Seek<'_> {
         let all = pack(self.key, 0)..=pack(self.key, u32::MAX);
         let mut pairs = self.pairs.range(all.clone());
         // The next pair in the set is nearly always the wanted one. The tree is searched only if slots are skipped.
         memoized(order, move |position| {
             let from = pack(self.key, position);
             let next = match order {
-                PageOrder::Ascending => pairs.next(),
-                PageOrder::Descending => pairs.next_back(),
+                SortDirection::Ascending => pairs.next(),
+                SortDirection::Descending => pairs.next_back(),
             };
             let slot = slot_of(*next?);
             if !is_before(order, slot, position) {
                 return Some(slot);
             }
             match order {
-                PageOrder::Ascending => {
+                SortDirection::Ascending => {
                     pairs = self.pairs.range(from..=*all.end());
                     pairs.next().copied().map(slot_of)
                 }
-                PageOrder::Descending => {
+                SortDirection::Descending => {
                     pairs = self.pairs.range(*all.start()..=from);
                     pairs.next_back().copied().map(slot_of)
                 }
@@ -133,7 +133,7 @@ mod tests {
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from));
         check_ends_and_gap(first);
         index.remove(7, u32::MAX);
-        assert_eq!(first(6, PageOrder::Ascending), None);
-        assert_eq!(index.search(9, |slots| slots.seek(PageOrder::Ascending)(0)), None);
+        assert_eq!(first(6, SortDirection::Ascending), None);
+        assert_eq!(index.search(9, |slots| slots.seek(SortDirection::Ascending)(0)), None);
     }
 }

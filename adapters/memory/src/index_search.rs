@@ -1,6 +1,6 @@
 //! Intersection of slot sets without a scan of any of them.
 
-use petstore_ports::{PageOrder, PageRequest};
+use petstore_ports::{PageRequest, SortDirection};
 use roaring::{MultiOps, RoaringBitmap};
 
 use crate::slab::{SLOT_MAX, slot};
@@ -12,7 +12,7 @@ const STEPS_MAX: usize = 4_096;
 /// The position of a search through slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotCursor {
-    order: PageOrder,
+    order: SortDirection,
     /// The next slot to examine; none at the end.
     next: Option<u32>,
 }
@@ -21,10 +21,10 @@ impl SlotCursor {
     /// The start of a page: the position after the end of the previous page.
     pub(crate) fn new(page: &PageRequest) -> Self {
         let next = match (page.order, page.after) {
-            (PageOrder::Ascending, None) => Some(0),
-            (PageOrder::Ascending, Some(after)) => after.checked_add(1).and_then(slot),
-            (PageOrder::Descending, None) => Some(SLOT_MAX),
-            (PageOrder::Descending, Some(after)) => {
+            (SortDirection::Ascending, None) => Some(0),
+            (SortDirection::Ascending, Some(after)) => after.checked_add(1).and_then(slot),
+            (SortDirection::Descending, None) => Some(SLOT_MAX),
+            (SortDirection::Descending, Some(after)) => {
                 after.checked_sub(1).map(|next| slot(next).unwrap_or(SLOT_MAX))
             }
         };
@@ -33,7 +33,7 @@ impl SlotCursor {
 
     /// The start of a search through all slots, ascending.
     pub(crate) const fn of_all() -> Self {
-        Self { order: PageOrder::Ascending, next: Some(0) }
+        Self { order: SortDirection::Ascending, next: Some(0) }
     }
 
     /// Returns true at the end.
@@ -47,8 +47,8 @@ impl SlotCursor {
 
     const fn past(self, slot: u32) -> Self {
         self.at(match self.order {
-            PageOrder::Ascending => slot.checked_add(1),
-            PageOrder::Descending => slot.checked_sub(1),
+            SortDirection::Ascending => slot.checked_add(1),
+            SortDirection::Descending => slot.checked_sub(1),
         })
     }
 }
@@ -102,14 +102,14 @@ pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found
     let max = max.min(STEPS_MAX);
     let mut set = set.iter();
     let slots = match cursor.order {
-        PageOrder::Ascending => {
+        SortDirection::Ascending => {
             set.advance_to(position);
             let mut slots = vec![0; max];
             let found = set.next_many(&mut slots).len();
             slots.truncate(found);
             slots
         }
-        PageOrder::Descending => {
+        SortDirection::Descending => {
             set.advance_back_to(position);
             set.rev().take(max).collect()
         }
@@ -171,13 +171,13 @@ pub(crate) fn search(
 mod tests {
     use super::*;
 
-    fn cursor(order: PageOrder, after: Option<u64>) -> SlotCursor {
+    fn cursor(order: SortDirection, after: Option<u64>) -> SlotCursor {
         SlotCursor::new(&PageRequest { order, after, limit: 0 })
     }
 
     #[test]
     fn a_cursor_starts_after_any_number_and_ends_at_either_end_of_the_slots() {
-        use PageOrder::{Ascending, Descending};
+        use SortDirection::{Ascending, Descending};
         let last = u64::from(SLOT_MAX);
         for (order, after, next) in [
             (Ascending, None, Some(0)),
@@ -202,7 +202,7 @@ mod tests {
     fn large_sets_with_a_small_intersection_are_searched_to_the_end_in_one_call() {
         let even: RoaringBitmap = (0..1_000_000).step_by(2).collect();
         let odd: RoaringBitmap = (1..1_000_000).step_by(2).chain([999_998]).collect();
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
+        for order in [SortDirection::Ascending, SortDirection::Descending] {
             let filters = [Union(vec![&even]), Union(vec![&odd])];
             let found = search(&filters, None, cursor(order, None), 10);
             assert_eq!((found.slots.as_slice(), found.rest.is_over()), ([999_998].as_slice(), true));
@@ -214,7 +214,7 @@ mod tests {
         let even: RoaringBitmap = (0..100_000).step_by(2).collect();
         let odd: RoaringBitmap = (1..100_000).step_by(2).chain([99_998]).collect();
         let sets: [&dyn SlotSet; 2] = [&even, &odd];
-        let (mut slots, mut rest, mut searches) = (vec![], cursor(PageOrder::Ascending, None), 0);
+        let (mut slots, mut rest, mut searches) = (vec![], cursor(SortDirection::Ascending, None), 0);
         while !rest.is_over() {
             let found = leapfrog(&sets, rest, 10);
             (slots, rest, searches) = ([slots, found.slots].concat(), found.rest, searches + 1);
@@ -228,7 +228,7 @@ mod tests {
         let dense: RoaringBitmap = (0..100).chain(70_000..200_000).collect();
         let sparse: RoaringBitmap = (0..1_000).map(|n| n * n * 7).chain([SLOT_MAX]).collect();
         for set in [&dense, &sparse, &RoaringBitmap::new()] {
-            for order in [PageOrder::Ascending, PageOrder::Descending] {
+            for order in [SortDirection::Ascending, SortDirection::Descending] {
                 for after in [None, Some(0), Some(98), Some(50_000), Some(199_998), Some(u64::MAX)] {
                     for max in [1, 2, 101, 1_024] {
                         let (start, sets): (_, [&dyn SlotSet; 1]) = (cursor(order, after), [set]);
@@ -251,7 +251,7 @@ mod tests {
     fn a_slot_in_two_states_is_found_once() {
         let (one, two): (RoaringBitmap, RoaringBitmap) = ((0..10).collect(), (5..15).collect());
         let filter = [Union(vec![&one, &two])];
-        let found = search(&filter, None, cursor(PageOrder::Descending, Some(13)), 100);
+        let found = search(&filter, None, cursor(SortDirection::Descending, Some(13)), 100);
         assert_eq!(found.slots, (0..13).rev().collect::<Vec<u32>>());
     }
 }

@@ -6,7 +6,7 @@ use dashmap::DashMap;
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 use petstore_domain::{AccountId, KeyDigest, KeyId, KeyRecord, Scope, Timestamp, Usage};
-use petstore_ports::{Ask, PageOrder, PageRequest, RecordedBan, Verdict};
+use petstore_ports::{Ask, PageRequest, RecordedBan, SortDirection, Verdict};
 
 use crate::ids::IdCounter;
 use crate::index_search::scan;
@@ -79,7 +79,7 @@ impl Keys {
         // The newest keys are the ones in use.
         let found = slot(account.get()).and_then(|owner| {
             self.by_account.search(owner, |slots| {
-                let mut next = slots.seek(PageOrder::Descending);
+                let mut next = slots.seek(SortDirection::Descending);
                 let newest = next(u32::MAX);
                 std::iter::successors(newest, |last| next(last.checked_sub(1)?)).any(grants)
             })

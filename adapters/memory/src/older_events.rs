@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use petstore_domain::{EventFilter, Position};
 use petstore_event_codec::{BodyError, read};
 use petstore_ports::{
-    EventBatch, EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, PageOrder, Reply,
+    EventBatch, EventBatchReader, EventBounds, EventQuery, EventRange, EventRead, Reply, SortDirection,
     StoreError, StoreErrorKind,
 };
 
@@ -131,7 +131,7 @@ pub(crate) fn check_all(
     if bounds.last == bounds.pruned {
         return Ok(());
     }
-    let range = EventRange { after: bounds.pruned, last: bounds.last, order: PageOrder::Ascending };
+    let range = EventRange { after: bounds.pruned, last: bounds.last, order: SortDirection::Ascending };
     let mut checked = Ok(());
     read_events(&range, &mut |batch| {
         checked = check(&batch);
@@ -277,7 +277,7 @@ mod tests {
             into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
         ) -> Result<EventBounds, StoreError> {
             let mut firsts = vec![1, 3, 5];
-            if range.order == PageOrder::Descending {
+            if range.order == SortDirection::Descending {
                 firsts.reverse();
             }
             for first in firsts {
@@ -304,10 +304,10 @@ mod tests {
 
     #[test]
     fn events_outside_a_damaged_batch_are_read_and_each_contact_is_noted() {
-        use PageOrder::{Ascending, Descending};
+        use SortDirection::{Ascending, Descending};
         // The events and the place that each page reaches; none if it fails.
         type Found = Option<(&'static [u64], u64)>;
-        let pages: [(PageOrder, Option<u64>, Found); 7] = [
+        let pages: [(SortDirection, Option<u64>, Found); 7] = [
             (Ascending, None, Some((&[1, 2], 2))),
             (Ascending, Some(2), None),
             (Ascending, Some(3), None),

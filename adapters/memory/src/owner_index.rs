@@ -1,7 +1,7 @@
 //! An index from an owner's slot to the slots of the records that belong to the owner. It leads from a pet to its
 //! orders.
 
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 use roaring::RoaringBitmap;
 
 use crate::slab::Slab;
@@ -89,14 +89,16 @@ impl Set {
 }
 
 impl SlotSet for Set {
-    fn seek(&self, order: PageOrder) -> Seek<'_> {
+    fn seek(&self, order: SortDirection) -> Seek<'_> {
         let slots = match self {
             Self::List(slots) => slots,
             Self::Bitmap(slots) => return slots.seek(order),
         };
         Box::new(move |position| match order {
-            PageOrder::Ascending => slots.get(slots.partition_point(|slot| *slot < position)).copied(),
-            PageOrder::Descending => slots[..slots.partition_point(|slot| *slot <= position)].last().copied(),
+            SortDirection::Ascending => slots.get(slots.partition_point(|slot| *slot < position)).copied(),
+            SortDirection::Descending => {
+                slots[..slots.partition_point(|slot| *slot <= position)].last().copied()
+            }
         })
     }
 }
@@ -115,7 +117,7 @@ mod tests {
         let first = |from, order| index.search(7, |slots| slots.seek(order)(from)).flatten();
         check_ends_and_gap(first);
         index.remove(7, u32::MAX);
-        assert_eq!(first(6, PageOrder::Ascending), None);
+        assert_eq!(first(6, SortDirection::Ascending), None);
         assert!(index.search(9, |_| ()).is_none());
     }
 
@@ -131,7 +133,7 @@ mod tests {
         }
         assert!(is_bitmap());
         for slot in 0..=most {
-            let next = |place| index.search(1, |slots| slots.seek(PageOrder::Ascending)(place)).flatten();
+            let next = |place| index.search(1, |slots| slots.seek(SortDirection::Ascending)(place)).flatten();
             assert_eq!(next(2 * slot), Some(2 * slot));
             index.remove(1, 2 * slot);
             assert_eq!(next(0), (slot < most).then_some(2 * slot + 2));

@@ -6,7 +6,7 @@ use dashmap::DashMap;
 use foldhash::quality::RandomState;
 use parking_lot::RwLock;
 use petstore_domain::{CategoryId, FoldedName, Pet, PetId, PetRecord, PetStatus};
-use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetSink};
+use petstore_ports::{PageEnd, PageRequest, PetFilter, PetSink, SortDirection};
 use roaring::RoaringBitmap;
 
 use crate::hash_index::{HashIndex, HashIndexBuffer};
@@ -242,12 +242,14 @@ const fn state(status: PetStatus) -> usize {
 struct Listed<'a>(&'a [PetId]);
 
 impl SlotSet for Listed<'_> {
-    fn seek(&self, order: PageOrder) -> Seek<'_> {
+    fn seek(&self, order: SortDirection) -> Seek<'_> {
         Box::new(move |position| {
             let position = u64::from(position);
             let id = match order {
-                PageOrder::Ascending => self.0.get(self.0.partition_point(|id| id.get() < position)),
-                PageOrder::Descending => self.0[..self.0.partition_point(|id| id.get() <= position)].last(),
+                SortDirection::Ascending => self.0.get(self.0.partition_point(|id| id.get() < position)),
+                SortDirection::Descending => {
+                    self.0[..self.0.partition_point(|id| id.get() <= position)].last()
+                }
             };
             // Ids are ascending, so if this id exceeds the highest slot, all later ids exceed it, too.
             slot(id?.get())
@@ -273,7 +275,7 @@ mod tests {
         let rex = name("Rex").folded();
         pets.by_name.add(pets.hash(&rex), 2);
         let filter = PetFilter { name: Some(rex), ..PetFilter::default() };
-        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
+        let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 1 };
         let mut found = Vec::new();
         let end = pets.page(&filter, &page, &|| true, &mut |record| found.push(record.pet.id.get()));
         assert_eq!((found, end), (vec![1], PageEnd::Last));

@@ -7,8 +7,8 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, IdempotencyRecords,
-    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder, PageRequest, PetFilter,
-    PetReader, PetSink, Reply, StoreError,
+    KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest, PetFilter, PetReader,
+    PetSink, Reply, SortDirection, StoreError,
 };
 
 use crate::packed_credentials::KeyFields;
@@ -145,5 +145,5 @@ impl AccountDirectory for MemoryStore {
 }
 
 const fn ascending(after: Option<u64>, limit: usize) -> PageRequest {
-    PageRequest { order: PageOrder::Ascending, after, limit }
+    PageRequest { order: SortDirection::Ascending, after, limit }
 }

@@ -46,7 +46,7 @@ fn an_import_keeps_ids_and_versions() {
     let record = get_pet(&store, 7).unwrap();
     assert_eq!((record.stock, record.open_orders), (3, 1));
     let filter = PetFilter { name: Some(pet_name("rex").folded()), ..PetFilter::default() };
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
     assert_eq!(page_of_pets(&store, &filter, &page), (vec![7], PageEnd::Last));
     assert_eq!(get_order(&store, 9).map(|record| record.version), Some(Version::FIRST.next()));
     assert_eq!(ready(store.category(category_id(4))).unwrap().map(|record| record.pets), Some(1));
@@ -144,7 +144,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
     let store = MemoryStore::new();
     for (rows, row, why) in cases {
         assert_eq!(refusal(&store, rows), (row, why.to_owned()));
-        let everything = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+        let everything = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
         assert_eq!(page_of_pets(&store, &PetFilter::default(), &everything), (vec![], PageEnd::Last));
     }
     // All ids and names are free again.

@@ -191,7 +191,7 @@ fn consistent_rows_are_loaded() {
         Some(account_id(2))
     );
     let filter = PetFilter { category_id: Some(category_id(1)), ..PetFilter::default() };
-    let page = PageRequest { order: PageOrder::Descending, after: None, limit: 10 };
+    let page = PageRequest { order: SortDirection::Descending, after: None, limit: 10 };
     assert_eq!(page_of_pets(&store, &filter, &page), (vec![2, 1], PageEnd::Last));
     let filter = PetFilter { name: Some(pet_name("REX").folded()), ..PetFilter::default() };
     assert_eq!(page_of_pets(&store, &filter, &page), (vec![3, 2, 1], PageEnd::Last));

@@ -25,8 +25,8 @@ fn statuses() -> impl Strategy<Value = PetStatus> {
     select(PetStatus::ALL.as_slice())
 }
 
-fn orders_of_pages() -> impl Strategy<Value = PageOrder> {
-    select(vec![PageOrder::Ascending, PageOrder::Descending])
+fn orders_of_pages() -> impl Strategy<Value = SortDirection> {
+    select(vec![SortDirection::Ascending, SortDirection::Descending])
 }
 
 /// A pet to write, or to remove if it has no status.
@@ -70,8 +70,8 @@ fn store_of_pets(steps: &[PetStep]) -> (MemoryStore, BTreeMap<u64, PetRecord>) {
     (store, model)
 }
 
-fn in_order(mut ids: Vec<u64>, order: PageOrder) -> Vec<u64> {
-    if order == PageOrder::Descending {
+fn in_order(mut ids: Vec<u64>, order: SortDirection) -> Vec<u64> {
+    if order == SortDirection::Descending {
         ids.reverse();
     }
     ids
@@ -99,8 +99,8 @@ proptest! {
     ) {
         let (store, model) = store_of_pets(&steps);
         let expected = model.iter().filter(|(id, record)| filter.admits(record) && match order {
-            PageOrder::Ascending => **id > after,
-            PageOrder::Descending => **id < after,
+            SortDirection::Ascending => **id > after,
+            SortDirection::Descending => **id < after,
         });
         let expected = in_order(expected.map(|(id, _)| *id).collect(), order);
         let page = PageRequest { order, after: Some(after), limit: usize::MAX };
@@ -186,7 +186,7 @@ fn filters_with_a_small_intersection_do_not_read_the_whole_table() {
     let sold = [PetStatus::Sold].into_iter().collect();
     for name in [None, Some(pet_name("rex").folded())] {
         let filter = PetFilter { statuses: sold, category_id: Some(category_id(1)), name, ids: None };
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
+        for order in [SortDirection::Ascending, SortDirection::Descending] {
             assert_eq!(walk(order, 10, |page| page_of_pets(&store, &filter, page)), [20_001]);
         }
     }
@@ -195,7 +195,7 @@ fn filters_with_a_small_intersection_do_not_read_the_whole_table() {
 #[test]
 fn an_empty_page_tells_whether_records_follow() {
     let store = MemoryStore::new();
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 0 };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 0 };
     assert_eq!(page_of_pets(&store, &PetFilter::default(), &page), (vec![], PageEnd::Last));
     write(&store, [Change::Pet(pet(7, "Rex", 1, PetStatus::Sold))]);
     assert_eq!(page_of_pets(&store, &PetFilter::default(), &page), (vec![], PageEnd::More));
@@ -207,7 +207,7 @@ fn the_sink_may_read_and_change_the_store() {
     for id in 1..=40 {
         write(&store, [Change::Pet(pet(id, "Rex", 1, PetStatus::Available))]);
     }
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 100 };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 100 };
     let mut seen = 0;
     let mut sink = |record: &PetRecord| {
         assert_eq!(get_pet(&store, record.pet.id.get()).as_ref(), Some(record));
@@ -269,7 +269,7 @@ fn a_record_that_exists_throughout_is_listed_exactly_once_despite_concurrent_wri
         }
         for round in 0..150 {
             for filter in &filters {
-                let order = [PageOrder::Ascending, PageOrder::Descending][round % 2];
+                let order = [SortDirection::Ascending, SortDirection::Descending][round % 2];
                 let mut walked = walk(order, 7, |page| page_of_pets(store, filter, page));
                 walked.retain(|id| id % 2 == 1);
                 let expected = in_order((1..=PETS).step_by(2).collect(), order);

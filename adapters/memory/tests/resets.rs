@@ -29,7 +29,7 @@ fn a_page_ends_at_a_reset_and_has_no_record_of_the_new_shop() {
     };
     store.reset(shop("Old", 1..=500), 5).unwrap();
     let (mut seen, mut is_reset) = (Vec::new(), false);
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 500 };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 500 };
     let end = ready(store.pets(&PetFilter::default(), &page, &mut |record| {
         seen.push(record.pet.name.as_str().to_owned());
         if !std::mem::replace(&mut is_reset, true) {

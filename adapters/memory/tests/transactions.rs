@@ -219,7 +219,7 @@ fn a_hundred_threads_on_one_pet_keep_the_number_of_units() {
     assert_eq!(rex.stock + placed - cancelled, UNITS);
     assert_eq!(u64::from(rex.open_orders), placed - cancelled);
     let filter = OrderFilter { pet_id: Some(pet_id(1)), complete: Some(false) };
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: usize::MAX };
     let mut open = 0;
     ready(store.orders(&filter, &page, &mut |_| open += 1)).unwrap();
     assert_eq!(open, placed - cancelled);

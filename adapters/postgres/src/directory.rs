@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{Account, AccountId, FoldedName, KeyId, KeyRecord};
-use petstore_ports::{AccountDirectory, PageOrder, PageRequest, StoreError};
+use petstore_ports::{AccountDirectory, PageRequest, SortDirection, StoreError};
 
 use crate::PostgresStore;
 use crate::reads::{Direction, bounds, keyset};
@@ -36,7 +36,7 @@ impl PostgresStore {
         limit: usize,
         id: impl Fn(&R) -> u64 + Send,
     ) -> Result<Vec<R>, StoreError> {
-        let order = PageOrder::Ascending;
+        let order = SortDirection::Ascending;
         let mut listed: Vec<R> = Vec::new();
         while listed.len() < limit {
             let slice = SLICE.min(limit - listed.len());

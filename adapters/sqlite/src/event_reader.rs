@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use petstore_domain::Position;
-use petstore_ports::{EventBatch, EventBatchReader, EventBounds, EventRange, PageOrder, StoreError};
+use petstore_ports::{EventBatch, EventBatchReader, EventBounds, EventRange, SortDirection, StoreError};
 use rusqlite::{Connection, params};
 
 use crate::error::unreadable;
@@ -60,7 +60,7 @@ fn read_rows(
     into: &mut dyn FnMut(EventBatch<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let failed = |error| unreadable(TABLE, &error);
-    let sql = if range.order == PageOrder::Ascending { ASCENDING } else { DESCENDING };
+    let sql = if range.order == SortDirection::Ascending { ASCENDING } else { DESCENDING };
     let mut statement = connection.prepare_cached(sql).map_err(failed)?;
     let begin = range.after.next();
     let mut rows = statement.query(params![begin.get(), range.last.get()]).map_err(failed)?;
@@ -82,7 +82,7 @@ fn read_rows(
 
 /// The check that the batches of a page follow each other without a gap, for both orders.
 struct Chain {
-    order: PageOrder,
+    order: SortDirection,
     /// The next position of the page.
     next: Position,
     /// The last position of the page.
@@ -93,25 +93,25 @@ struct Chain {
 impl Chain {
     fn of(range: &EventRange) -> Self {
         let (begin, last, order) = (range.after.next(), range.last, range.order);
-        let (next, end) = if order == PageOrder::Ascending { (begin, last) } else { (last, begin) };
+        let (next, end) = if order == SortDirection::Ascending { (begin, last) } else { (last, begin) };
         Self { order, next, end, is_begun: false }
     }
 
     fn follow(&mut self, first: Position, last: Position) -> Result<(), StoreError> {
-        let (near, far) = if self.order == PageOrder::Ascending { (first, last) } else { (last, first) };
+        let (near, far) = if self.order == SortDirection::Ascending { (first, last) } else { (last, first) };
         let is_next = near == self.next || (!self.is_begun && (first..=last).contains(&self.next));
         if !is_next {
             return Err(self.gap());
         }
         self.is_begun = true;
-        self.next = if self.order == PageOrder::Ascending { far.next() } else { far.before() };
+        self.next = if self.order == SortDirection::Ascending { far.next() } else { far.before() };
         Ok(())
     }
 
     fn finish(&self) -> Result<(), StoreError> {
         let is_complete = match self.order {
-            PageOrder::Ascending => self.next > self.end,
-            PageOrder::Descending => self.next < self.end,
+            SortDirection::Ascending => self.next > self.end,
+            SortDirection::Descending => self.next < self.end,
         };
         if is_complete { Ok(()) } else { Err(self.gap()) }
     }

@@ -29,7 +29,7 @@ fn the_events_of_a_file_are_read_before_it_is_accepted() {
     let mut journal = SqliteJournal::open_with(room.database(), 1, options).unwrap().0;
     let last = load(&mut journal).unwrap().0.events.last;
     let mut bodies = Vec::new();
-    let range = EventRange { after: Position::START, last, order: PageOrder::Ascending };
+    let range = EventRange { after: Position::START, last, order: SortDirection::Ascending };
     let bounds = journal.read_events(&range, &mut |batch| {
         bodies.push(batch.body.to_vec());
         ControlFlow::Continue(())

@@ -41,7 +41,12 @@ fn fill_log(journal: &mut SqliteJournal, batches: u64) {
     }
 }
 
-fn read(journal: &SqliteJournal, after: u64, last: u64, order: PageOrder) -> (EventBounds, Vec<(u64, u64)>) {
+fn read(
+    journal: &SqliteJournal,
+    after: u64,
+    last: u64,
+    order: SortDirection,
+) -> (EventBounds, Vec<(u64, u64)>) {
     try_read(journal, after, last, order).unwrap()
 }
 
@@ -49,7 +54,7 @@ fn try_read(
     journal: &SqliteJournal,
     after: u64,
     last: u64,
-    order: PageOrder,
+    order: SortDirection,
 ) -> Result<(EventBounds, Vec<(u64, u64)>), StoreError> {
     let mut found = Vec::new();
     let range = EventRange { after: position(after), last: position(last), order };
@@ -66,8 +71,8 @@ fn bounds(epoch: u64, pruned: u64, last: u64) -> EventBounds {
     EventBounds { epoch, pruned: position(pruned), last: position(last), oldest_at }
 }
 
-const UP: PageOrder = PageOrder::Ascending;
-const DOWN: PageOrder = PageOrder::Descending;
+const UP: SortDirection = SortDirection::Ascending;
+const DOWN: SortDirection = SortDirection::Descending;
 
 #[test]
 fn events_are_kept_with_their_batch_and_read_in_both_directions() {

@@ -2,7 +2,7 @@
 
 use petstore_domain::{AccountId, EventFilter, EventId, EventKinds, Position};
 use petstore_ports::api::{EventInterest, EventListing, EventLookup, Events};
-use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder, Reply, StoreError};
+use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, Reply, SortDirection, StoreError};
 
 use crate::service::Service;
 
@@ -29,7 +29,7 @@ impl Events for Service {
     fn event(&self, account: AccountId, id: EventId) -> Reply<Result<EventLookup, StoreError>> {
         let query = EventQuery {
             epoch: Some(id.epoch),
-            order: PageOrder::Ascending,
+            order: SortDirection::Ascending,
             after: Some(id.position.before()),
             // All events, so that an event of another account is told from a position without one.
             filter: EventFilter::ALL,

@@ -75,7 +75,7 @@ pub enum AttemptResult {
 
 /// A task that the rule gives to the dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DispatchOrder {
+pub enum DispatchCommand {
     /// Begins an attempt to post an event to the receiver.
     Send {
         /// The event to post.
@@ -101,7 +101,7 @@ pub enum DispatchOrder {
     },
     /// Disables the webhook for this reason. No attempt begins until it is enabled again.
     Disable(DisabledReason),
-    /// Calls the rule with a tick at this time. It is the last order of a step, if attempts can begin without any other
+    /// Calls the rule with a tick at this time. It is the last command of a step, if attempts can begin without any other
     /// input.
     WakeAt(Timestamp),
 }
@@ -125,8 +125,8 @@ pub fn dispatch_step(
     rules: &DeliveryRules,
     input: DispatchInput<'_>,
     now: Timestamp,
-) -> Vec<DispatchOrder> {
-    let mut orders = Vec::new();
+) -> Vec<DispatchCommand> {
+    let mut commands = Vec::new();
     progress.bound_waits(now);
     match input {
         DispatchInput::Log { matching, scanned } => progress.take(matching, scanned),
@@ -134,11 +134,11 @@ pub fn dispatch_step(
             for _ in 0..attempts_max {
                 let is_due = |index: &usize| progress.next_attempt_at(&progress.pending[*index]) <= now;
                 let Some(index) = progress.next(rules, now).filter(is_due) else { break };
-                orders.push(progress.pending[index].begin());
+                commands.push(progress.pending[index].begin());
             }
         }
         DispatchInput::Outcome { position, result } => {
-            progress.outcome(rules, position, result, now, &mut orders);
+            progress.outcome(rules, position, result, now, &mut commands);
         }
         DispatchInput::Dropped { position, trigger, pause } => {
             if let Ok(index) = progress.find(position) {
@@ -151,14 +151,14 @@ pub fn dispatch_step(
         DispatchInput::Missing(position) => {
             if let Ok(index) = progress.find(position) {
                 progress.pending.remove(index);
-                orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Failed });
+                commands.push(DispatchCommand::Settle { position, status: DeliveryStatus::Failed });
             }
         }
         DispatchInput::Redeliver { position, number } => progress.redeliver(position, number),
     }
     let next = progress.next(rules, now).map(|index| progress.next_attempt_at(&progress.pending[index]));
-    orders.extend(next.map(DispatchOrder::WakeAt));
-    orders
+    commands.extend(next.map(DispatchCommand::WakeAt));
+    commands
 }
 
 impl PendingDelivery {
@@ -174,11 +174,11 @@ impl PendingDelivery {
         }
     }
 
-    const fn begin(&mut self) -> DispatchOrder {
+    const fn begin(&mut self) -> DispatchCommand {
         let trigger = if self.is_manual { AttemptTrigger::Manual } else { AttemptTrigger::Schedule };
         self.is_in_flight = true;
         self.is_manual = false;
-        DispatchOrder::Send { position: self.position, attempt: self.attempts + 1, trigger }
+        DispatchCommand::Send { position: self.position, attempt: self.attempts + 1, trigger }
     }
 }
 
@@ -262,7 +262,7 @@ impl Progress {
         position: Position,
         result: AttemptResult,
         now: Timestamp,
-        orders: &mut Vec<DispatchOrder>,
+        commands: &mut Vec<DispatchCommand>,
     ) {
         let Ok(index) = self.find(position) else { return };
         let delivery = &mut self.pending[index];
@@ -274,7 +274,7 @@ impl Progress {
             self.pending.remove(index);
             (self.failures, self.failing_since, self.last_success_at) = (0, None, Some(now));
             self.rest = None;
-            orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Delivered });
+            commands.push(DispatchCommand::Settle { position, status: DeliveryStatus::Delivered });
             return;
         }
         delivery.attempts += 1;
@@ -291,21 +291,21 @@ impl Progress {
             let wait = jittered(delay, permille).max(wait);
             let due = now.plus(wait);
             (self.pending[index].due, self.pending[index].wait) = (due, wait);
-            orders.push(DispatchOrder::Retry { position, due });
+            commands.push(DispatchCommand::Retry { position, due });
         } else if rules.ordering == DeliveryOrder::Strict {
             // The event stays pending, so that it is the first one when the webhook is enabled again.
             let delivery = &mut self.pending[index];
             (delivery.attempts, delivery.due, delivery.wait) = (ATTEMPTS_MAX, now, Duration::ZERO);
-            self.stop(DisabledReason::Exhausted, orders);
+            self.stop(DisabledReason::Exhausted, commands);
         } else {
             self.pending.remove(index);
-            orders.push(DispatchOrder::Settle { position, status: DeliveryStatus::Failed });
+            commands.push(DispatchCommand::Settle { position, status: DeliveryStatus::Failed });
             if now.since(failing_since) >= FAILING_MAX {
-                self.stop(DisabledReason::Failing, orders);
+                self.stop(DisabledReason::Failing, commands);
             }
         }
         if result == AttemptResult::Gone {
-            self.stop(DisabledReason::Gone, orders);
+            self.stop(DisabledReason::Gone, commands);
         }
     }
 
@@ -319,10 +319,10 @@ impl Progress {
         self.rest = rest.map(|length| DeliveryPause::begin(now, length));
     }
 
-    fn stop(&mut self, reason: DisabledReason, orders: &mut Vec<DispatchOrder>) {
+    fn stop(&mut self, reason: DisabledReason, commands: &mut Vec<DispatchCommand>) {
         if !self.is_stopped {
             self.is_stopped = true;
-            orders.push(DispatchOrder::Disable(reason));
+            commands.push(DispatchCommand::Disable(reason));
         }
     }
 }

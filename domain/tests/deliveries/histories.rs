@@ -117,9 +117,9 @@ fn pick(random: &mut Random, among: &BTreeSet<u64>) -> Option<u64> {
     among.iter().nth(usize::try_from(random.below(count)).unwrap()).copied()
 }
 
-fn check_sends(seed: u64, case: &Case, model: &mut Model, orders: &[DispatchOrder], now: Timestamp) {
+fn check_sends(seed: u64, case: &Case, model: &mut Model, orders: &[DispatchCommand], now: Timestamp) {
     for order in orders {
-        let DispatchOrder::Send { position, attempt, .. } = order else { continue };
+        let DispatchCommand::Send { position, attempt, .. } = order else { continue };
         let number = position.get();
         assert!(!model.stopped, "seed {seed}: nothing is sent after a stop");
         let (failed, earliest) = model.open[&number];
@@ -151,12 +151,12 @@ fn check_end(
     model: &mut Model,
     number: u64,
     result: AttemptResult,
-    orders: &[DispatchOrder],
+    orders: &[DispatchCommand],
     now: Timestamp,
     ordering: DeliveryOrder,
 ) {
     model.in_flight.remove(&number);
-    let settled = |status| DispatchOrder::Settle { position: position(number), status };
+    let settled = |status| DispatchCommand::Settle { position: position(number), status };
     if result == AttemptResult::Delivered {
         (model.failures, model.rest) = (0, None);
         model.open.remove(&number);
@@ -180,7 +180,7 @@ fn check_end(
             let earliest = (delay * 4 / 5).max(wait.min(RETRY_AFTER_MAX));
             let latest = (delay * 6 / 5).max(wait.min(RETRY_AFTER_MAX));
             let due = orders.iter().find_map(|order| match order {
-                DispatchOrder::Retry { due, .. } => Some(*due),
+                DispatchCommand::Retry { due, .. } => Some(*due),
                 _ => None,
             });
             let due = due.unwrap_or_else(|| panic!("seed {seed}: {orders:?}"));
@@ -189,7 +189,7 @@ fn check_end(
             model.waits.insert(number, due.since(now));
         }
         None if ordering == DeliveryOrder::Strict => {
-            assert!(orders.contains(&DispatchOrder::Disable(DisabledReason::Exhausted)), "seed {seed}");
+            assert!(orders.contains(&DispatchCommand::Disable(DisabledReason::Exhausted)), "seed {seed}");
             model.open.insert(number, (failed, now));
             model.waits.remove(&number);
         }
@@ -198,7 +198,7 @@ fn check_end(
             assert!(model.settled.insert(number) && orders.contains(&settled(DeliveryStatus::Failed)));
         }
     }
-    model.stopped |= orders.iter().any(|order| matches!(order, DispatchOrder::Disable(_)));
+    model.stopped |= orders.iter().any(|order| matches!(order, DispatchCommand::Disable(_)));
 }
 
 /// The number of histories; `PETSTORE_DELIVERY_HISTORIES` sets another one, such as a million.

@@ -2,7 +2,7 @@
 
 use petstore_domain::{AccountId, Event, EventFilter, EventId, EventKinds, Position};
 
-use crate::{EventBounds, EventRead, LogEnd, PageOrder, Reply, StoreError};
+use crate::{EventBounds, EventRead, LogEnd, Reply, SortDirection, StoreError};
 
 /// A page of events as a client asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct EventListing {
     /// The epoch of the log that the client reads; none for the current one.
     pub epoch: Option<u64>,
     /// The direction of the page.
-    pub order: PageOrder,
+    pub order: SortDirection,
     /// The position to begin at, exclusive. If there is none, an ascending page begins with the oldest event, and a
     /// descending one with the last event.
     pub after: Option<Position>,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use petstore_domain::{Position, Timestamp};
 use petstore_ports::{
-    EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, PageOrder, StoreError,
+    EventBatch, EventBatchReader, EventBounds, EventLimits, EventRange, SortDirection, StoreError,
 };
 
 use super::{Disk, EPOCH};
@@ -101,7 +101,7 @@ impl EventBatchReader for DiskReader {
         }
         let mut batches: Vec<_> = log.batches.iter().filter(|batch| batch.last > range.after).collect();
         batches.retain(|batch| batch.first <= range.last);
-        if range.order == PageOrder::Descending {
+        if range.order == SortDirection::Descending {
             batches.reverse();
         }
         for batch in batches {

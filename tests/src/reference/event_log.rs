@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use petstore_domain::{Changes, Event, EventFilter, EventId, Happening, Position, Timestamp};
 use petstore_ports::{
-    EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, Reply,
+    EventBounds, EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, Reply, SortDirection,
     StoreError,
 };
 use tokio::sync::watch;
@@ -86,19 +86,21 @@ impl EventLog {
     fn read(&self, query: &EventQuery) -> EventRead {
         let bounds = self.bounds();
         let start = match query.order {
-            PageOrder::Ascending => query.after.unwrap_or(Position::START),
-            PageOrder::Descending => query.after.unwrap_or(bounds.last.next()),
+            SortDirection::Ascending => query.after.unwrap_or(Position::START),
+            SortDirection::Descending => query.after.unwrap_or(bounds.last.next()),
         };
         let is_beyond = match query.order {
-            PageOrder::Ascending => start > bounds.last,
-            PageOrder::Descending => start > bounds.last.next(),
+            SortDirection::Ascending => start > bounds.last,
+            SortDirection::Descending => start > bounds.last.next(),
         };
         if is_beyond || query.epoch.is_some_and(|epoch| epoch != bounds.epoch) {
             return EventRead::Expired(bounds);
         }
         let mut ahead: Vec<&Event> = match query.order {
-            PageOrder::Ascending => self.events.iter().filter(|event| event.id.position > start).collect(),
-            PageOrder::Descending => {
+            SortDirection::Ascending => {
+                self.events.iter().filter(|event| event.id.position > start).collect()
+            }
+            SortDirection::Descending => {
                 self.events.iter().rev().filter(|event| event.id.position < start).collect()
             }
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use petstore_domain::{
     AccountId, Changes, EventFilter, Happening, ID_MAX, IdempotencyId, Position, RecordRef, Timestamp, View,
 };
-use petstore_ports::{EventQuery, EventRead, PageOrder, StoreError, Transition};
+use petstore_ports::{EventQuery, EventRead, SortDirection, StoreError, Transition};
 
 use super::planted_writes::pause;
 use super::{Bug, ReferenceStore, State};
@@ -46,8 +46,8 @@ impl Bug {
             }
             Self::SkippingEventPage => EventQuery {
                 after: query.after.filter(|after| *after > Position::START).map(|after| match query.order {
-                    PageOrder::Ascending => after.next(),
-                    PageOrder::Descending => after.before(),
+                    SortDirection::Ascending => after.next(),
+                    SortDirection::Descending => after.before(),
                 }),
                 ..query
             },
@@ -69,8 +69,8 @@ impl Bug {
             // The page ends at its last event, so a page without an event does not advance.
             EventRead::Page(mut page) if self == Self::EventPageStuck => {
                 let first = match query.order {
-                    PageOrder::Ascending => Position::START,
-                    PageOrder::Descending => page.bounds.last.next(),
+                    SortDirection::Ascending => Position::START,
+                    SortDirection::Descending => page.bounds.last.next(),
                 };
                 let start = query.after.unwrap_or(first);
                 page.reached = page.events.last().map_or(start, |event| event.id.position);

@@ -7,8 +7,8 @@ use petstore_domain::{
 };
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, CategorySink, Credential, Housekeeping,
-    IdempotencyRecords, KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageOrder,
-    PageRequest, PetFilter, PetReader, PetSink, Reply, ScopeReader, StoreError, StoreHealth,
+    IdempotencyRecords, KeyLookup, KeyReader, OrderFilter, OrderReader, OrderSink, PageEnd, PageRequest,
+    PetFilter, PetReader, PetSink, Reply, ScopeReader, SortDirection, StoreError, StoreHealth,
 };
 
 use super::{Bug, ReferenceStore};
@@ -24,11 +24,11 @@ impl ReferenceStore {
         let skipped = u64::from(self.has(Bug::SkippingPage));
         let beyond = |id: u64| match (page.after, page.order) {
             (None, _) => true,
-            (Some(after), PageOrder::Ascending) => id > after.saturating_add(skipped),
-            (Some(after), PageOrder::Descending) => id.saturating_add(skipped) < after,
+            (Some(after), SortDirection::Ascending) => id > after.saturating_add(skipped),
+            (Some(after), SortDirection::Descending) => id.saturating_add(skipped) < after,
         };
         let mut ordered: Vec<(u64, &T)> = records.filter(|(id, _)| beyond(*id)).collect();
-        if page.order == PageOrder::Descending {
+        if page.order == SortDirection::Descending {
             ordered.reverse();
         }
         for (_, record) in ordered.iter().take(page.limit) {

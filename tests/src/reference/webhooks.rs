@@ -7,8 +7,8 @@ use petstore_domain::{
     WebhookId,
 };
 use petstore_ports::{
-    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, PageOrder, Reply,
-    SETTLED_KEPT, SETTLED_KEPT_FOR, StoreError, WebhookChanges, WebhookReader,
+    ClaimedWebhook, DELIVERY_LEASE, DeliveryLease, DeliveryLog, DeliveryQuery, LeaseState, Reply,
+    SETTLED_KEPT, SETTLED_KEPT_FOR, SortDirection, StoreError, WebhookChanges, WebhookReader,
 };
 
 use super::{Bug, ReferenceStore};
@@ -154,13 +154,13 @@ impl DeliveryLog for ReferenceStore {
         let state = self.lock();
         let Some(kept) = state.webhooks.0.get(&query.webhook) else { return Reply::now(Ok(Vec::new())) };
         let mut found: Vec<Delivery> = kept.deliveries.values().cloned().collect();
-        if query.order == PageOrder::Descending {
+        if query.order == SortDirection::Descending {
             found.reverse();
         }
         found.retain(|delivery| {
             let is_after = query.after.is_none_or(|after| match query.order {
-                PageOrder::Ascending => delivery.event > after,
-                PageOrder::Descending => delivery.event < after,
+                SortDirection::Ascending => delivery.event > after,
+                SortDirection::Descending => delivery.event < after,
             });
             let passes = query.statuses.admits(delivery.status) && query.kinds.admits(delivery.kind);
             is_after && (passes || self.has(Bug::DeliveryFilterIgnored))

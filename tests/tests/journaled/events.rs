@@ -8,7 +8,8 @@ use std::time::Duration;
 use petstore_domain::*;
 use petstore_memory::{EventRetention, MemoryStore, Step};
 use petstore_ports::{
-    EventBounds, EventQuery, EventRead, EventReader, Housekeeping, PageOrder, Resettable, StoreErrorKind, run,
+    EventBounds, EventQuery, EventRead, EventReader, Housekeeping, Resettable, SortDirection, StoreErrorKind,
+    run,
 };
 use petstore_sqlite::SqliteJournal;
 use petstore_tests::{Disk, Fault, run_case};
@@ -19,7 +20,7 @@ use crate::stepped_store::{Call, SteppedStore, poll, ready};
 fn query(after: Option<Position>) -> EventQuery {
     EventQuery {
         epoch: None,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after,
         filter: EventFilter::ALL,
         events_max: 100,
@@ -211,14 +212,14 @@ fn a_reader_at_the_edge_of_what_is_dropped_under_load_gets_expired_and_never_a_g
             });
             is_done.store(true, Ordering::SeqCst);
         });
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
+        for order in [SortDirection::Ascending, SortDirection::Descending] {
             let (store, is_done) = (Arc::clone(&store), &is_done);
             scope.spawn(move || {
                 run_case(async {
                     let mut pages = 0;
                     while !is_done.load(Ordering::SeqCst) || pages == 0 {
                         let from = EventReader::bounds(&*store).await.unwrap();
-                        let after = (order == PageOrder::Ascending).then_some(from.pruned);
+                        let after = (order == SortDirection::Ascending).then_some(from.pruned);
                         let read = EventQuery { order, events_max: 3, ..query(after) };
                         if let EventRead::Page(page) = EventReader::read(&*store, read).await.unwrap() {
                             check_dense(&page.events, order, after);
@@ -236,13 +237,13 @@ fn a_reader_at_the_edge_of_what_is_dropped_under_load_gets_expired_and_never_a_g
 }
 
 /// Panics unless the events have consecutive positions, beginning with the one that follows `after`.
-fn check_dense(events: &[Event], order: PageOrder, after: Option<Position>) {
+fn check_dense(events: &[Event], order: SortDirection, after: Option<Position>) {
     let positions: Vec<u64> = events.iter().map(|event| event.id.position.get()).collect();
     if let (Some(after), Some(first)) = (after, positions.first()) {
         assert_eq!(*first, after.get() + 1, "the page begins after its position");
     }
     for pair in positions.windows(2) {
-        let step = if order == PageOrder::Ascending { pair[1] - pair[0] } else { pair[0] - pair[1] };
+        let step = if order == SortDirection::Ascending { pair[1] - pair[0] } else { pair[0] - pair[1] };
         assert_eq!(step, 1, "{positions:?}");
     }
 }
@@ -266,8 +267,8 @@ fn older_events_are_read_from_the_file_by_a_store_that_was_opened_again() {
                     panic!("nothing is dropped")
                 };
                 let is_last = match order {
-                    PageOrder::Ascending => page.reached == page.bounds.last,
-                    PageOrder::Descending => page.reached == page.bounds.pruned.next(),
+                    SortDirection::Ascending => page.reached == page.bounds.last,
+                    SortDirection::Descending => page.reached == page.bounds.pruned.next(),
                 };
                 events.extend(page.events);
                 after = Some(page.reached);
@@ -289,14 +290,14 @@ fn older_events_are_read_from_the_file_by_a_store_that_was_opened_again() {
     };
     let store = open();
     create(&store, 0);
-    let before = walk(&store, PageOrder::Ascending);
+    let before = walk(&store, SortDirection::Ascending);
     drop(store);
     let store = open();
-    assert_eq!(walk(&store, PageOrder::Ascending), before);
+    assert_eq!(walk(&store, SortDirection::Ascending), before);
     create(&store, 50);
-    let all = walk(&store, PageOrder::Ascending);
+    let all = walk(&store, SortDirection::Ascending);
     assert_eq!((all.len(), &all[..50]), (100, &before[..]));
-    let mut down = walk(&store, PageOrder::Descending);
+    let mut down = walk(&store, SortDirection::Descending);
     down.reverse();
     assert_eq!(down, all);
     store.close();

@@ -9,7 +9,7 @@ use petstore_domain::{
 use petstore_memory::{MemoryStore, Step, Writer};
 use petstore_ports::{
     AccountDirectory, CategoryFilter, CategoryReader, EventQuery, EventRead, EventReader, OrderFilter,
-    OrderReader, PageOrder, PageRequest, PetFilter, PetReader, StoreError, run,
+    OrderReader, PageRequest, PetFilter, PetReader, SortDirection, StoreError, run,
 };
 use petstore_tests::Disk;
 
@@ -59,7 +59,7 @@ impl SteppedStore {
 
     /// The whole state that readers see.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: usize::MAX };
+        let page = PageRequest { order: SortDirection::Ascending, after: None, limit: usize::MAX };
         let mut seen = Snapshot::default();
         ready(self.store.categories(&CategoryFilter::default(), &page, &mut |one| {
             seen.categories.push(one.clone());
@@ -79,7 +79,7 @@ impl SteppedStore {
         loop {
             let query = EventQuery {
                 epoch: None,
-                order: PageOrder::Ascending,
+                order: SortDirection::Ascending,
                 after,
                 filter: EventFilter::ALL,
                 events_max: 7,

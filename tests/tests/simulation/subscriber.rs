@@ -8,7 +8,7 @@ use petstore_domain::{
     Precondition, WebhookId, WebhookPatch, WebhookUrl,
 };
 use petstore_ports::api::{LogPlace, Webhooks as _};
-use petstore_ports::{DeliveryQuery, PageOrder};
+use petstore_ports::{DeliveryQuery, SortDirection};
 use petstore_service::WebhookService;
 use petstore_tests::Random;
 use tokio::time::{sleep, timeout};
@@ -137,7 +137,7 @@ impl Subscriber {
             webhook: id,
             statuses: DeliveryStatusSet::ANY,
             kinds: EventKinds::ANY,
-            order: PageOrder::Descending,
+            order: SortDirection::Descending,
             after: None,
             limit: 10,
         };

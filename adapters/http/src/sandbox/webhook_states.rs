@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use petstore_domain::{DeliveryStatusSet, EventKinds};
-use petstore_ports::{DeliveryQuery, PageOrder};
+use petstore_ports::{DeliveryQuery, SortDirection};
 
 use super::keys::administration;
 use crate::response::answer::Answer;
@@ -25,7 +25,7 @@ pub(super) async fn list(thread: &ThreadState) -> Result<Answer, Answer> {
         webhook,
         statuses: DeliveryStatusSet::ANY,
         kinds: EventKinds::ANY,
-        order: PageOrder::Descending,
+        order: SortDirection::Descending,
         after: None,
         limit: DELIVERIES,
     };

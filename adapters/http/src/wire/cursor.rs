@@ -7,7 +7,7 @@ use petstore_domain::{
     AccountId, CategoryId, DeliveryStatus, DeliveryStatusSet, EventKind, EventKinds, ID_MAX, PetId,
     PetStatus, WebhookId,
 };
-use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PetFilter};
+use petstore_ports::{CategoryFilter, OrderFilter, PetFilter, SortDirection};
 
 use super::checksum::Checksum;
 use super::hex;
@@ -105,7 +105,7 @@ impl Bind for OrderFilter {
 pub(crate) struct Walk(Checksum);
 
 impl Walk {
-    pub(crate) fn new(list: List, order: PageOrder, filter: &impl Bind, epoch: u64) -> Self {
+    pub(crate) fn new(list: List, order: SortDirection, filter: &impl Bind, epoch: u64) -> Self {
         let list = match list {
             List::Pets => 1,
             List::Categories => 2,
@@ -116,8 +116,8 @@ impl Walk {
             List::Deliveries => 7,
         };
         let order = match order {
-            PageOrder::Ascending => 1,
-            PageOrder::Descending => 2,
+            SortDirection::Ascending => 1,
+            SortDirection::Descending => 2,
         };
         Self(filter.bind(Checksum::new().word(list).word(order).word(epoch)))
     }
@@ -182,7 +182,7 @@ mod tests {
     const EPOCH: u64 = 7;
 
     fn pets(filter: &PetFilter) -> Walk {
-        Walk::new(List::Pets, PageOrder::Ascending, filter, EPOCH)
+        Walk::new(List::Pets, SortDirection::Ascending, filter, EPOCH)
     }
 
     #[test]
@@ -191,13 +191,13 @@ mod tests {
         let name = || Some(PetName::parse("Rex").unwrap().folded());
         let ids = |ids: &[u64]| Some(ids.iter().map(|id| PetId::new(*id).unwrap()).collect::<Vec<_>>());
         let category =
-            |filter: &CategoryFilter| Walk::new(List::Categories, PageOrder::Ascending, filter, EPOCH);
-        let order = |filter: &OrderFilter| Walk::new(List::Orders, PageOrder::Ascending, filter, EPOCH);
+            |filter: &CategoryFilter| Walk::new(List::Categories, SortDirection::Ascending, filter, EPOCH);
+        let order = |filter: &OrderFilter| Walk::new(List::Orders, SortDirection::Ascending, filter, EPOCH);
         let walks = [
             pets(&any()),
-            Walk::new(List::Pets, PageOrder::Descending, &any(), EPOCH),
-            Walk::new(List::Pets, PageOrder::Ascending, &any(), EPOCH + 1),
-            Walk::new(List::Inventory, PageOrder::Ascending, &any(), EPOCH),
+            Walk::new(List::Pets, SortDirection::Descending, &any(), EPOCH),
+            Walk::new(List::Pets, SortDirection::Ascending, &any(), EPOCH + 1),
+            Walk::new(List::Inventory, SortDirection::Ascending, &any(), EPOCH),
             pets(&PetFilter { statuses: [PetStatus::Sold].into_iter().collect(), ..any() }),
             pets(&PetFilter { statuses: [PetStatus::Pending].into_iter().collect(), ..any() }),
             pets(&PetFilter { category_id: Some(CategoryId::FIRST), ..any() }),
@@ -241,7 +241,7 @@ mod tests {
             place in 0..CURSOR_LEN,
             letter in "[A-Za-z0-9._~-]",
         ) {
-            let walk = Walk::new(List::Pets, PageOrder::Descending, &PetFilter::default(), epoch);
+            let walk = Walk::new(List::Pets, SortDirection::Descending, &PetFilter::default(), epoch);
             let cursor = walk.cursor(after);
             prop_assert_eq!(walk.read(&cursor), Ok(after));
             prop_assert!(cursor.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte)));

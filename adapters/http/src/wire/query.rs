@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use petstore_domain::{CategoryId, CategoryName, PetId, PetName, PetStatus, RangeError};
-use petstore_ports::{CategoryFilter, OrderFilter, PageOrder, PageRequest, PetFilter, StatusSet};
+use petstore_ports::{CategoryFilter, OrderFilter, PageRequest, PetFilter, SortDirection, StatusSet};
 
 use super::bodies::unknown_status;
 use super::cursor::{Bind, List, Walk};
@@ -102,7 +102,7 @@ fn listing<F: Bind>(
     let default = if list == List::Pets { PETS_LIMIT } else { LIMIT_MAX };
     let limit = parameters.one("limit", limit).unwrap_or(default);
     let cursor = parameters.cursor();
-    let order = parameters.one("sort", order).unwrap_or(PageOrder::Ascending);
+    let order = parameters.one("sort", order).unwrap_or(SortDirection::Ascending);
     let filter = filter(&mut parameters);
     let query = parameters.finish()?;
     // The cursor is read last, because its checksum depends on all other parameters.
@@ -117,10 +117,10 @@ fn limit(text: &str) -> Result<usize, FieldFault> {
     number(text)?.filter(|limit| (1..=LIMIT_MAX).contains(limit)).ok_or_else(out_of_range)
 }
 
-fn order(text: &str) -> Result<PageOrder, FieldFault> {
+fn order(text: &str) -> Result<SortDirection, FieldFault> {
     match text {
-        "id" => Ok(PageOrder::Ascending),
-        "-id" => Ok(PageOrder::Descending),
+        "id" => Ok(SortDirection::Ascending),
+        "-id" => Ok(SortDirection::Descending),
         _ => Err(FieldFault::new("unknown_value", "must be id or -id")),
     }
 }

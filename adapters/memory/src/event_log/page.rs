@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{Event, Position};
 use petstore_event_codec::{BodyError, read};
-use petstore_ports::{EventBounds, EventPage, EventQuery, PageOrder};
+use petstore_ports::{EventBounds, EventPage, EventQuery, SortDirection};
 
 /// The positions that a page reads: after `after`, up to and including `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,14 +23,14 @@ impl Span {
     pub(crate) fn of(query: &EventQuery, bounds: &EventBounds) -> Result<Self, Outside> {
         let (pruned, last) = (bounds.pruned.get(), bounds.last.get());
         let (after, last) = match query.order {
-            PageOrder::Ascending => {
+            SortDirection::Ascending => {
                 let after = query.after.map_or(pruned, Position::get);
                 if !(pruned..=last).contains(&after) {
                     return Err(Outside);
                 }
                 (after, last.min(after.saturating_add(query.positions_max)))
             }
-            PageOrder::Descending => {
+            SortDirection::Descending => {
                 let before = query.after.map_or(last + 1, Position::get);
                 let newest = before.saturating_sub(1);
                 if before > last + 1 || newest < pruned {
@@ -65,8 +65,8 @@ impl<'q> PageBuilder<'q> {
         body: &[u8],
     ) -> Result<ControlFlow<()>, BodyError> {
         match self.query.order {
-            PageOrder::Ascending => self.add_from_first(positions, body)?,
-            PageOrder::Descending => self.add_from_last(positions, body)?,
+            SortDirection::Ascending => self.add_from_first(positions, body)?,
+            SortDirection::Descending => self.add_from_last(positions, body)?,
         }
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -103,16 +103,16 @@ impl<'q> PageBuilder<'q> {
     pub(crate) fn end_before(&mut self, batch: RangeInclusive<Position>) -> bool {
         let (first, last) = batch.into_inner();
         let is_left = match self.query.order {
-            PageOrder::Ascending => first.before() > self.span.after,
-            PageOrder::Descending => last < self.span.last,
+            SortDirection::Ascending => first.before() > self.span.after,
+            SortDirection::Descending => last < self.span.last,
         };
         match self.query.order {
-            PageOrder::Ascending => {
+            SortDirection::Ascending => {
                 self.span.last = self.span.last.min(first.before());
                 // A part of the batch may have been read.
                 self.events.retain(|event| event.id.position < first);
             }
-            PageOrder::Descending => self.span.after = self.span.after.max(last),
+            SortDirection::Descending => self.span.after = self.span.after.max(last),
         }
         is_left
     }
@@ -120,8 +120,8 @@ impl<'q> PageBuilder<'q> {
     /// Ends the page after a batch that was added, because the next one cannot be read.
     pub(crate) fn end_after(&mut self, first: Position, last: Position) {
         let next = match self.query.order {
-            PageOrder::Ascending => last.next(),
-            PageOrder::Descending => first.before(),
+            SortDirection::Ascending => last.next(),
+            SortDirection::Descending => first.before(),
         };
         self.end_before(next..=next);
     }
@@ -134,11 +134,11 @@ impl<'q> PageBuilder<'q> {
         let last = self.events.last().filter(|_| self.is_full()).map(|event| event.id.position);
         let Span { after, last: end } = self.span;
         let reached = last.unwrap_or_else(|| match self.query.order {
-            PageOrder::Ascending => end,
+            SortDirection::Ascending => end,
             // This is the oldest position of the page. If the page read none, it is the position at which the page
             // begins.
-            PageOrder::Descending if after < end => after.next(),
-            PageOrder::Descending => self.query.after.unwrap_or_else(|| self.bounds.last.next()),
+            SortDirection::Descending if after < end => after.next(),
+            SortDirection::Descending => self.query.after.unwrap_or_else(|| self.bounds.last.next()),
         });
         EventPage { events: self.events, reached, bounds: self.bounds }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use petstore_domain::{EventFilter, EventKind, Position, Timestamp};
 use petstore_event_codec::{FORMAT, read};
-use petstore_ports::{EventBounds, LogEnd, PageOrder};
+use petstore_ports::{EventBounds, LogEnd, SortDirection};
 
 use super::{Encoded, Span};
 
@@ -243,11 +243,11 @@ impl Ring {
 
     /// Returns the positions of a page that the ring holds; none if the ring does not hold the position at which the
     /// page begins. If the events at these positions fill the page, no older events are needed.
-    pub(crate) fn held(&self, span: Span, order: PageOrder) -> Option<Span> {
+    pub(crate) fn held(&self, span: Span, order: SortDirection) -> Option<Span> {
         if span.after >= self.held_after {
             return Some(span);
         }
-        let is_begin_held = order == PageOrder::Descending && span.last > self.held_after;
+        let is_begin_held = order == SortDirection::Descending && span.last > self.held_after;
         is_begin_held.then_some(Span { after: self.held_after, ..span })
     }
 

@@ -49,7 +49,7 @@ fn position(number: u64) -> Position {
     Position::new(number).unwrap()
 }
 
-fn query(order: PageOrder, after: Option<u64>, events_max: usize) -> EventQuery {
+fn query(order: SortDirection, after: Option<u64>, events_max: usize) -> EventQuery {
     EventQuery {
         epoch: Some(7),
         order,
@@ -79,8 +79,8 @@ fn walk(log: &EventLog, mut query: EventQuery) -> Vec<u64> {
             seen.push(event.id.position.get());
         }
         let is_last = match query.order {
-            PageOrder::Ascending => page.reached == page.bounds.last,
-            PageOrder::Descending => page.reached <= page.bounds.pruned.next(),
+            SortDirection::Ascending => page.reached == page.bounds.last,
+            SortDirection::Descending => page.reached <= page.bounds.pruned.next(),
         };
         if is_last {
             return seen;
@@ -93,17 +93,17 @@ fn walk(log: &EventLog, mut query: EventQuery) -> Vec<u64> {
 #[test]
 fn pages_of_any_size_walk_over_each_event_once_in_both_directions() {
     let log = log_of(16 << 20);
-    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 3)), []);
-    assert_eq!(walk(&log, query(PageOrder::Descending, None, 3)), []);
+    assert_eq!(walk(&log, query(SortDirection::Ascending, None, 3)), []);
+    assert_eq!(walk(&log, query(SortDirection::Descending, None, 3)), []);
     append(&log, 1..=2_000);
     for size in [1, 7, 100, 5_000] {
         let up: Vec<u64> = (1..=2_000).collect();
         let down: Vec<u64> = (1..=2_000).rev().collect();
-        assert_eq!(walk(&log, query(PageOrder::Ascending, None, size)), up);
-        assert_eq!(walk(&log, query(PageOrder::Descending, None, size)), down);
+        assert_eq!(walk(&log, query(SortDirection::Ascending, None, size)), up);
+        assert_eq!(walk(&log, query(SortDirection::Descending, None, size)), down);
     }
-    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(1_999), 100)), [2_000]);
-    assert_eq!(walk(&log, query(PageOrder::Descending, Some(3), 100)), [2, 1]);
+    assert_eq!(walk(&log, query(SortDirection::Ascending, Some(1_999), 100)), [2_000]);
+    assert_eq!(walk(&log, query(SortDirection::Descending, Some(3), 100)), [2, 1]);
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn a_filter_that_few_events_pass_looks_at_a_bounded_number_of_positions() {
     let mut kinds = EventKinds::default();
     kinds.add(EventKind::PetDeleted);
     let filter = EventFilter { kinds, account: None };
-    for order in [PageOrder::Ascending, PageOrder::Descending] {
+    for order in [SortDirection::Ascending, SortDirection::Descending] {
         let query = EventQuery { filter, positions_max: 35, ..query(order, None, 100) };
         let page = read(&log, &query).unwrap();
-        let reached = if order == PageOrder::Ascending { 35 } else { 966 };
+        let reached = if order == SortDirection::Ascending { 35 } else { 966 };
         assert_eq!(page.reached, position(reached));
         let mut seen = walk(&log, query);
         seen.sort_unstable();
@@ -133,12 +133,12 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
     assert_eq!(bounds.oldest_at, Some(at(bounds.pruned.next().get())));
     assert!(log.ring.lock().bytes <= 64 * 1024);
     let kept: Vec<u64> = (bounds.pruned.next().get()..=20_000).collect();
-    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 1_000)), kept);
-    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(bounds.pruned.get()), 1_000)), kept);
+    assert_eq!(walk(&log, query(SortDirection::Ascending, None, 1_000)), kept);
+    assert_eq!(walk(&log, query(SortDirection::Ascending, Some(bounds.pruned.get()), 1_000)), kept);
     let before = bounds.pruned.get() - 1;
-    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(before), 1)), Err("expired"));
-    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(20_001), 1)), Err("expired"));
-    assert_eq!(read(&log, &query(PageOrder::Descending, Some(20_002), 1)), Err("expired"));
+    assert_eq!(read(&log, &query(SortDirection::Ascending, Some(before), 1)), Err("expired"));
+    assert_eq!(read(&log, &query(SortDirection::Ascending, Some(20_001), 1)), Err("expired"));
+    assert_eq!(read(&log, &query(SortDirection::Descending, Some(20_002), 1)), Err("expired"));
 
     log.set_retention(EventRetention { age: Duration::from_secs(1), bytes: 64 * 1024 });
     let dropped = log.prune(at(20_000));
@@ -146,12 +146,12 @@ fn the_oldest_events_go_first_and_a_reader_that_needs_them_is_told() {
     let kept = log.bounds();
     assert_eq!((kept.pruned, kept.oldest_at), (position(18_999), Some(at(19_000))));
     assert_eq!(dropped, 18_999 - bounds.pruned.get());
-    assert_eq!(walk(&log, query(PageOrder::Ascending, None, 100)), (19_000..=20_000).collect::<Vec<_>>());
+    assert_eq!(walk(&log, query(SortDirection::Ascending, None, 100)), (19_000..=20_000).collect::<Vec<_>>());
     assert_eq!(log.prune(at(20_000)), 0);
     assert_eq!(log.prune(at(21_001)), 20_000 - bounds.pruned.get() - dropped);
     assert_eq!(log.bounds().pruned, position(20_000));
     append(&log, 20_001..=20_001);
-    assert_eq!(walk(&log, query(PageOrder::Ascending, Some(20_000), 10)), [20_001]);
+    assert_eq!(walk(&log, query(SortDirection::Ascending, Some(20_000), 10)), [20_001]);
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn a_new_epoch_begins_at_the_first_position_and_refuses_readers_of_the_old_one()
     let log = log_of(1 << 20);
     append(&log, 1..=10);
     log.restart(8);
-    assert_eq!(read(&log, &query(PageOrder::Ascending, Some(10), 1)), Err("expired"));
+    assert_eq!(read(&log, &query(SortDirection::Ascending, Some(10), 1)), Err("expired"));
     append(&log, 1..=1);
-    let query = EventQuery { epoch: None, ..query(PageOrder::Ascending, None, 10) };
+    let query = EventQuery { epoch: None, ..query(SortDirection::Ascending, None, 10) };
     assert_eq!(read(&log, &query).unwrap().events[0].id, log.bounds().id(position(1)));
     assert_eq!(log.bounds().epoch, 8);
 }
@@ -174,17 +174,17 @@ fn a_log_that_a_journal_keeps_goes_on_after_the_last_event_and_reads_older_ones_
     log.resume(kept);
     assert_eq!(log.bounds(), kept);
     append(&log, 1_001..=1_010);
-    let ascending = |after| query(PageOrder::Ascending, after, 1_000);
+    let ascending = |after| query(SortDirection::Ascending, after, 1_000);
     assert_eq!(read(&log, &ascending(Some(99))), Err("expired"));
     for after in [None, Some(100), Some(999)] {
         assert_eq!(read(&log, &ascending(after)), Err("older"), "{after:?}");
     }
     assert_eq!(walk(&log, ascending(Some(1_000))), (1_001..=1_010).collect::<Vec<_>>());
     // A page that begins with the newest event needs no older events if the ring fills it.
-    let page = read(&log, &query(PageOrder::Descending, None, 10)).unwrap();
+    let page = read(&log, &query(SortDirection::Descending, None, 10)).unwrap();
     assert_eq!((page.events.len(), page.reached), (10, position(1_001)));
     for (after, size) in [(None, 11), (Some(1_001), 1)] {
-        assert_eq!(read(&log, &query(PageOrder::Descending, after, size)), Err("older"), "{after:?}");
+        assert_eq!(read(&log, &query(SortDirection::Descending, after, size)), Err("older"), "{after:?}");
     }
 
     let pruned = EventBounds { pruned: position(1_005), oldest_at: Some(at(1_006)), ..log.bounds() };
@@ -228,7 +228,7 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
     }
     assert_eq!(appended.end, Some(LogEnd { epoch: 7, last: position(12) }));
     assert!(appended.summary.has_one_for(&EventFilter::ALL));
-    let of_ring = read(&log, &query(PageOrder::Ascending, Some(10), 10)).unwrap().events;
+    let of_ring = read(&log, &query(SortDirection::Ascending, Some(10), 10)).unwrap().events;
     let mut of_journal = Vec::new();
     petstore_event_codec::read(
         kept.body,
@@ -386,7 +386,7 @@ fn a_page_decodes_only_chunks_with_kinds_that_pass() {
     drop(ring);
     let banned = EventQuery {
         filter: filter_of(EventKind::KeyBanned, Some(1)),
-        ..query(PageOrder::Ascending, None, 10)
+        ..query(SortDirection::Ascending, None, 10)
     };
     let page = read(&log, &banned).unwrap();
     assert_eq!((page.events.len(), page.reached), (1, position(5_000)));

@@ -150,7 +150,7 @@ pub(crate) fn get_key(store: &MemoryStore, id: KeyId) -> KeyRecord {
 
 /// All ids of a listing, read in pages of `limit` items. Fails if a page is larger, or reports its end wrongly.
 pub(crate) fn walk(
-    order: PageOrder,
+    order: SortDirection,
     limit: usize,
     mut page: impl FnMut(&PageRequest) -> (Vec<u64>, PageEnd),
 ) -> Vec<u64> {

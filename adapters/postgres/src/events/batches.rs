@@ -1,7 +1,7 @@
 //! Batches with their positions, as one statement reads them together with the extent of the log.
 
 use petstore_domain::Position;
-use petstore_ports::{EventBounds, PageOrder, StoreError};
+use petstore_ports::{EventBounds, SortDirection, StoreError};
 use tokio_postgres::Row;
 
 use super::columns::{epoch, position};
@@ -14,7 +14,7 @@ use crate::records::Fields;
 pub(super) struct Wanted {
     /// The epoch that the log must have; none if any epoch will do.
     pub(super) epoch: Option<u64>,
-    pub(super) order: PageOrder,
+    pub(super) order: SortDirection,
     /// The position to begin at, exclusive; none for the oldest or the newest event.
     pub(super) after: Option<Position>,
     /// The number of positions.

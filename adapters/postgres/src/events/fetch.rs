@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use petstore_ports::{EventBounds, LogEnd, PageOrder, StoreError, StoreErrorKind};
+use petstore_ports::{EventBounds, LogEnd, SortDirection, StoreError, StoreErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -73,7 +73,7 @@ impl Fetcher {
 
     /// The extent of the log, with every change that was answered before the call.
     pub(super) async fn bounds(&self) -> Result<EventBounds, StoreError> {
-        let order = PageOrder::Ascending;
+        let order = SortDirection::Ascending;
         let wanted = Wanted { epoch: None, order, after: None, positions: 0, is_current: true };
         self.fetch(wanted).await.map(|fetched| fetched.bounds)
     }
@@ -192,8 +192,8 @@ async fn statement(connection: &Connection, wanted: Wanted) -> Result<Fetched, S
 
 async fn query(connection: &Connection, wanted: Wanted) -> Result<Vec<Row>, tokio_postgres::Error> {
     let sql = match wanted.order {
-        PageOrder::Ascending => &*statements::ASCENDING,
-        PageOrder::Descending => &*statements::DESCENDING,
+        SortDirection::Ascending => &*statements::ASCENDING,
+        SortDirection::Descending => &*statements::DESCENDING,
     };
     let after = wanted.after.map(|position| i64::try_from(position.get()).unwrap_or(i64::MAX));
     let positions = i64::from(wanted.positions);
@@ -211,7 +211,7 @@ mod tests {
     fn equal_fetches_that_wait_share_a_statement() {
         let wanted = |after| {
             let after = Some(Position::new(after).unwrap());
-            Wanted { epoch: None, order: PageOrder::Ascending, after, positions: 10, is_current: true }
+            Wanted { epoch: None, order: SortDirection::Ascending, after, positions: 10, is_current: true }
         };
         let (sender, mut jobs) = mpsc::channel(10);
         let mut callers = Vec::new();

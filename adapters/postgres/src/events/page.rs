@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, RangeInclusive};
 
 use petstore_domain::{Event, EventKinds, Position};
-use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, PageOrder, StoreError};
+use petstore_ports::{EventBounds, EventPage, EventQuery, EventRead, SortDirection, StoreError};
 
 use super::batches::{Batch, Fetched, Wanted};
 use super::fetch::Fetcher;
@@ -84,11 +84,11 @@ impl<'q> Page<'q> {
     /// Begins a page; none if the position at which it begins is not in the log.
     fn begin(query: &'q EventQuery, bounds: EventBounds) -> Option<Self> {
         let (place, is_inside) = match query.order {
-            PageOrder::Ascending => {
+            SortDirection::Ascending => {
                 let place = query.after.unwrap_or(bounds.pruned);
                 (place, (bounds.pruned..=bounds.last).contains(&place))
             }
-            PageOrder::Descending => {
+            SortDirection::Descending => {
                 let place = query.after.unwrap_or_else(|| bounds.last.next());
                 let is_inside = place <= bounds.last.next() && place.before() >= bounds.pruned;
                 (place, is_inside)
@@ -107,8 +107,8 @@ impl<'q> Page<'q> {
     /// The number of positions that may still be read; none once the page is complete.
     fn rest(&self) -> Option<u64> {
         let kept = match self.query.order {
-            PageOrder::Ascending => self.bounds.last.get() - self.reached.get(),
-            PageOrder::Descending => self.reached.before().get() - self.bounds.pruned.get(),
+            SortDirection::Ascending => self.bounds.last.get() - self.reached.get(),
+            SortDirection::Descending => self.reached.before().get() - self.bounds.pruned.get(),
         };
         let rest = kept.min(self.query.positions_max - self.positions);
         (rest > 0 && !self.is_full()).then_some(rest)
@@ -130,18 +130,18 @@ impl<'q> Page<'q> {
     fn add(&mut self, batches: &[Batch], positions: u64) -> Result<(), StoreError> {
         let Some(positions) = self.rest().map(|rest| rest.min(positions)) else { return Ok(()) };
         let slice = match self.query.order {
-            PageOrder::Ascending => self.reached.next()..=at(self.reached.get() + positions),
-            PageOrder::Descending => at(self.reached.get() - positions)..=self.reached.before(),
+            SortDirection::Ascending => self.reached.next()..=at(self.reached.get() + positions),
+            SortDirection::Descending => at(self.reached.get() - positions)..=self.reached.before(),
         };
         match self.query.order {
-            PageOrder::Ascending => self.add_ascending(batches, &slice)?,
-            PageOrder::Descending => self.add_descending(batches, &slice)?,
+            SortDirection::Ascending => self.add_ascending(batches, &slice)?,
+            SortDirection::Descending => self.add_descending(batches, &slice)?,
         }
         self.positions += positions;
         self.reached = match (self.is_full(), self.events.last(), self.query.order) {
             (true, Some(event), _) => event.id.position,
-            (_, _, PageOrder::Ascending) => *slice.end(),
-            (_, _, PageOrder::Descending) => *slice.start(),
+            (_, _, SortDirection::Ascending) => *slice.end(),
+            (_, _, SortDirection::Descending) => *slice.start(),
         };
         Ok(())
     }
@@ -199,8 +199,8 @@ impl<'q> Page<'q> {
     /// ascending order the events end once the page is full.
     fn read_batch(&mut self, batch: &Batch, slice: &RangeInclusive<Position>) -> Result<(), StoreError> {
         let events_max = match self.query.order {
-            PageOrder::Ascending => self.query.events_max,
-            PageOrder::Descending => usize::MAX,
+            SortDirection::Ascending => self.query.events_max,
+            SortDirection::Descending => usize::MAX,
         };
         let read = petstore_event_codec::read(
             &batch.body,

@@ -9,7 +9,7 @@ use petstore_domain::{
 };
 use petstore_event_codec::Body;
 use petstore_ports::{
-    EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, PageOrder, StoreHealth as _,
+    EventFeed, EventPage, EventQuery, EventRead, EventReader, LogEnd, SortDirection, StoreHealth as _,
 };
 use petstore_test_servers::Postgres;
 use tokio_postgres::{Client, Config, NoTls};
@@ -85,7 +85,7 @@ async fn insert(client: &Client, secs: i64, numbers: std::ops::Range<u64>) {
     client.execute(sql, &[&events, &time, &body.as_bytes()]).await.expect("it is inserted");
 }
 
-fn query(order: PageOrder, after: Option<u64>, events_max: usize, positions_max: u64) -> EventQuery {
+fn query(order: SortDirection, after: Option<u64>, events_max: usize, positions_max: u64) -> EventQuery {
     let after = after.map(|number| Position::new(number).expect("a position"));
     EventQuery { epoch: None, order, after, filter: EventFilter::ALL, events_max, positions_max }
 }
@@ -98,7 +98,7 @@ async fn page(store: &PostgresStore, query: EventQuery) -> EventPage {
 }
 
 async fn all(store: &PostgresStore) -> Vec<u64> {
-    let page = page(store, query(PageOrder::Ascending, None, 100_000, 100_000)).await;
+    let page = page(store, query(SortDirection::Ascending, None, 100_000, 100_000)).await;
     assert_eq!(page.reached, page.bounds.last);
     page.events.iter().map(number).collect()
 }
@@ -141,7 +141,7 @@ fn pages_have_what_the_query_asks_for() {
             for start in [0_u64, 1, 2, 3, 59, 60, 61, 119, 120, 121] {
                 if start <= 120 {
                     let found =
-                        page(store, query(PageOrder::Ascending, Some(start), events_max, positions_max))
+                        page(store, query(SortDirection::Ascending, Some(start), events_max, positions_max))
                             .await;
                     let last = (start + looked_at).min(120);
                     let expected: Vec<u64> = (start + 1..=last).collect();
@@ -150,7 +150,7 @@ fn pages_have_what_the_query_asks_for() {
                 }
                 if start >= 1 {
                     let found =
-                        page(store, query(PageOrder::Descending, Some(start), events_max, positions_max))
+                        page(store, query(SortDirection::Descending, Some(start), events_max, positions_max))
                             .await;
                     let oldest = (start).saturating_sub(looked_at).max(1);
                     let expected: Vec<u64> = (oldest..start).rev().collect();
@@ -159,21 +159,22 @@ fn pages_have_what_the_query_asks_for() {
                 }
             }
         }
-        for (order, start) in [(PageOrder::Ascending, 121), (PageOrder::Descending, 122)] {
+        for (order, start) in [(SortDirection::Ascending, 121), (SortDirection::Descending, 122)] {
             let read = store.read(query(order, Some(start), 1, 1)).await.unwrap();
             assert!(matches!(read, EventRead::Expired(bounds) if bounds.last.get() == 120), "{read:?}");
         }
         let mut kinds = EventKinds::ANY;
         kinds.add(EventKind::PetCreated);
         let filter = EventFilter { kinds, account: None };
-        let none = page(store, EventQuery { filter, ..query(PageOrder::Ascending, None, 1, 1_000) }).await;
+        let none =
+            page(store, EventQuery { filter, ..query(SortDirection::Ascending, None, 1, 1_000) }).await;
         assert_eq!((none.events.len(), none.reached.get()), (0, 120), "a page reads on where nothing passes");
     });
 }
 
 #[test]
 fn events_outside_a_damaged_or_missing_batch_are_read_and_each_contact_is_noted() {
-    use PageOrder::{Ascending, Descending};
+    use SortDirection::{Ascending, Descending};
     let Some(subject) = Subject::new() else { return };
     subject.runtime.block_on(async {
         let writer = subject.writer().await;
@@ -234,12 +235,12 @@ fn a_long_page_is_read_in_slices() {
         let mut kinds = EventKinds::ANY;
         kinds.add(EventKind::InventoryUpdated);
         let filter = EventFilter { kinds, account: None };
-        for order in [PageOrder::Ascending, PageOrder::Descending] {
+        for order in [SortDirection::Ascending, SortDirection::Descending] {
             let long = EventQuery { filter, ..query(order, None, 24_000, 24_500) };
             let found = page(&subject.store, long).await;
             assert_eq!(found.events.len(), 24_000);
             let mut numbers: Vec<_> = found.events.iter().map(number).collect();
-            if order == PageOrder::Descending {
+            if order == SortDirection::Descending {
                 numbers.reverse();
             }
             assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "no event is missing or twice");
@@ -266,11 +267,11 @@ fn old_events_are_dropped_by_age_and_by_bytes() {
         let bounds = store.bounds().await.unwrap();
         assert_eq!((bounds.pruned.get(), bounds.last.get(), bounds.oldest_at), (10, 40, Some(at(5))));
         assert_eq!(log.prune(at(15)).await.unwrap(), 0, "once");
-        let lost = store.read(query(PageOrder::Ascending, Some(9), 1, 1)).await.unwrap();
+        let lost = store.read(query(SortDirection::Ascending, Some(9), 1, 1)).await.unwrap();
         assert_eq!(lost, EventRead::Expired(bounds), "a reader learns that it missed events");
-        let edge = page(store, query(PageOrder::Ascending, Some(10), 1, 1)).await;
+        let edge = page(store, query(SortDirection::Ascending, Some(10), 1, 1)).await;
         assert_eq!(edge.reached.get(), 11);
-        let back = page(store, query(PageOrder::Descending, Some(13), 9, 9)).await;
+        let back = page(store, query(SortDirection::Descending, Some(13), 9, 9)).await;
         assert_eq!((back.events.len(), back.reached.get()), (2, 11));
 
         let sql = "select sum(octet_length(body)) from (select body from event_batches order by seq desc limit 4) as newest";

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use petstore_domain::{CategoryId, CategoryRecord, FoldedName};
 use petstore_ports::{
-    CategoryFilter, CategoryReader, CategorySink, PageEnd, PageOrder, PageRequest, Reply, StoreError,
+    CategoryFilter, CategoryReader, CategorySink, PageEnd, PageRequest, Reply, SortDirection, StoreError,
 };
 
 use super::page_text::{Direction, keyset};
@@ -45,8 +45,8 @@ impl PostgresStore {
         let follows = |record: &CategoryRecord| {
             let id = record.category.id.get();
             page.after.is_none_or(|after| match page.order {
-                PageOrder::Ascending => id > after,
-                PageOrder::Descending => id < after,
+                SortDirection::Ascending => id > after,
+                SortDirection::Descending => id < after,
             })
         };
         let mut following = |record: &CategoryRecord| {

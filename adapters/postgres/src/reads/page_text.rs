@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use petstore_ports::{PageOrder, PageRequest};
+use petstore_ports::{PageRequest, SortDirection};
 
 /// The order of a page in SQL.
 #[derive(Debug, Clone, Copy)]
@@ -17,10 +17,10 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    pub(crate) const fn of(order: PageOrder) -> Self {
+    pub(crate) const fn of(order: SortDirection) -> Self {
         match order {
-            PageOrder::Ascending => Self { follows: ">", ends: "<=", order: "", start: 0 },
-            PageOrder::Descending => Self { follows: "<", ends: ">=", order: " desc", start: i64::MAX },
+            SortDirection::Ascending => Self { follows: ">", ends: "<=", order: "", start: 0 },
+            SortDirection::Descending => Self { follows: "<", ends: ">=", order: " desc", start: i64::MAX },
         }
     }
 
@@ -76,7 +76,7 @@ mod tests {
     fn one_part_of_an_index_is_bounded_on_both_sides() {
         let part = vec![("category_id", "$3"), ("status", "'sold'")];
         assert_eq!(
-            keyset("id", "pets", &[part], Direction::of(PageOrder::Descending)),
+            keyset("id", "pets", &[part], Direction::of(SortDirection::Descending)),
             "select id from pets where (category_id, status, id) < ($3, 'sold', $1) and (category_id, status) >= ($3, 'sold') \
              order by category_id desc, status desc, id desc limit $2"
         );
@@ -86,7 +86,7 @@ mod tests {
     fn each_part_is_limited() {
         let parts = [vec![("status", "'pending'")], vec![("status", "'sold'")]];
         assert_eq!(
-            keyset("id", "pets", &parts, Direction::of(PageOrder::Ascending)),
+            keyset("id", "pets", &parts, Direction::of(SortDirection::Ascending)),
             "(select id from pets where (status, id) > ('pending', $1) and (status) <= ('pending') order by status, id limit $2) \
              union all (select id from pets where (status, id) > ('sold', $1) and (status) <= ('sold') order by status, id limit $2) \
              order by id limit $2"
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_page_without_a_filter_is_read_by_the_primary_key() {
         assert_eq!(
-            keyset("id", "pets", &[vec![]], Direction::of(PageOrder::Ascending)),
+            keyset("id", "pets", &[vec![]], Direction::of(SortDirection::Ascending)),
             "select id from pets where id > $1 order by id limit $2"
         );
     }
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn a_page_begins_after_any_number() {
         for (order, after, expected) in [
-            (PageOrder::Ascending, None, 0),
-            (PageOrder::Descending, None, i64::MAX),
-            (PageOrder::Ascending, Some(7), 7),
-            (PageOrder::Descending, Some(u64::MAX), i64::MAX),
+            (SortDirection::Ascending, None, 0),
+            (SortDirection::Descending, None, i64::MAX),
+            (SortDirection::Ascending, Some(7), 7),
+            (SortDirection::Descending, Some(u64::MAX), i64::MAX),
         ] {
             let page = PageRequest { order, after, limit: 1 };
             assert_eq!(Direction::of(order).after(&page), expected, "{page:?}");

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use petstore_domain::{PetId, PetRecord, PetStatus};
-use petstore_ports::{PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply, StoreError};
+use petstore_ports::{PageEnd, PageRequest, PetFilter, PetReader, PetSink, Reply, SortDirection, StoreError};
 
 use super::page_text::{Direction, Prefix, keyset};
 use super::pages::bounds;
@@ -78,8 +78,8 @@ fn named(filter: &PetFilter, ids: &[PetId], page: &PageRequest) -> Option<(Strin
     let direction = Direction::of(page.order);
     let after = u64::try_from(direction.after(page)).unwrap_or(0);
     let (ids, order) = match page.order {
-        PageOrder::Ascending => (&ids[ids.partition_point(|id| id.get() <= after)..], ""),
-        PageOrder::Descending => (&ids[..ids.partition_point(|id| id.get() < after)], " desc"),
+        SortDirection::Ascending => (&ids[ids.partition_point(|id| id.get() <= after)..], ""),
+        SortDirection::Descending => (&ids[..ids.partition_point(|id| id.get() < after)], " desc"),
     };
     if ids.is_empty() {
         return None;

@@ -1,7 +1,7 @@
 //! The plans of the statements: no page walks a table or an index beyond its rows, whatever the statistics say.
 
 use petstore_domain::{CategoryId, CategoryName, OrderRecord, PetId, PetName, PetRecord, PetStatus};
-use petstore_ports::{OrderFilter, PageOrder, PageRequest, PetFilter, StatusSet};
+use petstore_ports::{OrderFilter, PageRequest, PetFilter, SortDirection, StatusSet};
 use petstore_test_servers::Postgres;
 
 use super::{orders, pets};
@@ -82,7 +82,7 @@ fn a_page_reads_its_own_rows_only() {
     runtime.block_on(async {
         for (state, sql) in STATES {
             session.batch(sql).await.expect(state);
-            for order in [PageOrder::Ascending, PageOrder::Descending] {
+            for order in [SortDirection::Ascending, SortDirection::Descending] {
                 let page = PageRequest { order, after: Some(1_000), limit: 20 };
                 for filter in pet_filters() {
                     let values = match (&filter.category_id, &filter.name) {

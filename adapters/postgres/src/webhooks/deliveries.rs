@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use petstore_domain::{Delivery, DeliveryStatus, DeliveryUpdate, EventId, EventKind, Progress, WebhookId};
 use petstore_ports::{
-    DeliveryLease, DeliveryQuery, LeaseState, PageOrder, SETTLED_KEPT, SETTLED_KEPT_FOR, StoreError,
+    DeliveryLease, DeliveryQuery, LeaseState, SETTLED_KEPT, SETTLED_KEPT_FOR, SortDirection, StoreError,
 };
 
 use crate::queries::{Parameters, Pool};
@@ -128,8 +128,8 @@ async fn changed(
 /// A page of deliveries.
 pub(super) async fn page(pool: Pool, query: DeliveryQuery) -> Result<Vec<Delivery>, StoreError> {
     let (direction, comparison) = match query.order {
-        PageOrder::Ascending => ("asc", ">"),
-        PageOrder::Descending => ("desc", "<"),
+        SortDirection::Ascending => ("asc", ">"),
+        SortDirection::Descending => ("desc", "<"),
     };
     let sql = format!(
         "select {} from webhook_deliveries

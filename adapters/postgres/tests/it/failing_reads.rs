@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use petstore_domain::{PetId, Timestamp};
-use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, StoreError, StoreErrorKind, StoreHealth};
+use petstore_ports::{
+    PageRequest, PetFilter, PetReader, SortDirection, StoreError, StoreErrorKind, StoreHealth,
+};
 use petstore_postgres::PostgresStore;
 use petstore_test_servers::{Postgres, Stop};
 
@@ -15,7 +17,7 @@ async fn read(store: &PostgresStore) -> Result<bool, StoreError> {
 
 async fn page(store: &PostgresStore) -> Result<usize, StoreError> {
     let mut count = 0;
-    let request = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+    let request = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
     store.pets(&PetFilter::default(), &request, &mut |_| count += 1).await?;
     Ok(count)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{PetId, Timestamp};
-use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader, StoreError, StoreHealth};
+use petstore_ports::{PageRequest, PetFilter, PetReader, SortDirection, StoreError, StoreHealth};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::Postgres;
 
@@ -39,7 +39,7 @@ fn allow(server: &Postgres, further: Option<u32>) {
 
 async fn page(store: &PostgresStore) -> Result<usize, StoreError> {
     let mut count = 0;
-    let request = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+    let request = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
     store.pets(&PetFilter::default(), &request, &mut |_| count += 1).await?;
     Ok(count)
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use petstore_domain::{CategoryId, Timestamp};
-use petstore_ports::{CategoryFilter, CategoryReader, EventReader, PageOrder, PageRequest, StoreError, run};
+use petstore_ports::{
+    CategoryFilter, CategoryReader, EventReader, PageRequest, SortDirection, StoreError, run,
+};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::{FaultProxy, Mode, Postgres};
 
@@ -20,7 +22,7 @@ fn calls(store: &Arc<PostgresStore>, name: &'static str) -> [Call; 4] {
     [
         Box::pin(async move { by_id.category(CategoryId::FIRST).await.map(drop) }),
         Box::pin(async move {
-            let request = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+            let request = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
             page.categories(&CategoryFilter::default(), &request, &mut |_| ()).await.map(drop)
         }),
         Box::pin(async move { log.bounds().await.map(drop) }),

@@ -1,7 +1,7 @@
 //! Tables that were copied row by row: state that such a copy lacks is found at the start.
 
 use petstore_domain::{CategoryId, CreatePet, EventFilter, NewPet, PetId, PetName};
-use petstore_ports::{EventQuery, EventRead, EventReader, PageOrder, StoreErrorKind};
+use petstore_ports::{EventQuery, EventRead, EventReader, SortDirection, StoreErrorKind};
 use petstore_postgres::{Options, PostgresStore, Target, examine};
 use petstore_test_servers::{PgBouncer, Postgres};
 
@@ -11,7 +11,7 @@ use crate::shop::{Shop, block_on};
 fn events(shop: &Shop<'_>) -> usize {
     let all = EventQuery {
         epoch: None,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: None,
         filter: EventFilter::ALL,
         events_max: 1_000,

@@ -7,7 +7,9 @@ use petstore_domain::{
     AccountId, CreateWebhook, DeliveryOrder, DisabledReason, EventFilter, EventId, EventPatterns,
     MasterKeyId, NewWebhook, Position, Timestamp, WebhookId, WebhookUrl,
 };
-use petstore_ports::{DeliveryLog, EventQuery, EventRead, EventReader, PageOrder, Resettable, WebhookReader};
+use petstore_ports::{
+    DeliveryLog, EventQuery, EventRead, EventReader, Resettable, SortDirection, WebhookReader,
+};
 use petstore_postgres::PostgresStore;
 use petstore_test_servers::{Postgres, Stop};
 
@@ -49,7 +51,7 @@ fn wait_for_checks(shop: &Shop<'_>) {
 fn log_of(store: &PostgresStore) -> (u64, usize) {
     let all = EventQuery {
         epoch: None,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: None,
         filter: EventFilter::ALL,
         events_max: 1_000,
@@ -121,7 +123,7 @@ fn after_a_failover_with_loss_one_of_two_nodes_begins_one_new_epoch_that_both_us
     let (of_before, filter) = (Some(before.0), EventFilter::ALL);
     let old = EventQuery {
         epoch: of_before,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: None,
         filter,
         events_max: 1,

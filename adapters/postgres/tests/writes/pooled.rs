@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use petstore_domain::{EventFilter, PetId};
-use petstore_ports::{EventQuery, EventRead, EventReader, PageOrder, PageRequest, PetFilter, PetReader};
+use petstore_ports::{EventQuery, EventRead, EventReader, PageRequest, PetFilter, PetReader, SortDirection};
 use petstore_postgres::{Options, PostgresStore, Target};
 use petstore_test_servers::{PgBouncer, Postgres};
 
@@ -37,13 +37,13 @@ fn two_shops_share_the_connections_of_a_pooler_and_leave_nothing_on_them() {
             let (orders, reads) = futures_util::future::join(orders, reads).await;
             assert!(orders.into_iter().all(|placed| placed.unwrap().is_ok()));
             assert!(reads.into_iter().all(|read| read.unwrap().is_some()));
-            let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+            let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
             let mut count = 0;
             shop.store.pets(&PetFilter::default(), &page, &mut |_| count += 1).await.unwrap();
             assert_eq!(count, 1);
             let all = EventQuery {
                 epoch: None,
-                order: PageOrder::Ascending,
+                order: SortDirection::Ascending,
                 after: None,
                 filter: EventFilter::ALL,
                 events_max: 1_000,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petstore_ports::{PageOrder, PageRequest, PetFilter, PetReader};
+use petstore_ports::{PageRequest, PetFilter, PetReader, SortDirection};
 use petstore_test_servers::Postgres;
 
 use crate::epochs::wait_until;
@@ -21,7 +21,7 @@ fn the_connection_of_a_runtime_opens_however_far_the_database_is() {
     let shop = Shop { server: &server, store: open(&proxy.url(), &schema), schema };
     let pet = block_on(shop.add_pet(1));
     // A connection for pages is open, which reads use until that of their runtime is.
-    let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
+    let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 1 };
     block_on(shop.store.pets(&PetFilter::default(), &page, &mut |_| {})).unwrap();
     let connections = || -> u32 {
         let count = "select count(*) from pg_stat_activity where backend_type = 'client backend'";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use petstore_domain::{EventFilter, EventId};
 use petstore_http::IdleTime;
-use petstore_ports::{EventQuery, EventRead, LogEnd, PageOrder};
+use petstore_ports::{EventQuery, EventRead, LogEnd, SortDirection};
 use petstore_service::Ports;
 
 use super::file_tail::{expired, kinds, received};
@@ -70,7 +70,7 @@ async fn run(
 fn page_after(place: EventId, filter: EventFilter) -> EventQuery {
     EventQuery {
         epoch: Some(place.epoch),
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: Some(place.position),
         filter,
         events_max: usize::from(PAGE),

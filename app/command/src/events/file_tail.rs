@@ -7,7 +7,7 @@ use std::time::Duration;
 use petstore_domain::{Event, EventFilter, EventId, EventKinds, Position};
 use petstore_event_codec as codec;
 use petstore_http::event_json;
-use petstore_ports::{EventBatchReader, EventBounds, EventRange, PageOrder};
+use petstore_ports::{EventBatchReader, EventBounds, EventRange, SortDirection};
 use petstore_sqlite::EventFile;
 use tokio::time::sleep;
 
@@ -69,7 +69,7 @@ fn read(
     last: Position,
     filter: &EventFilter,
 ) -> Result<(EventBounds, Vec<Event>), String> {
-    let range = EventRange { after, last, order: PageOrder::Ascending };
+    let range = EventRange { after, last, order: SortDirection::Ascending };
     let mut found = Vec::new();
     let mut fault = None;
     let bounds = log.read(&range, &mut |batch| {

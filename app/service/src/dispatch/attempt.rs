@@ -9,7 +9,7 @@ use petstore_domain::{
 };
 use petstore_ports::{
     Clock, Courier, DeliveryLease, DeliveryLog, EventFeed, EventQuery, EventRead, EventReader, EventText,
-    PageOrder, ScopeReader, Signer, StoreErrorKind, Timer, Transactor, WebhookReader, WebhookRequest,
+    ScopeReader, Signer, SortDirection, StoreErrorKind, Timer, Transactor, WebhookReader, WebhookRequest,
     WebhookSecret,
 };
 
@@ -145,7 +145,7 @@ impl DispatcherPorts {
     async fn event(&self, deadlines: &CallDeadlines, id: EventId) -> Result<Event, AttemptEnd> {
         let query = EventQuery {
             epoch: Some(id.epoch),
-            order: PageOrder::Ascending,
+            order: SortDirection::Ascending,
             after: Some(id.position.before()),
             filter: EventFilter::ALL,
             events_max: 1,

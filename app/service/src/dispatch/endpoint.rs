@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::{AbortHandle, AbortRegistration};
 use petstore_domain::{
     AccountId, Attempt, AttemptResult, AttemptTrigger, DeliveryRules, DeliveryStatus, DeliveryUpdate,
-    DisabledReason, DispatchInput, DispatchOrder, EventFilter, EventId, EventKind, EventKinds, Position,
+    DisabledReason, DispatchCommand, DispatchInput, EventFilter, EventId, EventKind, EventKinds, Position,
     Progress, Timestamp, Webhook, dispatch_step,
 };
 use petstore_ports::{ClaimedWebhook, DeliveryLease, LogEnd};
@@ -201,20 +201,20 @@ impl Endpoint {
         place.map(|place| self.flights.swap_remove(place)).is_some()
     }
 
-    /// Applies an input. Keeps a reason to disable, and returns the other orders.
-    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchOrder> {
-        let mut orders = dispatch_step(&mut self.progress, &self.rules, input, now);
-        orders.retain(|order| match order {
-            DispatchOrder::Disable(reason) => {
+    /// Applies an input. Keeps a reason to disable, and returns the other commands.
+    fn step(&mut self, input: DispatchInput<'_>, now: Timestamp) -> Vec<DispatchCommand> {
+        let mut commands = dispatch_step(&mut self.progress, &self.rules, input, now);
+        commands.retain(|command| match command {
+            DispatchCommand::Disable(reason) => {
                 self.disable = Some(*reason);
                 false
             }
-            DispatchOrder::Send { .. }
-            | DispatchOrder::Retry { .. }
-            | DispatchOrder::Settle { .. }
-            | DispatchOrder::WakeAt(_) => true,
+            DispatchCommand::Send { .. }
+            | DispatchCommand::Retry { .. }
+            | DispatchCommand::Settle { .. }
+            | DispatchCommand::WakeAt(_) => true,
         });
-        orders
+        commands
     }
 
     /// Takes events from the log, and returns the time of the next attempt.
@@ -238,9 +238,9 @@ impl Endpoint {
         number: u64,
         now: Timestamp,
     ) -> (Option<(Sending, AbortRegistration)>, Option<Timestamp>) {
-        let orders = self.step(DispatchInput::Tick { attempts_max: 1 }, now);
-        let sending = orders.iter().find_map(|order| match order {
-            DispatchOrder::Send { position, attempt, trigger } => {
+        let commands = self.step(DispatchInput::Tick { attempts_max: 1 }, now);
+        let sending = commands.iter().find_map(|command| match command {
+            DispatchCommand::Send { position, attempt, trigger } => {
                 Some(Sending { number, position: *position, attempt: *attempt, trigger: *trigger })
             }
             _ => None,
@@ -250,7 +250,7 @@ impl Endpoint {
             self.flights.push((number, handle));
             (sending, registration)
         });
-        (begun, wake_of(&orders))
+        (begun, wake_of(&commands))
     }
 
     /// The time of the next attempt.
@@ -271,7 +271,7 @@ impl Endpoint {
             AttemptResult::Failed(_) if Some(of.number) <= self.old_receiver => AttemptResult::Failed(None),
             result => result,
         };
-        let orders = self.step(DispatchInput::Outcome { position, result }, now);
+        let commands = self.step(DispatchInput::Outcome { position, result }, now);
         self.progress.note_receiver(&self.webhook.url);
         let event = self.event(position);
         let mut update = DeliveryUpdate {
@@ -282,17 +282,17 @@ impl Endpoint {
             next_attempt_at: None,
             at: now,
         };
-        for order in &orders {
-            match order {
-                DispatchOrder::Settle { status, .. } => update.status = *status,
-                DispatchOrder::Retry { due, .. } => update.next_attempt_at = Some(*due),
-                DispatchOrder::Send { .. } | DispatchOrder::Disable(_) | DispatchOrder::WakeAt(_) => {}
+        for command in &commands {
+            match command {
+                DispatchCommand::Settle { status, .. } => update.status = *status,
+                DispatchCommand::Retry { due, .. } => update.next_attempt_at = Some(*due),
+                DispatchCommand::Send { .. } | DispatchCommand::Disable(_) | DispatchCommand::WakeAt(_) => {}
             }
         }
         self.updates.push(update);
         self.is_dirty = true;
         self.note_end(position);
-        wake_of(&orders)
+        wake_of(&commands)
     }
 
     /// Takes back an attempt whose request was not sent. It may begin again after a pause.
@@ -329,10 +329,10 @@ impl Endpoint {
 
     /// Ends the delivery of an event that is no longer in the log.
     pub(super) fn missing(&mut self, position: Position, now: Timestamp) -> Option<Timestamp> {
-        let orders = self.step(DispatchInput::Missing(position), now);
+        let commands = self.step(DispatchInput::Missing(position), now);
         self.is_dirty = true;
         self.note_end(position);
-        wake_of(&orders)
+        wake_of(&commands)
     }
 
     /// Notes that an event is not damaged: it was read, or it is no longer in the log.
@@ -365,9 +365,9 @@ impl Endpoint {
     }
 }
 
-fn wake_of(orders: &[DispatchOrder]) -> Option<Timestamp> {
-    orders.iter().find_map(|order| match order {
-        DispatchOrder::WakeAt(time) => Some(*time),
+fn wake_of(commands: &[DispatchCommand]) -> Option<Timestamp> {
+    commands.iter().find_map(|command| match command {
+        DispatchCommand::WakeAt(time) => Some(*time),
         _ => None,
     })
 }

@@ -1,7 +1,7 @@
 //! The webhooks of a dispatcher by state, and the oldest event that they have not got.
 
 use petstore_domain::{EventFilter, MasterKeyId, Position, Timestamp};
-use petstore_ports::{EventQuery, EventRead, PageOrder};
+use petstore_ports::{EventQuery, EventRead, SortDirection};
 
 use super::endpoint::Endpoint;
 use super::machine::Machine;
@@ -120,7 +120,7 @@ impl Unsettled {
     pub(super) const fn query(&self) -> EventQuery {
         EventQuery {
             epoch: Some(self.epoch),
-            order: PageOrder::Ascending,
+            order: SortDirection::Ascending,
             after: Some(self.after),
             filter: self.filter,
             events_max: 1,

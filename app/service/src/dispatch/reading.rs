@@ -1,7 +1,7 @@
 //! Reading the event log for webhooks: one read for all that have reached the head, and one for each that is behind.
 
 use petstore_domain::{Event, EventFilter, Position, Timestamp, WebhookId};
-use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, PageOrder, StoreErrorKind};
+use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, SortDirection, StoreErrorKind};
 
 use super::bounds::{FAILURE_PAUSE, POSITIONS_MAX};
 use super::machine::{Machine, turns};
@@ -32,7 +32,7 @@ const fn page(
 ) -> LogRead {
     let query = EventQuery {
         epoch: Some(after.epoch),
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: Some(after.last),
         filter,
         events_max,

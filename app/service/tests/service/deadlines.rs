@@ -194,7 +194,7 @@ fn failure<T, R>(result: Result<T, Failure<R>>) -> StoreErrorKind {
     }
 }
 
-const FIRST_PAGE: PageRequest = PageRequest { order: PageOrder::Ascending, after: None, limit: 10 };
+const FIRST_PAGE: PageRequest = PageRequest { order: SortDirection::Ascending, after: None, limit: 10 };
 
 #[tokio::test(start_paused = true)]
 async fn every_read_of_a_store_that_hangs_is_unavailable_in_time() {

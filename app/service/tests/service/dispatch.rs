@@ -32,7 +32,7 @@ async fn each_event_is_delivered_once_and_the_cursor_follows() {
         webhook: id,
         statuses: DeliveryStatusSet::ANY,
         kinds: EventKinds::ANY,
-        order: PageOrder::Descending,
+        order: SortDirection::Descending,
         after: None,
         limit: 2,
     };
@@ -129,7 +129,7 @@ async fn a_receiver_that_is_gone_is_disabled_and_goes_on_where_it_stopped() {
             kinds
         },
         epoch: None,
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: None,
         limit: 9,
     };

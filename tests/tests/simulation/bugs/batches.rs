@@ -10,7 +10,7 @@ use petstore_domain::{
     CategoryId, CategoryRecord, Changes, FoldedName, Footprint, PetId, PetRecord, RecordRef, View,
 };
 use petstore_ports::{
-    CategoryFilter, CategoryReader, PageOrder, PageRequest, PetReader, StoreError, Transactor, Transition,
+    CategoryFilter, CategoryReader, PageRequest, PetReader, SortDirection, StoreError, Transactor, Transition,
 };
 use petstore_service::Ports;
 
@@ -51,7 +51,7 @@ impl Tables {
 
     fn category_named(&self, name: &FoldedName) -> Option<CategoryId> {
         let filter = CategoryFilter { name: Some(name.clone()) };
-        let page = PageRequest { order: PageOrder::Ascending, after: None, limit: 1 };
+        let page = PageRequest { order: SortDirection::Ascending, after: None, limit: 1 };
         let mut category_named = None;
         let mut sink = |record: &CategoryRecord| category_named = Some(record.category.id);
         at_once(self.categories.categories(&filter, &page, &mut sink))

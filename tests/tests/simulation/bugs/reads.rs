@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use petstore_domain::{KeyId, PetId, PetRecord};
 use petstore_ports::{
-    Credential, KeyLookup, KeyReader, PageEnd, PageOrder, PageRequest, PetFilter, PetReader, PetSink, Reply,
-    StoreError,
+    Credential, KeyLookup, KeyReader, PageEnd, PageRequest, PetFilter, PetReader, PetSink, Reply,
+    SortDirection, StoreError,
 };
 
 use super::Bug;
@@ -73,7 +73,7 @@ impl PetReader for FaultyPets {
         page: &PageRequest,
         sink: PetSink<'a>,
     ) -> Result<PageEnd, StoreError> {
-        let skips = self.bug == Bug::SkipsAtPages && page.order == PageOrder::Ascending;
+        let skips = self.bug == Bug::SkipsAtPages && page.order == SortDirection::Ascending;
         let after = if skips { page.after.map(|after| after + 1) } else { page.after };
         self.inner.pets(filter, &PageRequest { after, ..*page }, sink).await
     }

@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use petstore_domain::EventId;
 use petstore_ports::api::EventListing;
-use petstore_ports::{EventRead, PageOrder};
+use petstore_ports::{EventRead, SortDirection};
 use tokio::time::Instant;
 
 use super::events::{KEY_CHECK_TIME, expired};
@@ -56,7 +56,7 @@ async fn begin(call: &OperationCall<'_>, query: &EventStreamQuery) -> Result<Eve
         account: Some(call.admission.account),
         kinds: query.kinds,
         epoch: Some(after.epoch),
-        order: PageOrder::Ascending,
+        order: SortDirection::Ascending,
         after: Some(after.position),
         limit: 1,
     };

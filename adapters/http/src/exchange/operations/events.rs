@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderValue, LINK};
 use petstore_domain::{EventId, EventIdError, Position, Scope, Version};
 use petstore_ports::api::{EventInterest, EventListing, EventLookup};
-use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, PageOrder};
+use petstore_ports::{EventBounds, EventPage, EventRead, LogEnd, SortDirection};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Handled, OperationCall, text_value};
@@ -42,7 +42,7 @@ pub(super) async fn list(call: &OperationCall<'_>) -> Handled {
             EventRead::Page(page) => page,
             EventRead::Expired(bounds) => return Err(expired(&bounds).into()),
         };
-        let may_wait = query.order == PageOrder::Ascending && page.reached >= page.bounds.last;
+        let may_wait = query.order == SortDirection::Ascending && page.reached >= page.bounds.last;
         if !page.events.is_empty() || !may_wait {
             return Ok(answer(call, &query, &listing, &page));
         }
@@ -150,8 +150,8 @@ fn answer(
     }
     body.push(b']');
     let (has_more, newest) = match query.order {
-        PageOrder::Ascending => (page.reached < bounds.last, page.reached),
-        PageOrder::Descending => {
+        SortDirection::Ascending => (page.reached < bounds.last, page.reached),
+        SortDirection::Descending => {
             let newest = listing.after.map_or(bounds.last, Position::before);
             (page.reached > bounds.pruned.next(), newest)
         }

@@ -9,7 +9,7 @@ mod deliveries;
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, LINK, LOCATION};
 use petstore_domain::{Answered, EventId, Target, TargetRefusal, WebhookId};
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 use petstore_ports::api::{Repeated, RevealedWebhook, WebhookListing, Webhooks};
 
 use super::rejections::Refuse;
@@ -56,13 +56,13 @@ impl WebhookRequest<'_> {
         let mut listings = self.api.list_webhooks(call.admission.account).await?;
         let key = |listing: &WebhookListing| (listing.webhook.created_at, listing.webhook.id);
         listings.sort_unstable_by_key(key);
-        if query.order == PageOrder::Descending {
+        if query.order == SortDirection::Descending {
             listings.reverse();
         }
         if let Some(after) = query.after {
             listings.retain(|listing| match query.order {
-                PageOrder::Ascending => key(listing) > after,
-                PageOrder::Descending => key(listing) < after,
+                SortDirection::Ascending => key(listing) > after,
+                SortDirection::Descending => key(listing) < after,
             });
         }
         let has_more = listings.len() > query.limit;

@@ -13,7 +13,7 @@ fn only_cursors_that_were_written_are_read() {
                 cursor.chunks(8).map(|chunk| chunk.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)));
             let mut number = || numbers.next().unwrap_or_default();
             let (after, epoch, place) = (number(), number(), number());
-            let walk = |epoch| Walk::new(List::Pets, PageOrder::Ascending, &PetFilter::default(), epoch);
+            let walk = |epoch| Walk::new(List::Pets, SortDirection::Ascending, &PetFilter::default(), epoch);
             let (here, elsewhere) = (walk(epoch), walk(epoch.wrapping_add(1)));
 
             if let Ok(text) = std::str::from_utf8(cursor)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petstore_domain::{EventId, EventKinds, Position};
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 
 use super::super::cursor::{List, Walk};
 use super::super::faults::FieldFault;
@@ -21,7 +21,7 @@ pub(crate) struct EventListQuery {
     /// The kinds of events that are listed.
     pub(crate) kinds: EventKinds,
     /// The direction of the page.
-    pub(crate) order: PageOrder,
+    pub(crate) order: SortDirection,
     /// The maximum number of events.
     pub(crate) limit: usize,
     /// The event after which the page begins.
@@ -38,8 +38,8 @@ pub(crate) fn list_events(query: Option<&str>) -> Result<EventListQuery, ApiErro
     let mut parameters = Parameters::of(query);
     let limit = parameters.one("limit", limit).unwrap_or(LIMIT_MAX);
     let cursor = parameters.cursor().map(std::borrow::Cow::into_owned);
-    let order = parameters.one("sort", order).unwrap_or(PageOrder::Ascending);
-    let is_free = cursor.is_none() && order == PageOrder::Ascending;
+    let order = parameters.one("sort", order).unwrap_or(SortDirection::Ascending);
+    let is_free = cursor.is_none() && order == SortDirection::Ascending;
     let after = parameters.one("after", |text| after(text, is_free));
     let kinds = kinds(&mut parameters);
     let wait = parameters.one("wait", wait).unwrap_or_default();

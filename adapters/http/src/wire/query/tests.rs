@@ -30,7 +30,7 @@ fn without_parameters_a_list_shows_its_first_page() {
     for query in [None, Some(""), Some("&"), Some("&&&")] {
         let listing = list_pets(query, EPOCH).unwrap();
         assert_eq!(listing.filter, PetFilter::default());
-        assert_eq!(listing.page, PageRequest { order: PageOrder::Ascending, after: None, limit: 20 });
+        assert_eq!(listing.page, PageRequest { order: SortDirection::Ascending, after: None, limit: 20 });
         assert_eq!(list_categories(query, EPOCH).unwrap().page.limit, 100);
         assert_eq!(list_orders(query, EPOCH).unwrap().page.limit, 100);
         assert_eq!(list_inventory(query, EPOCH).unwrap().page.limit, 100);
@@ -43,7 +43,7 @@ fn reads_every_parameter() {
     let listing =
         pets("limit=5&sort=-id&status=available,sold&status=sold&categoryId=2&name=+%52e%78%20&id=3,1&id=3")
             .unwrap();
-    assert_eq!(listing.page, PageRequest { order: PageOrder::Descending, after: None, limit: 5 });
+    assert_eq!(listing.page, PageRequest { order: SortDirection::Descending, after: None, limit: 5 });
     let filter = listing.filter;
     assert!(filter.statuses.admits(PetStatus::Available) && filter.statuses.admits(PetStatus::Sold));
     assert!(!filter.statuses.admits(PetStatus::Pending));

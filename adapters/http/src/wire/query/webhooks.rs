@@ -3,7 +3,7 @@
 use petstore_domain::{
     AccountId, DeliveryStatus, DeliveryStatusSet, EventId, EventKinds, Position, Timestamp, WebhookId,
 };
-use petstore_ports::PageOrder;
+use petstore_ports::SortDirection;
 
 use super::super::cursor::{List, Walk, halves};
 use super::super::faults::{FieldFault, listed};
@@ -20,7 +20,7 @@ pub(crate) type WebhookKey = (Timestamp, WebhookId);
 #[derive(Debug)]
 pub(crate) struct WebhookListQuery {
     /// The direction of the page.
-    pub(crate) order: PageOrder,
+    pub(crate) order: SortDirection,
     /// The maximum number of webhooks.
     pub(crate) limit: usize,
     /// The webhook after which the page begins.
@@ -36,7 +36,7 @@ pub(crate) struct DeliveryListQuery {
     /// The kinds of events that pass.
     pub(crate) kinds: EventKinds,
     /// The direction of the page.
-    pub(crate) order: PageOrder,
+    pub(crate) order: SortDirection,
     /// The maximum number of deliveries.
     pub(crate) limit: usize,
     /// The event after which the page begins.
@@ -64,7 +64,7 @@ pub(crate) fn list_webhooks(query: Option<&str>, account: AccountId) -> Result<W
     let mut parameters = Parameters::of(query);
     let limit = parameters.one("limit", limit).unwrap_or(LIMIT_MAX);
     let cursor = parameters.cursor();
-    let order = parameters.one("sort", creation_order).unwrap_or(PageOrder::Ascending);
+    let order = parameters.one("sort", creation_order).unwrap_or(SortDirection::Ascending);
     let query = parameters.finish()?;
     // The ids are random, so no webhook of another store has the same one, and the epoch is not needed.
     let walk = Walk::new(List::Webhooks, order, &account, 0);
@@ -80,7 +80,7 @@ pub(crate) fn list_deliveries(
     let mut parameters = Parameters::of(query);
     let limit = parameters.one("limit", limit).unwrap_or(LIMIT_MAX);
     let cursor = parameters.cursor();
-    let order = parameters.one("sort", order).unwrap_or(PageOrder::Ascending);
+    let order = parameters.one("sort", order).unwrap_or(SortDirection::Ascending);
     let mut statuses = DeliveryStatusSet::ANY;
     for status in parameters.many("status", status).into_iter().flatten() {
         statuses.add(status);
@@ -117,10 +117,10 @@ fn webhook_key([millis, high, low]: [u64; 3]) -> Option<WebhookKey> {
     Some((at, WebhookId::from_bits(u128::from(high) << 64 | u128::from(low))))
 }
 
-fn creation_order(text: &str) -> Result<PageOrder, FieldFault> {
+fn creation_order(text: &str) -> Result<SortDirection, FieldFault> {
     match text {
-        "createdAt" => Ok(PageOrder::Ascending),
-        "-createdAt" => Ok(PageOrder::Descending),
+        "createdAt" => Ok(SortDirection::Ascending),
+        "-createdAt" => Ok(SortDirection::Descending),
         _ => Err(FieldFault::new("unknown_value", "must be createdAt or -createdAt")),
     }
 }
@@ -147,7 +147,7 @@ mod tests {
         let key =
             (Timestamp::parse("2030-01-01T12:00:00.001Z").unwrap(), WebhookId::from_bits(u128::MAX - 5));
         let first = list_webhooks(Some("limit=2&sort=-createdAt"), account).unwrap();
-        assert_eq!((first.limit, first.order, first.after), (2, PageOrder::Descending, None));
+        assert_eq!((first.limit, first.order, first.after), (2, SortDirection::Descending, None));
         let cursor = next_cursor(&first.links("http://h", "/v1/webhooks", Some(key)));
         let next = |query: &str| list_webhooks(Some(&format!("{query}&cursor={cursor}")), account);
         assert_eq!(next("limit=3&sort=-createdAt").unwrap().after, Some(key));

@@ -6,7 +6,7 @@ use petstore_domain::{
     CategoryId, CategoryName, CategoryPatch, CreateCategory, EventFilter, EventKind, Happening, NewCategory,
     Position, Precondition, Timestamp, UpdateCategory,
 };
-use petstore_ports::{EventQuery, EventRead, EventReader, PageOrder, run};
+use petstore_ports::{EventQuery, EventRead, EventReader, SortDirection, run};
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn events(shop: &Shop<'_>, store: &PostgresStore) -> Vec<Happening> {
     loop {
         let query = EventQuery {
             epoch: None,
-            order: PageOrder::Ascending,
+            order: SortDirection::Ascending,
             after: Some(after),
             filter: EventFilter::ALL,
             events_max: 1_000,

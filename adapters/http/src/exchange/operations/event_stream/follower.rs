@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use petstore_domain::{AccountId, EventId, EventKinds, KeyId, Position, Scope};
 use petstore_ports::api::{EventInterest, EventListing};
-use petstore_ports::{EventPage, EventRead, LogEnd, PageOrder};
+use petstore_ports::{EventPage, EventRead, LogEnd, SortDirection};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
@@ -178,7 +178,7 @@ impl Follower {
             account: Some(self.account),
             kinds: self.kinds,
             epoch: Some(self.read.epoch),
-            order: PageOrder::Ascending,
+            order: SortDirection::Ascending,
             after: Some(self.read.position),
             limit: self.left.map_or(PAGE_EVENTS, |left| left.min(PAGE_EVENTS)),
         };
