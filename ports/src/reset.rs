@@ -20,14 +20,14 @@ use crate::{Row, StoreError};
 /// use petstore_domain::{Account, KeyRecord};
 /// use petstore_ports::{Resettable, Row, StoreError};
 ///
-/// struct State {
+/// struct ShopState {
 ///     accounts: Vec<Account>,
 ///     keys: Vec<KeyRecord>,
 ///     shop: Arc<[Row]>,
 ///     epoch: u64,
 /// }
 ///
-/// struct Store(Mutex<State>);
+/// struct Store(Mutex<ShopState>);
 ///
 /// impl Resettable for Store {
 ///     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {

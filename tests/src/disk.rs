@@ -25,10 +25,10 @@ const EPOCH: u64 = 7;
 
 /// A disk with one journal on it. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
-pub struct Disk(Arc<Mutex<State>>);
+pub struct Disk(Arc<Mutex<DiskState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct DiskState {
     /// The data that survives a power cut.
     synced: Contents,
     /// Entries that were written since the last sync, in their order.
@@ -68,7 +68,7 @@ impl Disk {
 
     /// An empty disk with one planted bug in its journal.
     pub fn with_bug(bug: DiskBug) -> Self {
-        Self(Arc::new(Mutex::new(State { bug: Some(bug), ..State::default() })))
+        Self(Arc::new(Mutex::new(DiskState { bug: Some(bug), ..DiskState::default() })))
     }
 
     /// Opens the journal.
@@ -80,7 +80,7 @@ impl Disk {
     #[must_use]
     pub fn after_power_cut(&self) -> Self {
         let state = self.lock();
-        let left = State { synced: state.synced.clone(), bug: state.bug, ..State::default() };
+        let left = DiskState { synced: state.synced.clone(), bug: state.bug, ..DiskState::default() };
         Self(Arc::new(Mutex::new(left)))
     }
 
@@ -104,7 +104,7 @@ impl Disk {
         self.lock().synced.batches
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -42,7 +42,7 @@ use webhooks::Webhooks;
 /// A store that is small, slow and simple enough to be correct by inspection. It may have one planted bug.
 #[derive(Debug, Default)]
 pub struct ReferenceStore {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoreState>>,
     bug: Option<Bug>,
     /// The ids that [`Bug::IdsDrawnAhead`] and [`Bug::IdsOfEachHandle`] use.
     own_ids: OwnIds,
@@ -53,7 +53,7 @@ pub struct ReferenceStore {
 
 /// The whole state. The store keeps it under one lock, so each method is one atomic step.
 #[derive(Debug, Default)]
-struct State {
+struct StoreState {
     tables: Tables,
     counters: Counters,
     addresses: Addresses,
@@ -90,7 +90,7 @@ impl ReferenceStore {
 
     /// Locks the state. A panic while the lock is held has changed nothing, because a panic of `decide` is caught under
     /// the lock, and the code that applies changes does not panic.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

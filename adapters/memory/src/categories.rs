@@ -7,7 +7,7 @@ use petstore_domain::{CategoryId, CategoryRecord, FoldedName};
 use petstore_ports::{CategoryFilter, CategorySink, PageEnd, PageRequest};
 
 use crate::ids::IdCounter;
-use crate::index_search::{Found, SlotCursor, leapfrog, scan};
+use crate::index_search::{FoundSlots, SlotCursor, leapfrog, scan};
 use crate::page;
 use crate::slab::{Slab, slot};
 use crate::state_index::StateIndex;
@@ -114,7 +114,7 @@ impl Categories {
         page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &CategoryFilter, cursor: SlotCursor, max: usize) -> Found {
+    fn candidates(&self, filter: &CategoryFilter, cursor: SlotCursor, max: usize) -> FoundSlots {
         match &filter.name {
             Some(name) => leapfrog(&[&self.named(name).and_then(|id| slot(id.get()))], cursor, max),
             None => scan(self.state_index.read().all(), cursor, max),

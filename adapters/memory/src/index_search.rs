@@ -55,14 +55,14 @@ impl SlotCursor {
 
 /// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundSlots {
     /// Slots in the order of the search.
     pub(crate) slots: Vec<u32>,
     /// The start of the next search.
     pub(crate) rest: SlotCursor,
 }
 
-impl Found {
+impl FoundSlots {
     /// The result of a search that finds no slot and has reached the end.
     pub(crate) const fn nothing(cursor: SlotCursor) -> Self {
         Self { slots: Vec::new(), rest: cursor.at(None) }
@@ -74,7 +74,7 @@ impl Found {
 ///
 /// In turn, each set searches its first slot at or after the position that the previous set has found. So a large set
 /// is read only near the slots of a small set.
-pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize) -> Found {
+pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize) -> FoundSlots {
     let mut seeks: Vec<Seek<'_>> = sets.iter().map(|set| set.seek(cursor.order)).collect();
     let mut slots = Vec::with_capacity(max.min(STEPS_MAX));
     for _ in 0..STEPS_MAX {
@@ -90,14 +90,14 @@ pub(crate) fn leapfrog(sets: &[&dyn SlotSet], mut cursor: SlotCursor, max: usize
             JoinStep::End => cursor.at(None),
         };
     }
-    Found { slots, rest: cursor }
+    FoundSlots { slots, rest: cursor }
 }
 
 /// Finds the next slots of one set, at most `max` of them. A [`leapfrog`] of this set would find the same slots, but
 /// would take longer.
-pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found {
+pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> FoundSlots {
     let Some(position) = cursor.next else {
-        return Found::nothing(cursor);
+        return FoundSlots::nothing(cursor);
     };
     let max = max.min(STEPS_MAX);
     let mut set = set.iter();
@@ -119,7 +119,7 @@ pub(crate) fn scan(set: &RoaringBitmap, cursor: SlotCursor, max: usize) -> Found
         Some(last) => cursor.past(*last),
         None => cursor,
     };
-    Found { slots, rest }
+    FoundSlots { slots, rest }
 }
 
 /// The result of one step of a [`leapfrog`].
@@ -151,7 +151,7 @@ pub(crate) fn search(
     other: Option<&dyn SlotSet>,
     cursor: SlotCursor,
     max: usize,
-) -> Found {
+) -> FoundSlots {
     let sets: Vec<&dyn SlotSet> = filters.iter().map(|filter| filter as &dyn SlotSet).chain(other).collect();
     let mut found = leapfrog(&sets, cursor, max);
     if filters.len() < 2 || found.rest.is_over() || found.slots.len() == max {
@@ -164,7 +164,7 @@ pub(crate) fn search(
     let sets: Vec<&dyn SlotSet> = std::iter::once(&common as &dyn SlotSet).chain(other).collect();
     let more = leapfrog(&sets, found.rest, max - found.slots.len());
     found.slots.extend(more.slots);
-    Found { slots: found.slots, rest: more.rest }
+    FoundSlots { slots: found.slots, rest: more.rest }
 }
 
 #[cfg(test)]

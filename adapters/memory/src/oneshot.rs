@@ -11,18 +11,18 @@ use petstore_ports::StoreError;
 /// Creates a channel. If the receiver was dropped, a result is discarded. If the sender is dropped without sending, the
 /// receiver gets the error that the outcome is unknown.
 pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let state = Arc::new(Mutex::new(State::Waiting(None)));
+    let state = Arc::new(Mutex::new(Handover::Waiting(None)));
     (Sender(Arc::clone(&state)), Receiver(state))
 }
 
-enum State<T> {
+enum Handover<T> {
     Waiting(Option<Waker>),
     Sent(Result<T, StoreError>),
     Taken,
 }
 
 /// The sending end.
-pub(crate) struct Sender<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct Sender<T>(Arc<Mutex<Handover<T>>>);
 
 impl<T> Sender<T> {
     /// Sends the result and wakes the receiver.
@@ -31,9 +31,9 @@ impl<T> Sender<T> {
     }
 
     fn store(&self, result: Result<T, StoreError>) {
-        let before = std::mem::replace(&mut *self.0.lock(), State::Sent(result));
+        let before = std::mem::replace(&mut *self.0.lock(), Handover::Sent(result));
         // The waker is foreign code, so it runs after the lock was released.
-        if let State::Waiting(Some(waker)) = before {
+        if let Handover::Waiting(Some(waker)) = before {
             waker.wake();
         }
     }
@@ -41,7 +41,7 @@ impl<T> Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let is_unsent = matches!(*self.0.lock(), State::Waiting(_));
+        let is_unsent = matches!(*self.0.lock(), Handover::Waiting(_));
         if is_unsent {
             self.store(Err(StoreError::indeterminate("the writer went away")));
         }
@@ -49,20 +49,20 @@ impl<T> Drop for Sender<T> {
 }
 
 /// The receiving end: a future of the result.
-pub(crate) struct Receiver<T>(Arc<Mutex<State<T>>>);
+pub(crate) struct Receiver<T>(Arc<Mutex<Handover<T>>>);
 
 impl<T> Future for Receiver<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut state = self.0.lock();
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Sent(result) => Poll::Ready(result),
-            State::Waiting(_) => {
-                *state = State::Waiting(Some(context.waker().clone()));
+        match std::mem::replace(&mut *state, Handover::Taken) {
+            Handover::Sent(result) => Poll::Ready(result),
+            Handover::Waiting(_) => {
+                *state = Handover::Waiting(Some(context.waker().clone()));
                 Poll::Pending
             }
-            State::Taken => panic!("a receiver is not polled after it returned its result"),
+            Handover::Taken => panic!("a receiver is not polled after it returned its result"),
         }
     }
 }

@@ -5,7 +5,7 @@ use petstore_domain::{OrderId, OrderRecord};
 use petstore_ports::{OrderFilter, OrderSink, PageEnd, PageRequest};
 
 use crate::ids::IdCounter;
-use crate::index_search::{Found, SlotCursor, scan, search};
+use crate::index_search::{FoundSlots, SlotCursor, scan, search};
 use crate::owner_index::OwnerIndex;
 use crate::page;
 use crate::slab::{Slab, slot};
@@ -98,7 +98,7 @@ impl Orders {
         page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &OrderFilter, cursor: SlotCursor, max: usize) -> Found {
+    fn candidates(&self, filter: &OrderFilter, cursor: SlotCursor, max: usize) -> FoundSlots {
         // This holds two read locks at once. No writer takes another lock while it holds one of them, so no deadlock
         // can occur.
         let state_index = self.state_index.read();
@@ -111,7 +111,7 @@ impl Orders {
             Some(pet) => {
                 let of_pet =
                     |pet| self.by_pet.search(pet, |orders| search(&states, Some(orders), cursor, max));
-                pet.and_then(of_pet).unwrap_or_else(|| Found::nothing(cursor))
+                pet.and_then(of_pet).unwrap_or_else(|| FoundSlots::nothing(cursor))
             }
             None if states.is_empty() => scan(state_index.all(), cursor, max),
             None => search(&states, None, cursor, max),

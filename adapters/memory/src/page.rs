@@ -2,7 +2,7 @@
 
 use petstore_ports::{PageEnd, PageRequest};
 
-use crate::index_search::{Found, SlotCursor};
+use crate::index_search::{FoundSlots, SlotCursor};
 use crate::slab::{BLOCK, Slab, block_of};
 
 /// Maximum number of candidates of one search, even if the page's limit is higher. It bounds the time for which an
@@ -17,7 +17,7 @@ const CANDIDATES_MAX: usize = 1_024;
 pub(crate) fn fill<T: Clone>(
     page: &PageRequest,
     records: &Slab<T>,
-    candidates: impl Fn(SlotCursor, usize) -> Found,
+    candidates: impl Fn(SlotCursor, usize) -> FoundSlots,
     admits: impl Fn(&T) -> bool,
     is_visible: &dyn Fn() -> bool,
     mut sink: impl FnMut(&T),
@@ -51,7 +51,7 @@ pub(crate) fn fill<T: Clone>(
 /// records.
 pub(crate) fn all<T: Clone>(
     records: &Slab<T>,
-    candidates: impl Fn(SlotCursor, usize) -> Found,
+    candidates: impl Fn(SlotCursor, usize) -> FoundSlots,
 ) -> impl Iterator<Item = T> {
     let mut cursor = SlotCursor::of_all();
     let runs = std::iter::from_fn(move || {

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 use crate::hash_index::{HashIndex, HashIndexBuffer};
 use crate::ids::IdCounter;
-use crate::index_search::{Found, SlotCursor, leapfrog, scan, search};
+use crate::index_search::{FoundSlots, SlotCursor, leapfrog, scan, search};
 use crate::page;
 use crate::slab::{Slab, slot};
 use crate::slot_set::{Seek, SlotSet, Union};
@@ -144,7 +144,7 @@ impl Pets {
         page::all(&self.records, |cursor, max| scan(self.state_index.read().all(), cursor, max))
     }
 
-    fn candidates(&self, filter: &PetFilter, cursor: SlotCursor, max: usize) -> Found {
+    fn candidates(&self, filter: &PetFilter, cursor: SlotCursor, max: usize) -> FoundSlots {
         if let Some(ids) = &filter.ids {
             return leapfrog(&[&Listed(ids)], cursor, max);
         }
@@ -153,7 +153,7 @@ impl Pets {
         let category = match filter.category_id {
             None => None,
             Some(id) => match self.by_category.get(&id) {
-                None => return Found::nothing(cursor),
+                None => return FoundSlots::nothing(cursor),
                 category => category,
             },
         };

@@ -68,13 +68,13 @@ impl Request {
 /// A queue between any number of callers and one writer.
 #[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Signalled when a request arrives, when the journal fails, and when the queue is closed.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Request>,
     /// Number of requests in the last batch. Their callers may soon write again.
     taken: usize,
@@ -89,7 +89,7 @@ struct State {
     closed: bool,
 }
 
-impl State {
+impl QueueState {
     fn wakes_writer(&self) -> bool {
         self.waiting.len() >= self.wake_at
     }
@@ -226,7 +226,7 @@ impl Queue {
         let mut state = self.state.lock();
         let target = state.target(is_cpu_saturated, last_batch);
         let is_below =
-            |state: &mut State| (1..target.requests).contains(&state.waiting.len()) && !state.closed;
+            |state: &mut QueueState| (1..target.requests).contains(&state.waiting.len()) && !state.closed;
         let mut seen = 0;
         for _ in 0..WAITS {
             if !is_below(&mut state) || state.waiting.len() == seen {

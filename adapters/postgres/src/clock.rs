@@ -34,11 +34,11 @@ pub(crate) struct DatabaseClock {
     at_origin: AtomicI64,
     /// The clock of the machine; none if only the database's clock matters.
     machine: OnceLock<Arc<dyn Clock>>,
-    state: Mutex<State>,
+    state: Mutex<JudgedClock>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct JudgedClock {
     judgement: Judgement,
     /// The last time at which the clock of the database was found to have stepped, or the one that is followed has.
     stepped: Option<Instant>,

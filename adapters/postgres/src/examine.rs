@@ -5,7 +5,7 @@ use std::fmt;
 use crate::background::Background;
 use crate::connection::{Connector, Role, Server, Target, pooling};
 use crate::error::OpenError;
-use crate::schema::{self, Program, State};
+use crate::schema::{self, ProbedSchema, Program};
 
 /// The result of examining a database that suits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,12 +56,12 @@ fn examine_as(target: Target, as_sandbox: bool) -> Result<Examined, OpenError> {
         pooling::refuse(&connector, &session).await?;
         let schema = connector.schema();
         let state = match schema::check(&session, schema, Program::THIS).await? {
-            State::Absent | State::Empty => SchemaState::New,
-            State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
-            State::Made(_) if as_sandbox && !schema::is_sandbox(&session, schema).await? => {
+            ProbedSchema::Absent | ProbedSchema::Empty => SchemaState::New,
+            ProbedSchema::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
+            ProbedSchema::Made(_) if as_sandbox && !schema::is_sandbox(&session, schema).await? => {
                 return Err(OpenError::NotASandbox { schema: schema.to_owned() });
             }
-            State::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },
+            ProbedSchema::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },
         };
         Ok(Examined { server, schema: state })
     })

@@ -15,9 +15,9 @@ use crate::PostgresStore;
 const ANSWER_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// The last answer of the database.
-pub(crate) struct Pulse(Mutex<State>);
+pub(crate) struct Pulse(Mutex<LastAnswer>);
 
-struct State {
+struct LastAnswer {
     /// The last answer of the database, by the time at which its question was asked.
     answered: Instant,
     /// The last failure since that answer; none if there was no failure.
@@ -29,12 +29,12 @@ struct State {
 impl Pulse {
     /// The pulse of a database that has just answered.
     pub(crate) fn new(now: Instant) -> Self {
-        Self(Mutex::new(State { answered: now, failure: None, unfit: None }))
+        Self(Mutex::new(LastAnswer { answered: now, failure: None, unfit: None }))
     }
 
     /// Records an answer. `unfit`: the reason why the database does not suit, if there is one.
     pub(crate) fn answered(&self, asked: Instant, unfit: Option<&'static str>) {
-        *self.0.lock() = State { answered: asked, failure: None, unfit };
+        *self.0.lock() = LastAnswer { answered: asked, failure: None, unfit };
     }
 
     /// The reason why a database that answers does not suit.

@@ -15,7 +15,7 @@ use crate::event_forms::KnownForms;
 pub(crate) use copied::settle as settle_copy;
 pub(crate) use migrate::prepare;
 pub(crate) use sandbox::{disclaim, is_sandbox, no_sandbox};
-pub(crate) use state::State;
+pub(crate) use state::ProbedSchema;
 use state::probe;
 
 /// A step from one version of the tables to the next.
@@ -97,10 +97,14 @@ fn first_rows(shop: NewShop, forms: KnownForms) -> String {
 
 /// Checks a connected schema without changing it: that this program can use it or make it, and that the role has the privileges
 /// for that.
-pub(crate) async fn check(session: &Session, schema: &str, program: Program<'_>) -> Result<State, OpenError> {
+pub(crate) async fn check(
+    session: &Session,
+    schema: &str,
+    program: Program<'_>,
+) -> Result<ProbedSchema, OpenError> {
     let state = probe(session, schema).await?;
     match &state {
-        State::Made(found) => {
+        ProbedSchema::Made(found) => {
             found.check(schema, program.version(), program.forms)?;
             privileges::check(session, schema).await?;
             if found.version < program.version() {
@@ -109,8 +113,8 @@ pub(crate) async fn check(session: &Session, schema: &str, program: Program<'_>)
                 privileges::check_migration(session, schema, creates).await?;
             }
         }
-        State::Absent | State::Empty => privileges::check_creation(session, schema).await?,
-        State::Foreign => {}
+        ProbedSchema::Absent | ProbedSchema::Empty => privileges::check_creation(session, schema).await?,
+        ProbedSchema::Foreign => {}
     }
     Ok(state)
 }

@@ -65,10 +65,10 @@ pub struct ServerStats {
 
 /// The last counts.
 #[derive(Default)]
-pub(crate) struct Stats(Mutex<State>);
+pub(crate) struct Stats(Mutex<LastCounts>);
 
 #[derive(Default)]
-struct State {
+struct LastCounts {
     counts: StoreCounts,
     server: Option<ServerStats>,
     /// The time at which the last count began.

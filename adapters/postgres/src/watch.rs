@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::DatabaseClock;
-use crate::connection::continuity::{Found, History, Reason, Standbys};
+use crate::connection::continuity::{DatabaseState, History, Reason, Standbys};
 use crate::connection::{Connector, Role, Session};
 use crate::events::EventLog;
 use crate::health::Pulse;
@@ -81,7 +81,7 @@ impl Watch {
         }
     }
 
-    async fn look(&self, session: &mut Option<Session>) -> Result<Found, StoreError> {
+    async fn look(&self, session: &mut Option<Session>) -> Result<DatabaseState, StoreError> {
         let looked = timeout(TIME, async {
             let open = session.take().filter(|session| !session.is_closed());
             let open = match open {

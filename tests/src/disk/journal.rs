@@ -9,7 +9,7 @@ use petstore_ports::{
 use super::contents::Contents;
 use super::events::{DiskReader, StoredEvents};
 use super::fault::planned_error;
-use super::{Disk, DiskBug, EPOCH, Entry, Fault, State};
+use super::{Disk, DiskBug, DiskState, EPOCH, Entry, Fault};
 use crate::reference::narrow;
 
 pub(super) struct DiskJournal {
@@ -97,7 +97,7 @@ impl DiskJournal {
     }
 }
 
-impl State {
+impl DiskState {
     fn sync(&mut self) {
         for entry in self.unsynced.drain(..) {
             self.synced.write(&entry);

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use petstore_domain::{AccountId, Ban, KeyId, Limit, Limits, Strikes, Timestamp, Usage, Windows};
 use petstore_ports::{AddressLimits, AddressVerdict, Ask, Cost, Quotas, Reply, StoreError, Verdict};
 
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
 /// All counters.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Counters {
     pub(super) lifts: BTreeMap<KeyId, Timestamp>,
 }
 
-impl State {
+impl StoreState {
     pub(super) fn take(&mut self, ask: &Ask) -> Verdict {
         self.see_lift(ask);
         let windows = self.windows(ask.account);

@@ -9,7 +9,7 @@ use petstore_ports::{
 };
 use tokio::sync::watch;
 
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
 /// All events of one epoch, by their positions. No event is dropped.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl EventLog {
     }
 }
 
-impl State {
+impl StoreState {
     /// Begins a new log with an epoch that no earlier log had.
     pub(super) fn begin_next_epoch(&mut self) {
         let next = self.log.epoch().wrapping_add(1);

@@ -9,7 +9,7 @@ use petstore_domain::{
 use petstore_ports::{EventQuery, EventRead, SortDirection, StoreError, Transition};
 
 use super::planted_writes::pause;
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
 /// The number of positions that [`Bug::PositionsBeforeRecords`] draws for one decision: more than a decision has
 /// events.
@@ -134,7 +134,7 @@ impl ReferenceStore {
     }
 }
 
-impl State {
+impl StoreState {
     /// Adds an event for each pet, as [`Bug::ImportHasEvents`] does.
     pub(super) fn emit_created(&mut self) {
         let pets: Vec<_> = self.tables.pets.values().map(|record| record.pet.clone()).collect();

@@ -8,7 +8,7 @@ use petstore_domain::{Change, Changes, Footprint, IdempotencyId, RecordRef, View
 use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
 /// The number of writes of each idempotency record's row.
 pub(super) type RowVersions = BTreeMap<IdempotencyId, u64>;
@@ -80,7 +80,7 @@ impl ReferenceStore {
     }
 }
 
-impl State {
+impl StoreState {
     fn still_holds(&mut self, bug: Bug, seen: &Seen) -> bool {
         let records = seen.footprint.records();
         let makes_one = records.iter().any(|record| record.id_kind().is_some());

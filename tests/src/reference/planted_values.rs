@@ -2,7 +2,7 @@
 
 use petstore_domain::{Change, FoldedName, Outcome, Timestamp, WindowKind};
 
-use super::State;
+use super::StoreState;
 
 /// The form of the names in the index of names.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_millis(millis - millis.rem_euclid(1_000)).expect("time begins with a whole second")
 }
 
-impl State {
+impl StoreState {
     /// The bug [`super::Bug::PrunesTooMuch`].
     pub(super) fn prune_too_much(&mut self, now: Timestamp) {
         let minute = WindowKind::Minute.number_at(now);

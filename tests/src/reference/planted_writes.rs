@@ -9,7 +9,7 @@ use petstore_ports::{StoreError, Transition};
 
 use super::planted_reads::pause_blocking;
 use super::planted_values::{forget_lift, forget_overlap, narrow};
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
 /// Pauses, so that other threads run between two steps of a bug.
 pub(super) async fn pause() {
@@ -128,7 +128,7 @@ impl ReferenceStore {
     }
 }
 
-impl State {
+impl StoreState {
     /// Decides, writes the changes that the bug writes at once, and returns the others.
     fn step(&mut self, bug: Bug, transition: &dyn Transition) -> Result<Late, StoreError> {
         if bug == Bug::IdReused {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use petstore_domain::Change;
 use petstore_ports::{Resettable, Row, StoreError};
 
-use super::{Bug, ReferenceStore, State};
+use super::{Bug, ReferenceStore, StoreState};
 
-impl State {
+impl StoreState {
     fn forget_usage(&mut self) {
         let decided = std::mem::take(&mut self.counters.bans);
         self.counters = super::Counters::default();

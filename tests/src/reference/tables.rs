@@ -11,7 +11,7 @@ use petstore_domain::{
 };
 use petstore_ports::{LastIds, StoreError, Transition};
 
-use super::State;
+use super::StoreState;
 use super::planted_values::NameIndex;
 
 /// All records, by their ids. Names are found by a scan, so that no index can be wrong.
@@ -176,7 +176,7 @@ impl Source for Tables {
     }
 }
 
-impl State {
+impl StoreState {
     /// Writes the changes of a decision, and their events.
     pub(super) fn apply(&mut self, changes: Changes) {
         self.log.append(&changes);

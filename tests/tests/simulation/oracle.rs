@@ -126,7 +126,7 @@ struct Staged {
     webhooks: Option<AccountWebhooks>,
 }
 
-struct State {
+struct RunState {
     start: Instant,
     trace: Trace,
     failure: Option<String>,
@@ -189,7 +189,7 @@ pub(crate) struct Counts {
 
 /// The oracle, shared by all actors.
 pub(crate) struct Oracle {
-    state: Mutex<State>,
+    state: Mutex<RunState>,
     clock: Arc<SimClock>,
     start: Instant,
     /// Notified when the first guarantee is broken.
@@ -203,7 +203,7 @@ pub(crate) struct Oracle {
 impl Oracle {
     pub(crate) fn new(clock: Arc<SimClock>, settings: QuotaSettings, verbose: bool) -> Self {
         let now = Instant::now();
-        let state = State {
+        let state = RunState {
             start: now,
             trace: Trace::new(verbose),
             failure: None,
@@ -239,7 +239,7 @@ impl Oracle {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RunState> {
         self.state.lock().expect("no thread panics while it holds the oracle")
     }
 
@@ -358,7 +358,7 @@ impl Oracle {
     }
 }
 
-impl State {
+impl RunState {
     /// The time since the start of the run.
     fn now(&self) -> Duration {
         self.start.elapsed()

@@ -22,10 +22,10 @@ use crate::response::body::{Body, CHUNK_MAX, Framing, Source, StreamBody, Stream
 
 /// A source that sends the chunks of a test.
 #[derive(Clone, Default)]
-pub(super) struct ScriptedSource(Rc<RefCell<State>>);
+pub(super) struct ScriptedSource(Rc<RefCell<ScriptState>>);
 
 #[derive(Default)]
-struct State {
+struct ScriptState {
     chunks: Vec<Bytes>,
     is_over: bool,
     ends_at_stop: bool,

@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 pub(crate) struct Wakeups(Arc<WakeupQueue>);
 
 #[derive(Default)]
-struct WakeupQueue(Mutex<State>);
+struct WakeupQueue(Mutex<QueuedTasks>);
 
 #[derive(Default)]
-struct State {
+struct QueuedTasks {
     /// Tasks to be woken.
     waiting: Vec<Waker>,
     dispatcher: Option<Waker>,

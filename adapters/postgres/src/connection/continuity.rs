@@ -32,7 +32,7 @@ use crate::error::failed;
 use petstore_remote_connection::Random;
 
 use known::{Commit, Known, Verdict};
-pub(crate) use known::{Found, History, Loss, Mark, Standbys};
+pub(crate) use known::{DatabaseState, History, Loss, Mark, Standbys};
 pub(crate) use renewal::{Reason, renew};
 pub(crate) use statement::{MARK, NEWEST, mark};
 
@@ -105,7 +105,7 @@ impl Continuity {
     }
 
     /// Looks whether the database has what this handle has seen. Takes over the epoch of the database.
-    pub(crate) async fn check(&self, session: &Session) -> Result<(Found, Option<Loss>), StoreError> {
+    pub(crate) async fn check(&self, session: &Session) -> Result<(DatabaseState, Option<Loss>), StoreError> {
         let known = *self.known.lock();
         let (position, token) = known.asked(Instant::now());
         let token = token.as_ref().map(<[u8; 16]>::as_slice);
@@ -165,7 +165,7 @@ impl Continuity {
     }
 
     /// Compares a state of the database with the one that was known when it was asked for.
-    fn judge(&self, known: &Known, found: &Found) -> Option<Loss> {
+    fn judge(&self, known: &Known, found: &DatabaseState) -> Option<Loss> {
         let verdict = known.judge(found);
         if found.history == History::Same {
             *self.awaited.lock() = Some(found.standbys.are_awaited);

@@ -30,7 +30,7 @@ pub(crate) type Settings = &'static [(&'static str, &'static str)];
 pub(crate) struct Session {
     client: Client,
     warnings: Warnings,
-    state: State,
+    state: Preparation,
     /// Held while the statements of a transaction are sent, so that none of another caller comes between them.
     sending: Mutex<()>,
     /// The number of failures of the whole server when the connection was opened, and now.
@@ -41,7 +41,7 @@ pub(crate) struct Session {
 }
 
 /// The part of a connection that depends on whether statements are prepared.
-enum State {
+enum Preparation {
     /// The prepared statements by their texts.
     Prepared(Mutex<HashMap<String, tokio_postgres::Statement>>),
     /// The settings of each transaction, as SQL.
@@ -79,7 +79,7 @@ impl Session {
         Self {
             client,
             warnings,
-            state: settings.map_or_else(|| State::Prepared(Mutex::default()), State::Unprepared),
+            state: settings.map_or_else(|| Preparation::Prepared(Mutex::default()), Preparation::Unprepared),
             sending: Mutex::default(),
             opened_at: now.load(Ordering::Relaxed),
             now: Arc::clone(now),
@@ -109,8 +109,8 @@ impl Session {
     /// Adds the settings that `sql` makes from `set` or `set local`.
     async fn add(&mut self, sql: impl FnOnce(&'static str) -> String) -> Result<(), Error> {
         match &mut self.state {
-            State::Prepared(_) => self.client.batch_execute(&sql("set")).await,
-            State::Unprepared(all) => {
+            Preparation::Prepared(_) => self.client.batch_execute(&sql("set")).await,
+            Preparation::Unprepared(all) => {
                 all.push_str(&sql("set local"));
                 Ok(())
             }
@@ -119,7 +119,7 @@ impl Session {
 
     /// Returns whether statements are prepared, and kept by the server.
     pub(crate) fn prepares(&self) -> bool {
-        matches!(self.state, State::Prepared(_))
+        matches!(self.state, Preparation::Prepared(_))
     }
 
     /// Returns whether the connection is of no further use: it has ended, or its server has failed since it was opened.
@@ -135,15 +135,15 @@ impl Session {
     /// The SQL that begins a transaction in a mode, such as `read only`.
     pub(crate) fn begin_as(&self, mode: &str) -> String {
         match &self.state {
-            State::Prepared(_) => format!("begin {mode}"),
-            State::Unprepared(settings) => format!("begin {mode}; {settings}"),
+            Preparation::Prepared(_) => format!("begin {mode}"),
+            Preparation::Unprepared(settings) => format!("begin {mode}; {settings}"),
         }
     }
 
     /// Prepares a statement, unless this connection has prepared the same text before. The number of distinct texts
     /// must be bounded, because all of them are kept. Without prepared statements this does nothing.
     pub(crate) async fn prepared<'s>(&self, sql: &'s str) -> Result<Statement<'s>, Error> {
-        let State::Prepared(statements) = &self.state else { return Ok(Statement::Unprepared(sql)) };
+        let Preparation::Prepared(statements) = &self.state else { return Ok(Statement::Unprepared(sql)) };
         if let Some(statement) = statements.lock().get(sql) {
             return Ok(Statement::Prepared(statement.clone()));
         }

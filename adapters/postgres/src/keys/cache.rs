@@ -18,10 +18,10 @@ const CHECK_AGE_MAX: Duration = Duration::from_secs(1);
 /// Credentials that were all read at the same number of changes of accounts and keys. They are dropped when the number
 /// rises.
 #[derive(Default)]
-pub(crate) struct KeyCache(RwLock<State>);
+pub(crate) struct KeyCache(RwLock<KnownCredentials>);
 
 #[derive(Default)]
-struct State {
+struct KnownCredentials {
     /// The number of changes at the last check. None until the first check, and after a change by this handle.
     changes: Option<i64>,
     /// The beginning of the last check that succeeded.
@@ -72,7 +72,7 @@ impl KeyCache {
     }
 }
 
-impl State {
+impl KnownCredentials {
     fn forget(&mut self) {
         self.changes = None;
         self.by_digest.clear();

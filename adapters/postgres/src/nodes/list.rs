@@ -12,7 +12,7 @@ use crate::background::Background;
 use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
 use crate::records::Fields;
-use crate::schema::{self, Program, State};
+use crate::schema::{self, ProbedSchema, Program};
 
 /// The first version of the schema with the table of nodes.
 const SINCE: i32 = 2;
@@ -54,9 +54,11 @@ pub fn nodes(target: Target) -> Result<Option<Vec<Node>>, OpenError> {
     background.handle().block_on(async {
         let session = connector.connect(Role::Reader).await?;
         match schema::check(&session, connector.schema(), Program::THIS).await? {
-            State::Foreign => return Err(OpenError::Foreign { schema: connector.schema().to_owned() }),
-            State::Made(found) if found.version >= SINCE => {}
-            State::Absent | State::Empty | State::Made(_) => return Ok(None),
+            ProbedSchema::Foreign => {
+                return Err(OpenError::Foreign { schema: connector.schema().to_owned() });
+            }
+            ProbedSchema::Made(found) if found.version >= SINCE => {}
+            ProbedSchema::Absent | ProbedSchema::Empty | ProbedSchema::Made(_) => return Ok(None),
         }
         Ok(Some(listed(&session).await?))
     })

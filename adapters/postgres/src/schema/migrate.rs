@@ -7,7 +7,7 @@ use petstore_ports::{StoreError, WorkPhase, WorkProgress, WorkUnit};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::privileges;
-use super::state::{State, probe};
+use super::state::{ProbedSchema, probe};
 use super::{NewShop, Program, first_rows};
 use crate::connection::{Connector, Role, Session, pooling};
 use crate::error::{Fate, OpenError, failed, fate};
@@ -44,15 +44,15 @@ pub(crate) async fn prepare(
             pooling::refuse(connector, &session).await?;
         }
         match within(ANSWER_TIME, probe(&session, schema)).await?? {
-            State::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
-            State::Made(found) => {
+            ProbedSchema::Foreign => return Err(OpenError::Foreign { schema: schema.to_owned() }),
+            ProbedSchema::Made(found) => {
                 found.check(schema, known, program.forms)?;
                 if found.version >= known {
                     within(ANSWER_TIME, privileges::check(&session, schema)).await??;
                     return Ok(session);
                 }
             }
-            State::Absent | State::Empty => {}
+            ProbedSchema::Absent | ProbedSchema::Empty => {}
         }
         match migrate(&session, schema, program, new, progress).await? {
             Ok(()) => {}
@@ -87,10 +87,10 @@ async fn migrate(
         return Ok(Err(error));
     }
     let done = match within(ANSWER_TIME, probe(session, schema)).await? {
-        Ok(State::Made(found)) => usize::try_from(found.version).unwrap_or(0),
+        Ok(ProbedSchema::Made(found)) => usize::try_from(found.version).unwrap_or(0),
         // Nothing is applied here. The next probe of `prepare` finds the same fault and returns it.
-        Ok(State::Foreign) | Err(_) => steps.len(),
-        Ok(State::Empty | State::Absent) => 0,
+        Ok(ProbedSchema::Foreign) | Err(_) => steps.len(),
+        Ok(ProbedSchema::Empty | ProbedSchema::Absent) => 0,
     };
     let mut first = String::new();
     if done == 0 {

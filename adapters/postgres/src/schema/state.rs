@@ -10,7 +10,7 @@ use crate::event_forms::KnownForms;
 
 /// The state of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ProbedSchema {
     /// It does not exist.
     Absent,
     /// It exists without tables.
@@ -18,12 +18,12 @@ pub(crate) enum State {
     /// It has tables, but not those of a petstore.
     Foreign,
     /// It has the tables of a petstore.
-    Made(Found),
+    Made(VersionRow),
 }
 
 /// The row of `schema_version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct VersionRow {
     /// The version of the tables.
     pub(crate) version: i32,
     /// The oldest version of a program that may use them.
@@ -33,7 +33,7 @@ pub(crate) struct Found {
 }
 
 /// Asks for the state of a schema.
-pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, OpenError> {
+pub(crate) async fn probe(session: &Session, schema: &str) -> Result<ProbedSchema, OpenError> {
     let sql = "select to_regnamespace(quote_ident($1)) is not null,
         exists (select 1 from pg_class where relnamespace = to_regnamespace(quote_ident($1))),
         to_regclass(format('%I.schema_version', $1)) is not null and to_regclass(format('%I.event_batches', $1)) is not null";
@@ -50,9 +50,9 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
     let (exists, has_tables, is_ours): (bool, bool, bool) = (row.get(0), row.get(1), row.get(2));
     if !is_ours {
         return Ok(match (exists, has_tables) {
-            (false, _) => State::Absent,
-            (true, false) => State::Empty,
-            (true, true) => State::Foreign,
+            (false, _) => ProbedSchema::Absent,
+            (true, false) => ProbedSchema::Empty,
+            (true, true) => ProbedSchema::Foreign,
         });
     }
     // The name of the schema stands here because this may be outside of a transaction, which sets the search path.
@@ -65,16 +65,20 @@ pub(crate) async fn probe(session: &Session, schema: &str) -> Result<State, Open
         rows => rows.map_err(asked)?,
     };
     let row = rows.first().ok_or_else(|| StoreError::corrupt("schema_version: the row is missing"))?;
-    let found =
-        Found { version: row.get(0), oldest_reader: row.get(1), folding: row.get(2), event_form: row.get(3) };
-    Ok(State::Made(found))
+    let found = VersionRow {
+        version: row.get(0),
+        oldest_reader: row.get(1),
+        folding: row.get(2),
+        event_form: row.get(3),
+    };
+    Ok(ProbedSchema::Made(found))
 }
 
 fn asked(error: tokio_postgres::Error) -> OpenError {
     OpenError::Store(failed("cannot read the version of the schema", error))
 }
 
-impl Found {
+impl VersionRow {
     /// Refuses tables that a program of this version, which knows these forms of events, must not use.
     pub(crate) fn check(&self, schema: &str, known: i32, forms: KnownForms) -> Result<(), OpenError> {
         let schema = || schema.to_owned();

@@ -45,7 +45,7 @@ pub struct RedisConnections {
     /// The number of times that the server was found to be down. A connection that was opened at another number may lead to
     /// a server that has failed.
     outages: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     server_clock: RwLock<Option<ServerClock>>,
     /// Wakes the task that examines the server.
     pub(super) examine: Notify,
@@ -55,7 +55,7 @@ pub struct RedisConnections {
 }
 
 /// The state of the server.
-struct State {
+struct ServerState {
     /// The reason why commands are not sent; none while they are sent.
     fault: Option<StoreError>,
     /// The reason why the node should not be used, although commands are sent.
@@ -89,7 +89,7 @@ impl RedisConnections {
             clock,
             is_up: AtomicBool::new(false),
             outages: AtomicU64::new(0),
-            state: Mutex::new(State { fault: Some(fault), warning: None }),
+            state: Mutex::new(ServerState { fault: Some(fault), warning: None }),
             server_clock: RwLock::new(None),
             examine: Notify::new(),
             connects: AtomicU64::new(0),
@@ -169,7 +169,7 @@ impl RedisConnections {
     /// Notes that the server works.
     pub(super) fn recover(&self, warning: Option<StoreError>) {
         let mut state = self.state.lock();
-        *state = State { fault: None, warning };
+        *state = ServerState { fault: None, warning };
         self.is_up.store(true, Ordering::Release);
     }
 

@@ -36,12 +36,12 @@ pub struct SystemResolver {
 
 struct Shared {
     lookup: Box<Lookup>,
-    state: Mutex<State>,
+    state: Mutex<NameQueues>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct NameQueues {
     names: Names,
     threads: usize,
     /// The number of threads that wait, and that were not woken.
@@ -105,7 +105,7 @@ impl Resolver for SystemResolver {
 
 impl Shared {
     /// Lets one more thread look for a name: one that waits, or a new one.
-    fn wake(self: &Arc<Self>, state: &mut State) -> io::Result<()> {
+    fn wake(self: &Arc<Self>, state: &mut NameQueues) -> io::Result<()> {
         if state.idle > 0 {
             // A thread that was woken is not idle any more, although it may not run yet. A condition variable of this crate
             // wakes no thread by itself.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use petstore_domain::EventId;
 use serde_json::{Value, json};
 
-use super::{Asked, Gate, Oracle, Progress, Stamp, State};
+use super::{Asked, Gate, Oracle, Progress, RunState, Stamp};
 use crate::expected::Expected;
 use crate::follower::Follower;
 use crate::model::events::{Tables, tables};
@@ -108,7 +108,7 @@ impl Oracle {
     }
 }
 
-impl State {
+impl RunState {
     /// Records the state for the answer to the current request of a connection, unless it was recorded before.
     pub(super) fn answering(&mut self, connection: u64) {
         let Some(id) = self.current.get(&connection).copied() else { return };

@@ -3,7 +3,7 @@
 use petstore_domain::{AccountWebhooks, Change, Changes};
 use petstore_ports::UsageCount;
 
-use super::{Actor, Gate, Oracle, Owner, Progress, Staged, State, given};
+use super::{Actor, Gate, Oracle, Owner, Progress, RunState, Staged, given};
 use crate::model::events::{look, touched};
 use crate::model::rows;
 
@@ -152,7 +152,7 @@ impl Oracle {
     }
 }
 
-impl State {
+impl RunState {
     /// Decides whether the batch in doubt is on disk. It is on disk if the journal's last batch is this batch or a
     /// later one.
     pub(super) fn settle_doubt(&mut self, last: u64) -> Result<(), String> {

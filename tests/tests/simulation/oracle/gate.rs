@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use petstore_domain::{AccountId, Limits, Timestamp, Usage, WindowUsage};
 use petstore_ports::{AddressVerdict, Ask, Cost, Verdict};
 
-use super::{Actor, Gate, Oracle, State};
+use super::{Actor, Gate, Oracle, RunState};
 use crate::model::accounts::Accounts;
 use crate::model::quotas::{self, QuotaHeaders, binding};
 use crate::request::Op;
@@ -95,7 +95,7 @@ struct Judged {
     now: i64,
 }
 
-impl State {
+impl RunState {
     fn judged(
         &mut self,
         actor: Option<Actor>,

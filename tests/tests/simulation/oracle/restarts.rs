@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::{Oracle, Progress, State, WriteBehind};
+use super::{Oracle, Progress, RunState, WriteBehind};
 use crate::model::rows::Rows;
 
 /// The maximum age of write-behind data that a crash may lose: the interval of one second, and the duration of
@@ -62,7 +62,7 @@ impl Oracle {
     }
 }
 
-impl State {
+impl RunState {
     fn reopen(&mut self, ending: Ending, rows: &Rows) -> Result<(), String> {
         let was_failing = self.failing || self.ended < self.failing_until + FORGETS_MAX;
         self.settle_doubt(rows.last_batch)?;

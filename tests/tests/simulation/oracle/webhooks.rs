@@ -33,7 +33,7 @@ impl Oracle {
             let line = format!("webhook {webhook} gets {position}, attempt {attempt}, secrets {signature}");
             state.trace.note(self.start.elapsed(), &line);
             let now = state.now();
-            let super::State { webhooks, events, permits, accounts, .. } = &mut *state;
+            let super::RunState { webhooks, events, permits, accounts, .. } = &mut *state;
             permits.look(accounts, now);
             webhooks.posted(post, events, permits, now)
         };
@@ -54,7 +54,7 @@ impl Oracle {
         let mut state = self.lock();
         state.trace.note(self.start.elapsed(), &format!("the clock steps by {step} ms"));
         let now = state.now();
-        let super::State { webhooks, permits, accounts, .. } = &mut *state;
+        let super::RunState { webhooks, permits, accounts, .. } = &mut *state;
         permits.stepped(accounts, step, now);
         webhooks.clock_stepped(now);
     }
@@ -70,7 +70,7 @@ impl Oracle {
             if state.failing_since(std::time::Duration::ZERO) {
                 state.webhooks.hindered(now);
             }
-            let super::State { webhooks, events, permits, accounts, .. } = &mut *state;
+            let super::RunState { webhooks, events, permits, accounts, .. } = &mut *state;
             permits.look(accounts, now);
             webhooks.overdue(events, permits, now)
         };

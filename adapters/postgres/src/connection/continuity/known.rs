@@ -85,7 +85,7 @@ pub(crate) enum History {
 
 /// The state of the database, as one statement finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct DatabaseState {
     pub(crate) shop_epoch: u64,
     pub(crate) epoch_number: u64,
     pub(crate) end: LogEnd,
@@ -152,7 +152,7 @@ impl Known {
     }
 
     /// Compares a state of the database, in which [`Known::asked`] was looked for.
-    pub(super) fn judge(&self, found: &Found) -> Verdict {
+    pub(super) fn judge(&self, found: &DatabaseState) -> Verdict {
         let Some(KnownLog { epoch_number, end, newest }) = self.log else { return Verdict::Same };
         if found.end.epoch != end.epoch {
             // A new epoch is legitimate only if its number is higher.
@@ -179,12 +179,12 @@ impl Known {
     }
 
     /// Returns whether a state is at least as late as what is known.
-    pub(super) fn follows(&self, found: &Found) -> bool {
+    pub(super) fn follows(&self, found: &DatabaseState) -> bool {
         self.log.is_none_or(|known| found.epoch_number >= known.epoch_number)
     }
 
     /// Takes over a state that follows. In a later epoch nothing of the time before is looked for.
-    pub(super) fn adopt(&mut self, found: &Found) {
+    pub(super) fn adopt(&mut self, found: &DatabaseState) {
         if self.log.is_none_or(|known| known.epoch_number < found.epoch_number) {
             *self = Self::default();
             self.read(found.epoch_number, found.end, None);
@@ -248,8 +248,8 @@ mod tests {
     }
 
     /// A database that has all of it, and more.
-    fn found() -> Found {
-        Found {
+    fn found() -> DatabaseState {
+        DatabaseState {
             shop_epoch: 9,
             epoch_number: 2,
             end: end(EPOCH, 12),
@@ -268,24 +268,24 @@ mod tests {
     fn a_database_that_has_all_is_the_same_one() {
         assert_eq!(known().judge(&found()), Verdict::Same);
         assert_eq!(Known::default().judge(&found()), Verdict::Same, "nothing was seen");
-        let pruned = Found { pruned: position(10), batch: None, ..found() };
+        let pruned = DatabaseState { pruned: position(10), batch: None, ..found() };
         assert_eq!(known().judge(&pruned), Verdict::Same, "the batch was dropped");
     }
 
     #[test]
     fn each_loss_is_found() {
         for (state, loss) in [
-            (Found { end: end(EPOCH, 9), ..found() }, Loss::Shorter(position(10))),
-            (Found { batch: None, ..found() }, Loss::OtherBatch(position(10))),
-            (Found { batch: Some(mark(6)), ..found() }, Loss::OtherBatch(position(10))),
+            (DatabaseState { end: end(EPOCH, 9), ..found() }, Loss::Shorter(position(10))),
+            (DatabaseState { batch: None, ..found() }, Loss::OtherBatch(position(10))),
+            (DatabaseState { batch: Some(mark(6)), ..found() }, Loss::OtherBatch(position(10))),
             (
-                Found { batch: Some(Mark { tail: [2; 32], ..mark(5) }), ..found() },
+                DatabaseState { batch: Some(Mark { tail: [2; 32], ..mark(5) }), ..found() },
                 Loss::OtherBatch(position(10)),
             ),
-            (Found { has_commit: false, ..found() }, Loss::Commit),
-            (Found { key_changes: 3, ..found() }, Loss::Keys),
-            (Found { end: end(8, 12), epoch_number: 1, ..found() }, Loss::Epoch),
-            (Found { end: end(8, 12), ..found() }, Loss::Epoch),
+            (DatabaseState { has_commit: false, ..found() }, Loss::Commit),
+            (DatabaseState { key_changes: 3, ..found() }, Loss::Keys),
+            (DatabaseState { end: end(8, 12), epoch_number: 1, ..found() }, Loss::Epoch),
+            (DatabaseState { end: end(8, 12), ..found() }, Loss::Epoch),
         ] {
             assert_eq!(known().judge(&state), Verdict::Lost(loss), "{state:?}");
         }
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_later_epoch_is_used_and_nothing_of_the_earlier_one_is_looked_for() {
-        let later = Found {
+        let later = DatabaseState {
             end: end(8, 1),
             epoch_number: 3,
             batch: None,
@@ -305,14 +305,14 @@ mod tests {
         assert_eq!(known.judge(&later), Verdict::OtherEpoch);
         known.adopt(&later);
         assert_eq!(known.asked(Instant::now()), (None, None));
-        let next = Found { has_commit: true, ..later };
+        let next = DatabaseState { has_commit: true, ..later };
         assert_eq!(known.judge(&next), Verdict::Same, "no commit was asked for");
         assert!(!known.follows(&found()), "an answer from before the epoch is late");
     }
 
     #[test]
     fn a_commit_that_is_missing_after_a_step_of_the_clock_is_no_loss() {
-        let lacks = |shown| Found { has_commit: false, shown, ..found() };
+        let lacks = |shown| DatabaseState { has_commit: false, shown, ..found() };
         let minutes = |minutes: i64| minutes * 60_000_000;
         for (step, verdict) in [
             (minutes(4), Verdict::Lost(Loss::Commit)),
@@ -328,7 +328,7 @@ mod tests {
     fn a_commit_that_another_server_lacks_is_a_loss_whatever_its_clock_shows() {
         for minutes in [0, 11, -11] {
             let shown = SHOWN + minutes * 60_000_000;
-            let other = Found { has_commit: false, history: History::Undecided, shown, ..found() };
+            let other = DatabaseState { has_commit: false, history: History::Undecided, shown, ..found() };
             assert_eq!(known().judge(&other), Verdict::Lost(Loss::Commit), "{minutes}");
         }
     }

@@ -4,7 +4,7 @@ use petstore_domain::Position;
 use petstore_ports::{LogEnd, StoreError};
 use tokio_postgres::Row;
 
-use super::known::{Found, History, Mark, Standbys};
+use super::known::{DatabaseState, History, Mark, Standbys};
 use crate::records::Fields;
 
 /// The columns of a [`Mark`].
@@ -66,7 +66,7 @@ pub(super) const CHECK: &str = check!(concat!("coalesce(shop.server_history, '')
 pub(super) const CHECK_WITHOUT_HISTORY: &str = check!("null::boolean");
 
 /// Parses the row of [`CHECK`].
-pub(super) fn parse(rows: &[Row]) -> Result<Found, StoreError> {
+pub(super) fn parse(rows: &[Row]) -> Result<DatabaseState, StoreError> {
     let row = rows.first().ok_or_else(|| StoreError::corrupt("event_log, shop or key_changes has no row"))?;
     let mut fields = Fields::of("event_log", row);
     let epoch = |digits: &str| u64::from_str_radix(digits, 16);
@@ -75,7 +75,7 @@ pub(super) fn parse(rows: &[Row]) -> Result<Found, StoreError> {
     let log_epoch = fields.parsed(epoch)?;
     let epoch_number = fields.number(Ok::<_, &str>)?;
     let last = fields.number(position)?;
-    Ok(Found {
+    Ok(DatabaseState {
         shop_epoch,
         epoch_number,
         end: LogEnd { epoch: log_epoch, last },
