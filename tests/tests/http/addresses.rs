@@ -6,8 +6,8 @@ use petstore_domain::{Limit, Plan};
 use petstore_http::Network;
 use petstore_service::Policy;
 
+use crate::fixture::{Caller, request};
 use crate::harness::{Client, PATIENT, Shop, ShopOptions};
-use crate::stall::{Caller, request};
 
 /// A well-formed key that was never issued.
 fn invented() -> String {

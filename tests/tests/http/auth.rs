@@ -151,7 +151,7 @@ fn a_key_expires_to_the_millisecond() {
 fn a_revoked_key_is_refused_from_the_next_request_on() {
     let shop = Shop::open();
     let (client, id) = key(&shop, Some("2030-01-01T12:00:30Z"));
-    let mut caller = crate::stall::Caller::of(&client);
+    let mut caller = crate::fixture::Caller::of(&client);
     assert_eq!(caller.get("/v1/pets").status, 200);
     shop.block_on(shop.service.revoke_key(id)).unwrap();
     is_401(&caller.get("/v1/pets"), "api_key_revoked", INVALID_TOKEN);
@@ -252,7 +252,7 @@ fn several_keys_may_be_used_on_one_connection() {
             (&clients[2], 300, "address"),
             (&clients[3], 60, "minute"),
         ] {
-            connection.send(&crate::stall::request(client, "GET", "/v1/pets", &[], b""));
+            connection.send(&crate::fixture::request(client, "GET", "/v1/pets", &[], b""));
             let answer = connection.read_answer(false).unwrap();
             assert_eq!(answer.header("x-ratelimit-resource"), Some(resource));
             assert_eq!(answer.number("x-ratelimit-limit"), limit);

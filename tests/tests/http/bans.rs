@@ -6,8 +6,8 @@ use petstore_domain::{AccountName, BanPolicy, KeyHolder, KeyId, KeyLabel, Limit,
 use petstore_ports::api::{Administration, NewKey};
 use petstore_service::Policy;
 
+use crate::fixture::Caller;
 use crate::harness::{Client, PATIENT, Shop, ShopOptions};
-use crate::stall::Caller;
 
 /// A plan with one request a minute, and so with the smallest number of allowed strikes.
 const ONE_A_MINUTE: Plan =

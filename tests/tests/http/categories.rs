@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::fixture::{Fixture, PLENTY};
 use crate::harness::Shop;
-use crate::stall::{PLENTY, Stall};
 
 #[test]
 fn a_category_has_a_name_and_perhaps_a_description() {
@@ -83,32 +83,32 @@ fn put_without_a_description_deletes_it_and_so_does_null_in_a_patch() {
 
 #[test]
 fn a_category_with_a_pet_in_it_is_in_use() {
-    let stall = Stall::open();
-    let (dogs, pet) = (format!("/v1/categories/{}", stall.category), stall.pet());
+    let fixture = Fixture::open();
+    let (dogs, pet) = (format!("/v1/categories/{}", fixture.category), fixture.pet());
     let in_use = (409, "category_in_use".to_owned());
-    assert_eq!(stall.client.delete(&dogs).outcome(), in_use);
-    let cats = stall.client.post("/v1/categories", &json!({"name": "Cats"})).id();
-    stall.client.patch(&format!("/v1/pets/{pet}"), &json!({"categoryId": cats}));
-    assert_eq!(stall.client.delete(&dogs).status, 204, "the pet has moved out");
-    assert_eq!(stall.client.delete(&dogs).outcome(), (404, "not_found".to_owned()));
+    assert_eq!(fixture.client.delete(&dogs).outcome(), in_use);
+    let cats = fixture.client.post("/v1/categories", &json!({"name": "Cats"})).id();
+    fixture.client.patch(&format!("/v1/pets/{pet}"), &json!({"categoryId": cats}));
+    assert_eq!(fixture.client.delete(&dogs).status, 204, "the pet has moved out");
+    assert_eq!(fixture.client.delete(&dogs).outcome(), (404, "not_found".to_owned()));
     let cats = format!("/v1/categories/{cats}");
-    assert_eq!(stall.client.delete(&cats).outcome(), in_use);
-    stall.client.delete(&format!("/v1/pets/{pet}"));
-    assert_eq!(stall.client.delete(&cats).status, 204, "the pet has gone");
+    assert_eq!(fixture.client.delete(&cats).outcome(), in_use);
+    fixture.client.delete(&format!("/v1/pets/{pet}"));
+    assert_eq!(fixture.client.delete(&cats).status, 204, "the pet has gone");
 }
 
 #[test]
 fn of_a_new_pet_and_the_deletion_of_its_category_at_once_one_succeeds() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for round in 0..30 {
-        let category = stall.client.post("/v1/categories", &json!({"name": format!("c{round}")})).id();
+        let category = fixture.client.post("/v1/categories", &json!({"name": format!("c{round}")})).id();
         let (made, deleted) = std::thread::scope(|scope| {
             let new = json!({"name": "Rex", "categoryId": category});
             let made = scope.spawn({
-                let client = stall.client.clone();
+                let client = fixture.client.clone();
                 move || client.post("/v1/pets", &new)
             });
-            let deleted = stall.client.delete(&format!("/v1/categories/{category}"));
+            let deleted = fixture.client.delete(&format!("/v1/categories/{category}"));
             (made.join().unwrap(), deleted)
         });
         match made.status {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use petstore_domain::Plan;
 use petstore_http::Deadlines;
 
+use crate::fixture::request;
 use crate::harness::{Connection, Shop, ShopOptions};
-use crate::stall::request;
 
 /// A deadline that no test reaches, so that only the deadline under test takes effect.
 const LONG: Duration = Duration::from_secs(30);
@@ -219,7 +219,7 @@ fn a_client_that_reads_slowly_is_not_dropped() {
     connection.send(&batch);
     for number in 0..60 {
         // The remaining answers do not fit in the kernel's buffers, so the server's write is blocked for longer in
-        // total than the limit for one stall.
+        // total than the limit for one fixture.
         if number % 4 == 0 {
             wait_out_an_idle_one(&shop);
         }

@@ -4,8 +4,8 @@ use petstore_domain::{KeyHolder, KeyLabel, Plan, Scopes};
 use petstore_ports::api::{Administration, NewKey};
 use serde_json::{Value, json};
 
+use crate::fixture::{Caller, Fixture, PLENTY};
 use crate::harness::{Answer, Client, Shop, ShopOptions};
-use crate::stall::{Caller, PLENTY, Stall};
 
 /// Returns this member of each event of the page.
 fn members(page: &Answer, name: &str) -> Vec<Value> {
@@ -28,15 +28,15 @@ pub(crate) fn last_event_id(page: &Answer) -> String {
 
 /// A shop with one category, and with this many pets, each with an order. Its log has one event of the category, one
 /// event of each new pet, and three events of each order.
-fn shop_of(pets: u64) -> Stall {
-    let stall = Stall::open();
-    let mut caller = Caller::of(&stall.client);
+fn shop_of(pets: u64) -> Fixture {
+    let fixture = Fixture::open();
+    let mut caller = Caller::of(&fixture.client);
     for number in 0..pets {
-        let new = json!({"name": format!("Pet {number}"), "categoryId": stall.category});
+        let new = json!({"name": format!("Pet {number}"), "categoryId": fixture.category});
         let pet = caller.post("/v1/pets", &new).id();
         assert_eq!(caller.post("/v1/store/orders", &json!({"petId": pet})).status, 201);
     }
-    stall
+    fixture
 }
 
 /// The number of events of one pet and its order.
@@ -59,11 +59,11 @@ fn walk(client: &Client, first: &str, limit: usize) -> Vec<Answer> {
 
 #[test]
 fn parameters_out_of_their_range_are_refused_each_with_its_field() {
-    let stall = Stall::open();
-    let id = last_event_id(&stall.client.get("/v1/events"));
+    let fixture = Fixture::open();
+    let id = last_event_id(&fixture.client.get("/v1/events"));
     let cursor_of = |page: &Answer| page.link("next").unwrap().split("cursor=").nth(1).unwrap().to_owned();
-    stall.pet();
-    let cursor = cursor_of(&stall.client.get("/v1/events?limit=1"));
+    fixture.pet();
+    let cursor = cursor_of(&fixture.client.get("/v1/events?limit=1"));
     for (query, field, code) in [
         ("limit=0", "limit", "out_of_range"),
         ("limit=101", "limit", "out_of_range"),
@@ -82,15 +82,15 @@ fn parameters_out_of_their_range_are_refused_each_with_its_field() {
         (&format!("after={id}&cursor={cursor}"), "after", "not_allowed"),
         ("before=1", "before", "unknown_parameter"),
     ] {
-        let refused = stall.client.get(&format!("/v1/events?{query}"));
+        let refused = fixture.client.get(&format!("/v1/events?{query}"));
         assert_eq!(refused.status, 400, "{query}");
         assert_eq!(refused.details(), [(field.to_owned(), code.to_owned())], "{query}");
     }
-    let all = stall.client.get("/v1/events?limit=0&wait=99&after=x&type=y");
+    let all = fixture.client.get("/v1/events?limit=0&wait=99&after=x&type=y");
     assert_eq!(all.details().len(), 4, "all faults are reported at once: {}", all.text());
     // A cursor is valid only with the direction and the filter of its list.
     for query in ["sort=-id", "type=pet.*"] {
-        let refused = stall.client.get(&format!("/v1/events?{query}&cursor={cursor}"));
+        let refused = fixture.client.get(&format!("/v1/events?{query}&cursor={cursor}"));
         assert_eq!(refused.outcome(), (400, "invalid_cursor".to_owned()), "{query}");
     }
 }
@@ -98,17 +98,17 @@ fn parameters_out_of_their_range_are_refused_each_with_its_field() {
 #[test]
 fn a_walk_by_links_sees_each_event_once_in_both_directions_and_with_filters() {
     const PETS: u64 = 60;
-    let stall = shop_of(PETS);
+    let fixture = shop_of(PETS);
     let total = 1 + PETS * EACH;
     for limit in [7, 100] {
-        let pages = walk(&stall.client, &format!("/v1/events?limit={limit}"), limit);
+        let pages = walk(&fixture.client, &format!("/v1/events?limit={limit}"), limit);
         let seen: Vec<u64> = pages.iter().flat_map(sequences).collect();
         assert_eq!(seen, (1..=total).collect::<Vec<_>>());
-        let pages = walk(&stall.client, &format!("/v1/events?limit={limit}&sort=-id"), limit);
+        let pages = walk(&fixture.client, &format!("/v1/events?limit={limit}&sort=-id"), limit);
         let seen: Vec<u64> = pages.iter().flat_map(sequences).collect();
         assert_eq!(seen, (1..=total).rev().collect::<Vec<_>>());
     }
-    assert_eq!(sequences(&stall.client.get("/v1/events")).len(), 100, "a page has 100 events by default");
+    assert_eq!(sequences(&fixture.client.get("/v1/events")).len(), 100, "a page has 100 events by default");
     for (filter, kinds) in [
         ("type=order.*", vec!["order.placed"]),
         ("type=pet.created,category.*", vec!["category.created", "pet.created"]),
@@ -116,11 +116,11 @@ fn a_walk_by_links_sees_each_event_once_in_both_directions_and_with_filters() {
         ("type=key.*", vec![]),
     ] {
         for sort in ["id", "-id"] {
-            let pages = walk(&stall.client, &format!("/v1/events?{filter}&sort={sort}&limit=11"), 11);
+            let pages = walk(&fixture.client, &format!("/v1/events?{filter}&sort={sort}&limit=11"), 11);
             let seen: Vec<u64> = pages.iter().flat_map(sequences).collect();
             let mut found: Vec<String> = pages.iter().flat_map(types).collect();
             let of_all =
-                stall_types(&stall.client).iter().filter(|one| kinds.contains(&one.as_str())).count();
+                types_of_fixture(&fixture.client).iter().filter(|one| kinds.contains(&one.as_str())).count();
             assert_eq!(seen.len(), of_all, "{filter}&sort={sort}");
             assert!(if sort == "id" { seen.is_sorted() } else { seen.iter().rev().is_sorted() });
             found.sort_unstable();
@@ -130,32 +130,32 @@ fn a_walk_by_links_sees_each_event_once_in_both_directions_and_with_filters() {
     }
 }
 
-fn stall_types(client: &Client) -> Vec<String> {
+fn types_of_fixture(client: &Client) -> Vec<String> {
     walk(client, "/v1/events", 100).iter().flat_map(types).collect()
 }
 
 #[test]
 fn last_event_id_tells_how_far_the_log_was_read_filtered_events_included() {
-    let stall = shop_of(3);
-    let newest = stall.client.get("/v1/events?sort=-id&limit=1");
+    let fixture = shop_of(3);
+    let newest = fixture.client.get("/v1/events?sort=-id&limit=1");
     let end = last_event_id(&newest);
     assert_eq!(members(&newest, "id"), [json!(end)], "the newest event is where a reader begins");
-    let after_end = stall.client.get(&format!("/v1/events?after={end}"));
+    let after_end = fixture.client.get(&format!("/v1/events?after={end}"));
     assert_eq!((after_end.json(), last_event_id(&after_end)), (json!([]), end.clone()));
-    let none_passes = stall.client.get("/v1/events?type=key.*");
+    let none_passes = fixture.client.get("/v1/events?type=key.*");
     assert_eq!((none_passes.json(), last_event_id(&none_passes)), (json!([]), end.clone()));
-    let full = stall.client.get("/v1/events?type=pet.created&limit=1");
+    let full = fixture.client.get("/v1/events?type=pet.created&limit=1");
     assert_eq!(members(&full, "id"), [json!(last_event_id(&full))], "a full page has reached its last event");
     // Reading can continue after an event that does not pass the filter.
-    let order = stall.client.get("/v1/events?type=order.placed&limit=1");
-    let rest = stall.client.get(&format!("/v1/events?type=pet.*&after={}", last_event_id(&order)));
+    let order = fixture.client.get("/v1/events?type=order.placed&limit=1");
+    let rest = fixture.client.get(&format!("/v1/events?type=pet.*&after={}", last_event_id(&order)));
     assert_eq!(types(&rest).iter().filter(|one| *one == "pet.created").count(), 2);
-    stall.pet();
-    let next = stall.client.get(&format!("/v1/events?after={end}"));
+    fixture.pet();
+    let next = fixture.client.get(&format!("/v1/events?after={end}"));
     assert_eq!(types(&next), ["pet.created"]);
     // The links of a page that was requested with `after` have a cursor.
-    let first = stall.client.get(&format!("/v1/events?after={}&limit=2", last_event_id(&order)));
-    let second = stall.client.get(&path(&stall.client, first.link("next").unwrap()));
+    let first = fixture.client.get(&format!("/v1/events?after={}&limit=2", last_event_id(&order)));
+    let second = fixture.client.get(&path(&fixture.client, first.link("next").unwrap()));
     let (first, second) = (sequences(&first), sequences(&second));
     assert_eq!(second[0], first[1] + 1, "{first:?} {second:?}");
 }
@@ -177,7 +177,7 @@ fn an_empty_log_is_a_page_with_a_place_to_go_on_after() {
 
 #[test]
 fn a_place_that_is_not_in_the_log_is_410_and_names_the_oldest_one() {
-    let stall = shop_of(2);
+    let fixture = shop_of(2);
     let oldest = last_event_id(&Shop::open().client(PLENTY).get("/v1/events"));
     for gone in [
         // An id of this log that is not assigned yet.
@@ -186,7 +186,7 @@ fn a_place_that_is_not_in_the_log_is_410_and_names_the_oldest_one() {
         petstore_domain::EventId { epoch: 77, position: petstore_domain::Position::new(1).unwrap() },
     ] {
         for path in [format!("/v1/events?after={gone}"), format!("/v1/events/{gone}")] {
-            let refused = stall.client.get(&path);
+            let refused = fixture.client.get(&path);
             assert_eq!(refused.outcome(), (410, "event_expired".to_owned()), "{path}");
             let message = refused.json()["message"].as_str().unwrap().to_owned();
             assert!(message.contains(&oldest), "{message} names {oldest}");
@@ -197,23 +197,23 @@ fn a_place_that_is_not_in_the_log_is_410_and_names_the_oldest_one() {
 
 #[test]
 fn a_single_event_is_as_the_list_has_it_and_never_changes() {
-    let stall = shop_of(1);
-    let listed = stall.client.get("/v1/events").json();
+    let fixture = shop_of(1);
+    let listed = fixture.client.get("/v1/events").json();
     for event in listed.as_array().unwrap() {
         let path = format!("/v1/events/{}", event["id"].as_str().unwrap());
-        let read = stall.client.get(&path);
+        let read = fixture.client.get(&path);
         assert_eq!((read.status, &read.json()), (200, event));
         let tag = read.header("etag").unwrap().to_owned();
-        let known = stall.client.send("GET", &path, &[("if-none-match", &tag)], None);
+        let known = fixture.client.send("GET", &path, &[("if-none-match", &tag)], None);
         assert_eq!((known.status, known.body.len(), known.header("etag")), (304, 0, Some(tag.as_str())));
-        let other = stall.client.send("GET", &path, &[("if-none-match", "\"other\"")], None);
+        let other = fixture.client.send("GET", &path, &[("if-none-match", "\"other\"")], None);
         assert_eq!(other.status, 200);
-        let head = stall.client.send("HEAD", &path, &[], None);
+        let head = fixture.client.send("HEAD", &path, &[], None);
         assert_eq!((head.status, head.number("content-length")), (200, read.body.len() as u64));
-        assert_eq!(stall.client.get(&format!("{path}?limit=1")).outcome().0, 400, "it has no parameters");
+        assert_eq!(fixture.client.get(&format!("{path}?limit=1")).outcome().0, 400, "it has no parameters");
     }
     for malformed in ["1", "evt_1", "evt_000000000000000000000-"] {
-        let refused = stall.client.get(&format!("/v1/events/{malformed}"));
+        let refused = fixture.client.get(&format!("/v1/events/{malformed}"));
         assert_eq!(refused.outcome(), (400, "invalid_parameter".to_owned()), "{malformed}");
         assert_eq!(refused.details(), [("eventId".to_owned(), "invalid_format".to_owned())]);
     }
@@ -221,8 +221,8 @@ fn a_single_event_is_as_the_list_has_it_and_never_changes() {
 
 #[test]
 fn bans_are_events_of_their_account_alone() {
-    let stall = Stall::open();
-    let (victim, made) = stall.shop.client_for(NewKey {
+    let fixture = Fixture::open();
+    let (victim, made) = fixture.shop.client_for(NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("scraper").unwrap(),
         scopes: Scopes::DEFAULT,
@@ -231,60 +231,61 @@ fn bans_are_events_of_their_account_alone() {
     let holder = KeyHolder::Named { name: made.account.name.clone(), plan: None };
     let label = KeyLabel::parse("").unwrap();
     let (ours, _) =
-        stall.shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None });
+        fixture.shop.client_for(NewKey { holder, label, scopes: Scopes::DEFAULT, expires_at: None });
     let mut caller = Caller::of(&victim);
     let banned =
         std::iter::repeat_with(|| caller.get("/v1/pets")).take(500).any(|answer| answer.status == 403);
     assert!(banned, "a key that does not back off is banned");
-    stall.shop.record_bans();
-    stall.shop.clock.set("2030-01-01T12:01:00Z");
-    stall.shop.block_on(stall.shop.service.lift_ban(made.key.id)).unwrap();
+    fixture.shop.record_bans();
+    fixture.shop.clock.set("2030-01-01T12:01:00Z");
+    fixture.shop.block_on(fixture.shop.service.lift_ban(made.key.id)).unwrap();
     let seen = ours.get("/v1/events?type=key.*");
     let ban = |until: &str| json!({"keyId": made.key.id.get(), "label": "scraper", "until": until});
     assert_eq!(types(&seen), ["key.banned", "key.unbanned"]);
     let data = [ban("2030-01-01T12:02:00.000Z"), ban("2030-01-01T12:01:00.000Z")];
     assert_eq!(members(&seen, "data"), data);
-    let strangers = stall.client.get("/v1/events?type=key.*");
+    let strangers = fixture.client.get("/v1/events?type=key.*");
     assert_eq!(strangers.json(), json!([]), "another account does not see them");
     assert_eq!(last_event_id(&strangers), last_event_id(&seen), "and reads past them");
     for id in members(&seen, "id") {
         let path = format!("/v1/events/{}", id.as_str().unwrap());
         assert_eq!(ours.get(&path).status, 200);
-        assert_eq!(stall.client.get(&path).outcome(), (404, "not_found".to_owned()));
+        assert_eq!(fixture.client.get(&path).outcome(), (404, "not_found".to_owned()));
     }
 }
 
 #[test]
 fn events_need_the_scope_read() {
-    let stall = shop_of(1);
-    let id = last_event_id(&stall.client.get("/v1/events"));
-    let writer = stall.shop.client_with(Plan::Business, Scopes { read: false, write: true, webhooks: false });
+    let fixture = shop_of(1);
+    let id = last_event_id(&fixture.client.get("/v1/events"));
+    let writer =
+        fixture.shop.client_with(Plan::Business, Scopes { read: false, write: true, webhooks: false });
     for path in ["/v1/events".to_owned(), format!("/v1/events/{id}")] {
         assert_eq!(writer.get(&path).outcome(), (403, "insufficient_scope".to_owned()));
-        assert_eq!(stall.shop.anonymous().get(&path).outcome(), (401, "missing_api_key".to_owned()));
+        assert_eq!(fixture.shop.anonymous().get(&path).outcome(), (401, "missing_api_key".to_owned()));
     }
 }
 
 #[test]
 fn pages_of_events_are_compressed_and_have_heads() {
     use std::io::Read;
-    let stall = shop_of(20);
-    let plain = stall.client.get("/v1/events");
-    let zipped = stall.client.send("GET", "/v1/events", &[("accept-encoding", "gzip")], None);
+    let fixture = shop_of(20);
+    let plain = fixture.client.get("/v1/events");
+    let zipped = fixture.client.send("GET", "/v1/events", &[("accept-encoding", "gzip")], None);
     assert_eq!(zipped.header("content-encoding"), Some("gzip"));
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(&zipped.body[..]).read_to_end(&mut text).unwrap();
     assert_eq!(text, plain.body);
     assert_eq!(last_event_id(&zipped), last_event_id(&plain));
-    let head = stall.client.send("HEAD", "/v1/events", &[], None);
+    let head = fixture.client.send("HEAD", "/v1/events", &[], None);
     assert_eq!((head.status, head.number("content-length")), (200, plain.body.len() as u64));
     assert_eq!((last_event_id(&head), head.link("next")), (last_event_id(&plain), plain.link("next")));
     let mut options = ShopOptions::default();
     options.http.gzip = false;
-    let stall = Stall::open_as(options);
+    let fixture = Fixture::open_as(options);
     for _ in 0..20 {
-        stall.pet();
+        fixture.pet();
     }
-    let plain = stall.client.send("GET", "/v1/events", &[("accept-encoding", "gzip")], None);
+    let plain = fixture.client.send("GET", "/v1/events", &[("accept-encoding", "gzip")], None);
     assert_eq!(plain.header("content-encoding"), None);
 }

@@ -5,27 +5,27 @@ use petstore_ports::api::{Administration, NewKey};
 use serde_json::{Value, json};
 
 use crate::event_list::last_event_id;
-use crate::stall::{Caller, Stall};
+use crate::fixture::{Caller, Fixture};
 
 const NOON_MILLIS: &str = "2030-01-01T12:00:00.000Z";
 
 /// A reader that continues after the last event that it has read.
 struct Reader<'s> {
-    stall: &'s Stall,
+    fixture: &'s Fixture,
     after: String,
     seen: Vec<String>,
 }
 
 impl<'s> Reader<'s> {
-    fn of(stall: &'s Stall) -> Self {
-        let after = last_event_id(&stall.client.get("/v1/events?sort=-id&limit=1"));
-        Self { stall, after, seen: Vec::new() }
+    fn of(fixture: &'s Fixture) -> Self {
+        let after = last_event_id(&fixture.client.get("/v1/events?sort=-id&limit=1"));
+        Self { fixture, after, seen: Vec::new() }
     }
 
     /// Reads the events since the last call, and compares the type, the data and the previous values of each with the
     /// expected ones.
     fn expect(&mut self, what: &str, expected: &[(&str, Value, Value)]) {
-        let page = self.stall.client.get(&format!("/v1/events?after={}", self.after));
+        let page = self.fixture.client.get(&format!("/v1/events?after={}", self.after));
         assert_eq!(page.status, 200, "{}", page.text());
         let events = page.json();
         let mut first = petstore_domain::EventId::parse(&self.after).unwrap();
@@ -63,9 +63,9 @@ impl<'s> Reader<'s> {
 
 #[test]
 fn each_type_of_a_pet_and_a_category_has_its_data_and_its_previous_values() {
-    let stall = Stall::open();
-    let client = &stall.client;
-    let mut reader = Reader::of(&stall);
+    let fixture = Fixture::open();
+    let client = &fixture.client;
+    let mut reader = Reader::of(&fixture);
     let none = Value::Null;
 
     let cats = client.post("/v1/categories", &json!({"name": "Cats", "description": "\"Quiet\"\n"})).id();
@@ -86,10 +86,10 @@ fn each_type_of_a_pet_and_a_category_has_its_data_and_its_previous_values() {
     let data = category("Big cats", Some("Loud"));
     reader.expect("a member that was absent", &[("category.updated", data.clone(), previous)]);
 
-    let pet = stall.pet();
+    let pet = fixture.pet();
     let of_pet = |name: &str, category: u64, status: &str| json!({"id": pet, "name": name, "categoryId": category, "status": status});
     let item = |quantity: u64, status: &str| json!({"petId": pet, "quantity": quantity, "status": status});
-    let dogs = stall.category;
+    let dogs = fixture.category;
     reader.expect("a pet", &[("pet.created", of_pet("Rex", dogs, "available"), none.clone())]);
     let path = format!("/v1/pets/{pet}");
     client.patch(&path, &json!({"name": "Tom", "categoryId": cats}));
@@ -106,7 +106,7 @@ fn each_type_of_a_pet_and_a_category_has_its_data_and_its_previous_values() {
         ],
     );
     client.patch(&path, &json!({"status": "available"}));
-    stall.set_stock(pet, 3);
+    fixture.set_stock(pet, 3);
     reader.expect(
         "a status alone, and a count",
         &[
@@ -125,15 +125,15 @@ fn each_type_of_a_pet_and_a_category_has_its_data_and_its_previous_values() {
 
 #[test]
 fn each_type_of_an_order_has_its_data_and_its_previous_values() {
-    let stall = Stall::open();
-    let client = &stall.client;
-    let pet = stall.pet_of(3);
-    let mut reader = Reader::of(&stall);
+    let fixture = Fixture::open();
+    let client = &fixture.client;
+    let pet = fixture.pet_of(3);
+    let mut reader = Reader::of(&fixture);
     let none = Value::Null;
     let item = |quantity: u64, status: &str| json!({"petId": pet, "quantity": quantity, "status": status});
     let of_pet =
-        |status: &str| json!({"id": pet, "name": "Rex", "categoryId": stall.category, "status": status});
-    let order = stall.order(pet, 1);
+        |status: &str| json!({"id": pet, "name": "Rex", "categoryId": fixture.category, "status": status});
+    let order = fixture.order(pet, 1);
     let of_order =
         |id: u64, quantity: u64| json!({"id": id, "petId": pet, "quantity": quantity, "complete": false});
     reader.expect(
@@ -151,12 +151,12 @@ fn each_type_of_an_order_has_its_data_and_its_previous_values() {
     client.patch(&path, &json!({"shipDate": null}));
     let previous = json!({"shipDate": "2030-02-01T00:00:00.000Z"});
     reader.expect("its end", &[("order.updated", of_order(order, 1), previous)]);
-    stall.complete(order);
+    fixture.complete(order);
     let mut complete = of_order(order, 1);
     (complete["complete"], complete["shipDate"]) = (json!(true), json!(NOON_MILLIS));
     reader.expect("its completion", &[("order.completed", complete, none.clone())]);
 
-    let last = stall.order(pet, 2);
+    let last = fixture.order(pet, 2);
     reader.expect(
         "the last units",
         &[
@@ -179,38 +179,38 @@ fn each_type_of_an_order_has_its_data_and_its_previous_values() {
 
 #[test]
 fn the_members_of_an_event_come_in_one_order_on_one_line() {
-    let stall = Stall::open();
-    let pet = stall.pet();
-    let id = last_event_id(&stall.client.get("/v1/events?sort=-id&limit=1"));
-    stall.client.patch(&format!("/v1/pets/{pet}"), &json!({"name": "Joe \"J\""}));
-    let page = stall.client.get(&format!("/v1/events?after={id}"));
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
+    let id = last_event_id(&fixture.client.get("/v1/events?sort=-id&limit=1"));
+    fixture.client.patch(&format!("/v1/pets/{pet}"), &json!({"name": "Joe \"J\""}));
+    let page = fixture.client.get(&format!("/v1/events?after={id}"));
     let event = page.json()[0].clone();
     let expected = format!(
         "[{{\"id\":{},\"sequence\":{},\"type\":\"pet.updated\",\"timestamp\":\"{NOON_MILLIS}\",\"data\":{{\"name\":\
          \"Joe \\\"J\\\"\",\"categoryId\":{},\"status\":\"available\",\"id\":{pet}}},\"previous\":{{\"name\":\"Rex\"}}}}]",
-        event["id"], event["sequence"], stall.category
+        event["id"], event["sequence"], fixture.category
     );
     assert_eq!(page.text(), expected);
 }
 
 #[test]
 fn what_changes_nothing_has_no_events() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(2);
-    let order = stall.order(pet, 1);
-    let mut reader = Reader::of(&stall);
-    let client = &stall.client;
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(2);
+    let order = fixture.order(pet, 1);
+    let mut reader = Reader::of(&fixture);
+    let client = &fixture.client;
     client.patch(&format!("/v1/pets/{pet}"), &json!({"name": "Rex"}));
     client.patch(&format!("/v1/pets/{pet}"), &json!({}));
     client.patch(&format!("/v1/inventory/{pet}"), &json!({"quantity": 1}));
-    client.patch(&format!("/v1/categories/{}", stall.category), &json!({"name": "Dogs"}));
+    client.patch(&format!("/v1/categories/{}", fixture.category), &json!({"name": "Dogs"}));
     client.patch(&format!("/v1/store/orders/{order}"), &json!({"complete": false}));
     assert_eq!(client.post("/v1/categories", &json!({"name": "DOGS"})).status, 409);
     assert_eq!(client.post("/v1/store/orders", &json!({"petId": pet, "quantity": 9})).status, 409);
     assert_eq!(client.delete(&format!("/v1/pets/{pet}")).status, 409);
     reader.expect("nothing", &[]);
     let key = [("idempotency-key", "once")];
-    let new = json!({"name": "Tom", "categoryId": stall.category});
+    let new = json!({"name": "Tom", "categoryId": fixture.category});
     let made = client.send("POST", "/v1/pets", &key, Some(&new)).id();
     for _ in 0..3 {
         assert_eq!(
@@ -218,21 +218,21 @@ fn what_changes_nothing_has_no_events() {
             Some("true")
         );
     }
-    let data = json!({"id": made, "name": "Tom", "categoryId": stall.category, "status": "available"});
+    let data = json!({"id": made, "name": "Tom", "categoryId": fixture.category, "status": "available"});
     reader.expect("one effect", &[("pet.created", data, Value::Null)]);
 }
 
 #[test]
 fn keys_and_accounts_have_no_events_but_bans() {
-    let stall = Stall::open();
-    let mut reader = Reader::of(&stall);
-    let (client, made) = stall.shop.client_for(NewKey {
+    let fixture = Fixture::open();
+    let mut reader = Reader::of(&fixture);
+    let (client, made) = fixture.shop.client_for(NewKey {
         holder: KeyHolder::New { plan: Plan::Free },
         label: KeyLabel::parse("").unwrap(),
         scopes: Scopes::DEFAULT,
         expires_at: None,
     });
     assert_eq!(Caller::of(&client).get("/v1/pets").status, 200);
-    stall.shop.block_on(stall.shop.service.revoke_key(made.key.id)).unwrap();
+    fixture.shop.block_on(fixture.shop.service.revoke_key(made.key.id)).unwrap();
     reader.expect("a key that was made, used and revoked", &[]);
 }

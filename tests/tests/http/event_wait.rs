@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::event_list::{last_event_id, types};
+use crate::fixture::{Fixture, PLENTY, request};
 use crate::harness::{Answer, Client, Connection, PATIENT, Shop, ShopOptions};
-use crate::stall::{PLENTY, Stall, request};
 
 /// The longest wait that the API permits. A test that waited for its end would fail, because the test client gives up
 /// earlier.
@@ -71,16 +71,16 @@ fn end_of_log(client: &Client) -> String {
 #[test]
 fn it_ends_at_the_first_event_that_passes() {
     let shop = Shop::open_as(one_at_a_time());
-    let (reader, stall) = (shop.client(PLENTY), Stall::open_in(shop));
+    let (reader, fixture) = (shop.client(PLENTY), Fixture::open_in(shop));
     let end = end_of_log(&reader);
     let waiting = wait_for_events(&reader, &format!("&after={end}"));
-    let pet = stall.pet_of(2);
+    let pet = fixture.pet_of(2);
     let woken = answer_of(waiting);
     assert_eq!(types(&woken)[0], "pet.created");
     let end = end_of_log(&reader);
     let waiting = wait_for_events(&reader, &format!("&after={end}&type=order.*"));
-    stall.set_stock(pet, 5);
-    let order = stall.order(pet, 1);
+    fixture.set_stock(pet, 5);
+    let order = fixture.order(pet, 1);
     let woken = answer_of(waiting);
     assert_eq!(types(&woken), ["order.placed"], "events that do not pass do not end it");
     assert_eq!(woken.json()[0]["data"]["id"], order);
@@ -89,16 +89,16 @@ fn it_ends_at_the_first_event_that_passes() {
 
 #[test]
 fn a_page_that_has_events_is_answered_at_once_and_so_is_one_without_a_wait() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let begun = Instant::now();
     for query in
         ["wait=30".to_owned(), "wait=30&sort=-id".to_owned(), "wait=30&sort=-id&type=key.*".to_owned()]
     {
-        assert_eq!(stall.client.get(&format!("/v1/events?{query}")).status, 200, "{query}");
+        assert_eq!(fixture.client.get(&format!("/v1/events?{query}")).status, 200, "{query}");
     }
-    let end = end_of_log(&stall.client);
+    let end = end_of_log(&fixture.client);
     for query in ["", "&wait=0"] {
-        let answer = stall.client.get(&format!("/v1/events?after={end}{query}"));
+        let answer = fixture.client.get(&format!("/v1/events?after={end}{query}"));
         assert_eq!((answer.status, answer.json()), (200, json!([])));
     }
     assert!(begun.elapsed() < Duration::from_secs(LONGEST), "none of them waits");
@@ -106,10 +106,10 @@ fn a_page_that_has_events_is_answered_at_once_and_so_is_one_without_a_wait() {
 
 #[test]
 fn it_ends_at_its_time_with_an_empty_page() {
-    let stall = Stall::open();
-    let end = end_of_log(&stall.client);
+    let fixture = Fixture::open();
+    let end = end_of_log(&fixture.client);
     let begun = Instant::now();
-    let answer = stall.client.get(&format!("/v1/events?after={end}&wait=1"));
+    let answer = fixture.client.get(&format!("/v1/events?after={end}&wait=1"));
     assert_eq!((answer.status, answer.json(), last_event_id(&answer)), (200, json!([]), end));
     assert!(begun.elapsed() >= Duration::from_secs(1));
 }
@@ -117,12 +117,12 @@ fn it_ends_at_its_time_with_an_empty_page() {
 #[test]
 fn a_wait_that_no_event_ends_moves_the_place_over_those_that_did_not_pass() {
     let shop = Shop::open_as(one_at_a_time());
-    let (reader, stall) = (shop.client(PLENTY), Stall::open_in(shop));
+    let (reader, fixture) = (shop.client(PLENTY), Fixture::open_in(shop));
     let begin = end_of_log(&reader);
     let mut waiting = Connection::open(reader.address);
     let path = format!("/v1/events?after={begin}&type=order.*&wait=1");
     waiting.send(&request(&reader, "GET", &path, &[], b""));
-    stall.pet_of(2);
+    fixture.pet_of(2);
     let answer = answer_of(waiting);
     assert_eq!((answer.json(), answer.link("next")), (json!([]), None));
     let end = end_of_log(&reader);
@@ -254,17 +254,17 @@ fn it_delays_neither_a_reset_of_the_sandbox_nor_a_change_of_its_clock() {
 
 #[test]
 fn many_readers_wake_at_one_event() {
-    let stall = Stall::open();
-    let end = end_of_log(&stall.client);
+    let fixture = Fixture::open();
+    let end = end_of_log(&fixture.client);
     let mut waiting: Vec<_> = (0..40)
         .map(|_| {
-            let mut connection = Connection::open(stall.client.address);
+            let mut connection = Connection::open(fixture.client.address);
             let path = format!("/v1/events?wait={LONGEST}&after={end}");
-            connection.send(&request(&stall.client, "GET", &path, &[], b""));
+            connection.send(&request(&fixture.client, "GET", &path, &[], b""));
             connection
         })
         .collect();
-    stall.pet();
+    fixture.pet();
     for connection in &mut waiting {
         assert_eq!(types(&connection.read_answer(false).unwrap()), ["pet.created"]);
     }

@@ -14,8 +14,8 @@ use serde_json::json;
 use crate::faulty::{
     FailingPort, FailureMode, PanickingTransactor, shop_with_write_barrier, shop_without_pets,
 };
+use crate::fixture::{Caller, PLENTY, request};
 use crate::harness::{Answer, Connection, PATIENT, Shop, ShopOptions};
-use crate::stall::{Caller, PLENTY, request};
 
 fn down() -> FailureMode {
     FailureMode::Fails(StoreError::unavailable("connection to 10.0.0.7 refused"))

@@ -2,23 +2,23 @@
 
 use serde_json::json;
 
-use crate::stall::{Stall, ids};
+use crate::fixture::{Fixture, ids};
 
 /// Six pets, three in each of two categories: an available Rex, a pending rEX and a sold Max.
-fn kennel() -> Stall {
-    let stall = Stall::open();
-    let cats = stall.client.post("/v1/categories", &json!({"name": "Cats"})).id();
-    for category in [stall.category, cats] {
+fn kennel() -> Fixture {
+    let fixture = Fixture::open();
+    let cats = fixture.client.post("/v1/categories", &json!({"name": "Cats"})).id();
+    for category in [fixture.category, cats] {
         for (name, status) in [("Rex", "available"), ("rEX", "pending"), ("Max", "sold")] {
-            stall.client.post("/v1/pets", &json!({"name": name, "categoryId": category, "status": status}));
+            fixture.client.post("/v1/pets", &json!({"name": name, "categoryId": category, "status": status}));
         }
     }
-    stall
+    fixture
 }
 
 #[test]
 fn values_of_one_filter_are_ored_and_filters_are_anded() {
-    let stall = kennel();
+    let fixture = kennel();
     let cases: [(&str, &[u64]); 17] = [
         ("pets", &[1, 2, 3, 4, 5, 6]),
         ("pets?status=available", &[1, 4]),
@@ -39,19 +39,19 @@ fn values_of_one_filter_are_ored_and_filters_are_anded() {
         ("categories?name=Birds", &[]),
     ];
     for (list, expected) in cases {
-        assert_eq!(ids(&stall.client.get(&format!("/v1/{list}"))), expected, "{list}");
+        assert_eq!(ids(&fixture.client.get(&format!("/v1/{list}"))), expected, "{list}");
     }
 }
 
 #[test]
 fn orders_are_found_by_pet_and_by_completeness() {
-    let stall = Stall::open();
-    let (one, two) = (stall.pet_of(5), stall.pet_of(5));
+    let fixture = Fixture::open();
+    let (one, two) = (fixture.pet_of(5), fixture.pet_of(5));
     for pet in [one, one, two, two] {
-        stall.order(pet, 1);
+        fixture.order(pet, 1);
     }
-    stall.complete(2);
-    stall.complete(3);
+    fixture.complete(2);
+    fixture.complete(3);
     let cases: [(&str, &[u64]); 7] = [
         ("", &[1, 2, 3, 4]),
         ("?petId=1", &[1, 2]),
@@ -62,35 +62,35 @@ fn orders_are_found_by_pet_and_by_completeness() {
         ("?petId=2&complete=false&sort=-id", &[4]),
     ];
     for (query, expected) in cases {
-        assert_eq!(ids(&stall.client.get(&format!("/v1/store/orders{query}"))), expected, "{query}");
+        assert_eq!(ids(&fixture.client.get(&format!("/v1/store/orders{query}"))), expected, "{query}");
     }
     // An order that changes is found by its new values.
-    stall.complete(1);
-    stall.client.delete("/v1/store/orders/4");
-    assert_eq!(ids(&stall.client.get("/v1/store/orders?complete=false")), [0_u64; 0]);
-    assert_eq!(ids(&stall.client.get("/v1/store/orders?complete=true")), [1, 2, 3]);
+    fixture.complete(1);
+    fixture.client.delete("/v1/store/orders/4");
+    assert_eq!(ids(&fixture.client.get("/v1/store/orders?complete=false")), [0_u64; 0]);
+    assert_eq!(ids(&fixture.client.get("/v1/store/orders?complete=true")), [1, 2, 3]);
 }
 
 #[test]
 fn a_filter_finds_the_current_state() {
-    let stall = kennel();
-    let with = |query: &str| ids(&stall.client.get(&format!("/v1/pets?{query}")));
-    stall.client.patch("/v1/pets/1", &json!({"status": "sold"}));
-    stall.client.patch("/v1/pets/2", &json!({"name": "Tom"}));
-    stall.client.patch("/v1/pets/3", &json!({"categoryId": 2}));
+    let fixture = kennel();
+    let with = |query: &str| ids(&fixture.client.get(&format!("/v1/pets?{query}")));
+    fixture.client.patch("/v1/pets/1", &json!({"status": "sold"}));
+    fixture.client.patch("/v1/pets/2", &json!({"name": "Tom"}));
+    fixture.client.patch("/v1/pets/3", &json!({"categoryId": 2}));
     assert_eq!(with("status=available"), [4]);
     assert_eq!(with("status=sold"), [1, 3, 6]);
     assert_eq!((with("name=rex"), with("name=tom")), (vec![1, 4, 5], vec![2]));
     assert_eq!((with("categoryId=1"), with("categoryId=2")), (vec![1, 2], vec![3, 4, 5, 6]));
-    stall.client.delete("/v1/pets/6");
+    fixture.client.delete("/v1/pets/6");
     assert_eq!(with("status=sold"), [1, 3]);
 }
 
 #[test]
 fn names_are_found_in_any_case_of_any_script() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for name in ["ÉCLAIR", "Ñandú", "ΣΑΣ", "a,b", "50% & more"] {
-        stall.client.post("/v1/pets", &json!({"name": name, "categoryId": stall.category}));
+        fixture.client.post("/v1/pets", &json!({"name": name, "categoryId": fixture.category}));
     }
     for (query, expected) in [
         ("%C3%A9clair", 1),
@@ -100,19 +100,19 @@ fn names_are_found_in_any_case_of_any_script() {
         ("a,b", 4),
         ("50%25+%26%20MORE", 5),
     ] {
-        let page = stall.client.get(&format!("/v1/pets?name={query}"));
+        let page = fixture.client.get(&format!("/v1/pets?name={query}"));
         assert_eq!(ids(&page), [expected], "{query}");
         // The link to the first page has the same filter.
         let first = page.link("first").unwrap().split_once("/v1").unwrap().1.to_owned();
-        assert_eq!(ids(&stall.client.get(&format!("/v1{first}"))), [expected], "{first}");
+        assert_eq!(ids(&fixture.client.get(&format!("/v1{first}"))), [expected], "{first}");
     }
 }
 
 #[test]
 fn all_faults_of_a_query_are_reported_at_once() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let answer =
-        stall.client.get("/v1/pets?limit=0&status=lost&id=x&id=1&colour=red&sort=id&sort=id&categoryId=");
+        fixture.client.get("/v1/pets?limit=0&status=lost&id=x&id=1&colour=red&sort=id&sort=id&categoryId=");
     assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()));
     let mut details = answer.details();
     details.sort();
@@ -129,7 +129,7 @@ fn all_faults_of_a_query_are_reported_at_once() {
 
 #[test]
 fn each_fault_of_a_value_has_its_code() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let hundred_and_one = vec!["1"; 101].join(",");
     let long = "x".repeat(101);
     for (query, field, code) in [
@@ -154,19 +154,22 @@ fn each_fault_of_a_value_has_its_code() {
         ("categories?status=sold", "status", "unknown_parameter"),
         ("pets?Limit=1", "Limit", "unknown_parameter"),
     ] {
-        let answer = stall.client.get(&format!("/v1/{query}"));
+        let answer = fixture.client.get(&format!("/v1/{query}"));
         assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()), "{query:.40}");
         assert_eq!(answer.details(), [(field.to_owned(), code.to_owned())], "{query:.40}");
     }
     let hundred = vec!["1"; 50].join(",");
-    assert_eq!(ids(&stall.client.get(&format!("/v1/inventory?petId={hundred}&petId={hundred}"))), [0_u64; 0]);
+    assert_eq!(
+        ids(&fixture.client.get(&format!("/v1/inventory?petId={hundred}&petId={hundred}"))),
+        [0_u64; 0]
+    );
 }
 
 #[test]
 fn no_operation_takes_a_parameter_that_it_does_not_know() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(2);
-    let order = stall.order(pet, 1);
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(2);
+    let order = fixture.order(pet, 1);
     let body = json!({});
     for (method, path) in [
         ("GET", format!("/pets/{pet}")),
@@ -188,11 +191,11 @@ fn no_operation_takes_a_parameter_that_it_does_not_know() {
         ("POST", format!("/inventory/{pet}/adjustments")),
         ("GET", "/rate-limit".to_owned()),
     ] {
-        let answer = stall.client.send(method, &format!("/v1{path}?limit=1"), &[], Some(&body));
+        let answer = fixture.client.send(method, &format!("/v1{path}?limit=1"), &[], Some(&body));
         assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()), "{method} {path}");
         assert_eq!(answer.details(), [("limit".to_owned(), "unknown_parameter".to_owned())]);
     }
     // A question mark without a query is an empty query.
-    assert_eq!(stall.client.get("/v1/rate-limit?").status, 200);
-    assert_eq!(stall.client.get("/v1/pets?&&").status, 200);
+    assert_eq!(fixture.client.get("/v1/rate-limit?").status, 200);
+    assert_eq!(fixture.client.get("/v1/pets?&&").status, 200);
 }

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use petstore_http::{HostName, Network};
 
+use crate::fixture::PLENTY;
 use crate::harness::{Client, Shop, ShopOptions};
 use crate::observed::observed;
-use crate::stall::PLENTY;
 
 /// Returns options for a shop that trusts its peers as proxies.
 fn behind_a_proxy(mut options: ShopOptions) -> ShopOptions {

@@ -5,8 +5,8 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde_json::json;
 
+use crate::fixture::Fixture;
 use crate::harness::{Answer, OPENAPI, Shop, ShopOptions};
-use crate::stall::Stall;
 
 const GZIP: [(&str, &str); 1] = [("accept-encoding", "gzip")];
 
@@ -23,38 +23,38 @@ fn varies(answer: &Answer) -> bool {
 }
 
 /// A shop in which each list is longer than 1 KiB.
-fn full() -> Stall {
-    let stall = Stall::open();
+fn full() -> Fixture {
+    let fixture = Fixture::open();
     for number in 0..40 {
         let category =
             json!({"name": format!("Rabbits {number}"), "description": "Quiet and fond of cables"});
-        assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
-        let pet = stall.pet_of(2);
-        stall.order(pet, 1);
+        assert_eq!(fixture.client.post("/v1/categories", &category).status, 201);
+        let pet = fixture.pet_of(2);
+        fixture.order(pet, 1);
     }
-    stall
+    fixture
 }
 
 #[test]
 fn a_list_is_the_same_compressed_and_uncompressed() {
-    let stall = full();
+    let fixture = full();
     for path in ["/v1/pets?limit=100", "/v1/categories", "/v1/store/orders", "/v1/inventory"] {
-        let plain = stall.client.get(path);
+        let plain = fixture.client.get(path);
         assert!(plain.body.len() >= 1024 && varies(&plain), "{path}: {}", plain.body.len());
         assert_eq!(plain.header("content-encoding"), None);
-        let packed = stall.client.send("GET", path, &GZIP, None);
+        let packed = fixture.client.send("GET", path, &GZIP, None);
         assert_eq!(unpacked(&packed), plain.body, "{path}");
         assert!(packed.body.len() * 2 < plain.body.len() && varies(&packed), "{path}");
         for name in ["etag", "link", "content-type", "vary", "cache-control"] {
             assert_eq!(packed.header(name), plain.header(name), "{path} {name}");
         }
-        let head = stall.client.send("HEAD", path, &GZIP, None);
+        let head = fixture.client.send("HEAD", path, &GZIP, None);
         assert_eq!(head.header("content-encoding"), Some("gzip"));
         // The tag is weak, so a tag that came with one coding matches a representation in the other coding.
         let tag = packed.header("etag").unwrap();
         for codings in ["gzip", "identity"] {
             let headers = [("accept-encoding", codings), ("if-none-match", tag)];
-            let known = stall.client.send("GET", path, &headers, None);
+            let known = fixture.client.send("GET", path, &headers, None);
             assert_eq!((known.status, known.header("content-encoding")), (304, None), "{path}");
             assert!(varies(&known), "{path}");
         }
@@ -63,7 +63,7 @@ fn a_list_is_the_same_compressed_and_uncompressed() {
 
 #[test]
 fn the_client_decides() {
-    let stall = full();
+    let fixture = full();
     let cases = [
         ("gzip", true),
         ("br, GZip;q=0.2", true),
@@ -77,7 +77,7 @@ fn the_client_decides() {
         ("identity, gzip;q=0.5", false),
     ];
     for (codings, expected) in cases {
-        let answer = stall.client.send("GET", "/v1/inventory", &[("accept-encoding", codings)], None);
+        let answer = fixture.client.send("GET", "/v1/inventory", &[("accept-encoding", codings)], None);
         assert_eq!(answer.header("content-encoding").is_some(), expected, "{codings}");
         assert!(varies(&answer), "{codings}");
     }
@@ -85,21 +85,21 @@ fn the_client_decides() {
 
 #[test]
 fn short_answers_and_single_resources_are_not_compressed() {
-    let stall = Stall::open();
-    let pet = stall.pet();
-    let short = stall.client.send("GET", "/v1/pets", &GZIP, None);
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
+    let short = fixture.client.send("GET", "/v1/pets", &GZIP, None);
     assert_eq!((short.header("content-encoding"), varies(&short)), (None, true));
     let description = "x".repeat(1000);
     let long = json!({"name": "y".repeat(100), "description": description});
-    let category = stall.client.send("POST", "/v1/categories", &GZIP, Some(&long));
+    let category = fixture.client.send("POST", "/v1/categories", &GZIP, Some(&long));
     assert!(category.body.len() > 1024);
     let path = category.header("location").unwrap().to_owned();
     for answer in [
         category,
-        stall.client.send("GET", &path, &GZIP, None),
-        stall.client.send("GET", &format!("/v1/pets/{pet}"), &GZIP, None),
-        stall.client.send("GET", "/v1/rate-limit", &GZIP, None),
-        stall.client.send("GET", &format!("/v1/pets?{}=1", "x".repeat(2000)), &GZIP, None),
+        fixture.client.send("GET", &path, &GZIP, None),
+        fixture.client.send("GET", &format!("/v1/pets/{pet}"), &GZIP, None),
+        fixture.client.send("GET", "/v1/rate-limit", &GZIP, None),
+        fixture.client.send("GET", &format!("/v1/pets?{}=1", "x".repeat(2000)), &GZIP, None),
     ] {
         assert_eq!((answer.header("content-encoding"), varies(&answer)), (None, false), "{answer:?}");
     }

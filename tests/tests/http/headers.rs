@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use petstore_domain::Plan;
 use serde_json::json;
 
+use crate::fixture::{Fixture, request};
 use crate::harness::{Answer, Connection, Shop};
-use crate::stall::{Stall, request};
 
 /// One answer of each kind, from 200 to 415.
-fn answers(stall: &Stall) -> Vec<Answer> {
-    let client = &stall.client;
-    let pet = format!("/v1/pets/{}", stall.pet());
+fn answers(fixture: &Fixture) -> Vec<Answer> {
+    let client = &fixture.client;
+    let pet = format!("/v1/pets/{}", fixture.pet());
     let tag = client.get(&pet).header("etag").unwrap().to_owned();
     vec![
         client.get("/v1/pets"),
@@ -27,7 +27,7 @@ fn answers(stall: &Stall) -> Vec<Answer> {
         client.send("POST", "/v1/pets", &[], None),
         client.send("GET", "/v1/pets", &[("host", "second")], None),
         client.get(&format!("/v1/pets?{}", "x".repeat(9_000))),
-        stall.shop.anonymous().get("/v1/pets"),
+        fixture.shop.anonymous().get("/v1/pets"),
         client.get("/health"),
         client.get("/ready"),
         client.get("/openapi.yaml"),
@@ -39,7 +39,7 @@ fn answers(stall: &Stall) -> Vec<Answer> {
 
 #[test]
 fn nosniff_is_on_every_answer_and_server_and_date_show_no_version() {
-    for answer in answers(&Stall::open()) {
+    for answer in answers(&Fixture::open()) {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{answer:?}");
         assert_eq!((answer.header("server"), answer.header("x-powered-by")), (None, None));
     }
@@ -47,7 +47,7 @@ fn nosniff_is_on_every_answer_and_server_and_date_show_no_version() {
 
 #[test]
 fn an_answer_with_a_tag_must_be_revalidated_and_no_other_may_be_stored() {
-    for answer in answers(&Stall::open()) {
+    for answer in answers(&Fixture::open()) {
         let expected = if answer.header("etag").is_some() { "private, no-cache" } else { "no-store" };
         assert_eq!(answer.header("cache-control"), Some(expected), "{answer:?}");
     }
@@ -55,8 +55,8 @@ fn an_answer_with_a_tag_must_be_revalidated_and_no_other_may_be_stored() {
 
 #[test]
 fn an_answer_under_the_base_path_varies_by_the_key() {
-    let stall = Stall::open();
-    for answer in answers(&stall).iter().take(14) {
+    let fixture = Fixture::open();
+    for answer in answers(&fixture).iter().take(14) {
         let vary =
             answer.header("vary").unwrap_or_else(|| panic!("no Vary in {answer:?}")).to_ascii_lowercase();
         assert!(vary.contains("authorization") && vary.contains("x-api-key"), "{vary}");
@@ -103,10 +103,10 @@ fn is_request_id(id: &str) -> bool {
 
 #[test]
 fn every_answer_has_a_unique_request_id() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let mut seen = HashSet::new();
     for _ in 0..5 {
-        for answer in answers(&stall) {
+        for answer in answers(&fixture) {
             let id = answer.header("x-request-id").unwrap_or_else(|| panic!("no id in {answer:?}"));
             assert!(is_request_id(id) && seen.insert(id.to_owned()), "{id}");
         }
@@ -116,8 +116,8 @@ fn every_answer_has_a_unique_request_id() {
 
 #[test]
 fn an_answer_without_content_has_no_content_type() {
-    let stall = Stall::open();
-    for answer in answers(&stall) {
+    let fixture = Fixture::open();
+    for answer in answers(&fixture) {
         let has_body = !matches!(answer.status, 204 | 304);
         assert_eq!(answer.header("content-type").is_some(), has_body, "{answer:?}");
         if has_body {
@@ -138,10 +138,10 @@ fn the_contract_is_served_in_both_forms() {
 
 #[test]
 fn each_answer_has_its_own_headers_however_late_its_client_reads() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for number in 0..80 {
         let category = json!({"name": format!("c{number}"), "description": "x".repeat(1_000)});
-        assert_eq!(stall.client.post("/v1/categories", &category).status, 201);
+        assert_eq!(fixture.client.post("/v1/categories", &category).status, 201);
     }
     // The answers total 24 MB, more than the buffers between client and server hold. Some are short, some are long, and
     // some follow a 100.
@@ -151,7 +151,7 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
         2 => ("GET", "/v1/categories?limit=80", 80),
         _ => ("POST", "/v1/categories", 0),
     };
-    let mut connection = Connection::open(stall.client.address);
+    let mut connection = Connection::open(fixture.client.address);
     let mut batch = Vec::new();
     for number in 0..1_000 {
         let (method, path, items) = asked(number);
@@ -160,12 +160,12 @@ fn each_answer_has_its_own_headers_however_late_its_client_reads() {
             if items == 0 { json!({"name": format!("made{number}")}).to_string() } else { String::new() };
         let expects = [("x-request-id", id.as_str()), ("expect", "100-continue")];
         let headers = if items == 0 { &expects[..] } else { &expects[..1] };
-        batch.extend(request(&stall.client, method, path, headers, body.as_bytes()));
+        batch.extend(request(&fixture.client, method, path, headers, body.as_bytes()));
     }
     connection.send(&batch);
     // Another client is served meanwhile, and does not get any answer of this connection.
     for _ in 0..20 {
-        assert_eq!(stall.client.get("/v1/categories?limit=10").json().as_array().unwrap().len(), 10);
+        assert_eq!(fixture.client.get("/v1/categories?limit=10").json().as_array().unwrap().len(), 10);
     }
     for number in 0..1_000 {
         let mut answer = connection.read_answer(false).unwrap();

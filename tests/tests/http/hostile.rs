@@ -28,10 +28,10 @@ use petstore_domain::Limit;
 use petstore_http::Deadlines;
 use petstore_service::Policy;
 
+use crate::fixture::PLENTY;
 use crate::harness::{Client, PATIENT, Shop, ShopOptions};
 use crate::hostile::row::{Case, Row};
 use crate::hostile::wire::{Delivery, send};
-use crate::stall::PLENTY;
 
 const FAMILIES: &[(&str, &[Row])] = &[
     ("bodies", bodies::ROWS),

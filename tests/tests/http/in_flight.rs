@@ -3,8 +3,8 @@
 use petstore_domain::{Limit, Limits, Plan};
 use petstore_service::Policy;
 
+use crate::fixture::hold;
 use crate::harness::{PATIENT, Shop, ShopOptions};
-use crate::stall::hold;
 
 /// A body that the server refuses. The request has no effect, so it can be sent repeatedly.
 const BODY: &[u8] = b"{\"name\": 1}";

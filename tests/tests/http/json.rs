@@ -2,18 +2,18 @@
 
 use serde_json::json;
 
+use crate::fixture::Fixture;
 use crate::harness::Answer;
-use crate::stall::Stall;
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-fn post(stall: &Stall, body: &[u8]) -> Answer {
-    stall.client.send_bytes("POST", "/v1/categories", &JSON, Some(body))
+fn post(fixture: &Fixture, body: &[u8]) -> Answer {
+    fixture.client.send_bytes("POST", "/v1/categories", &JSON, Some(body))
 }
 
 #[test]
 fn a_body_that_is_not_json_is_invalid_json() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let deep = |levels: usize| format!("{{\"a\":{}1{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
     let bodies: [&[u8]; 24] = [
         b"",
@@ -42,17 +42,17 @@ fn a_body_that_is_not_json_is_invalid_json() {
         deep(33).leak().as_bytes(),
     ];
     for body in bodies {
-        let answer = post(&stall, body);
+        let answer = post(&fixture, body);
         assert_eq!(answer.outcome(), (400, "invalid_json".to_owned()), "{:?}", String::from_utf8_lossy(body));
         assert_eq!(answer.json().get("details"), None);
     }
-    let at_the_bound = post(&stall, deep(32).as_bytes());
+    let at_the_bound = post(&fixture, deep(32).as_bytes());
     assert_eq!(at_the_bound.outcome(), (400, "validation_failed".to_owned()), "32 levels are JSON");
 }
 
 #[test]
 fn a_member_twice_is_invalid_json_whatever_its_escapes() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let many = (0..2_000).map(|index| format!("\"m{index}\":1,")).collect::<Vec<_>>().concat();
     let far_apart = format!("{{\"m7\":1,{many}\"z\":1}}");
     for body in [
@@ -61,15 +61,15 @@ fn a_member_twice_is_invalid_json_whatever_its_escapes() {
         "{\"name\":\"Cats\",\"unknown\":{\"a\":1,\"a\":2}}",
         &far_apart,
     ] {
-        assert_eq!(post(&stall, body.as_bytes()).outcome(), (400, "invalid_json".to_owned()), "{body:.60}");
+        assert_eq!(post(&fixture, body.as_bytes()).outcome(), (400, "invalid_json".to_owned()), "{body:.60}");
     }
 }
 
 #[test]
 fn a_body_that_is_no_object_is_one_fault_of_the_whole_body() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for body in ["null", "[]", "1", "\"name\"", "true", " [{\"name\":\"Cats\"}] "] {
-        let answer = post(&stall, body.as_bytes());
+        let answer = post(&fixture, body.as_bytes());
         assert_eq!(answer.outcome(), (400, "validation_failed".to_owned()), "{body}");
         assert_eq!(answer.details(), [(String::new(), "invalid_type".to_owned())]);
     }
@@ -77,19 +77,19 @@ fn a_body_that_is_no_object_is_one_fault_of_the_whole_body() {
 
 #[test]
 fn json_is_accepted_in_every_notation() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let spelt = b" \r\n{ \"\\u006eame\"\t: \"\\ud83d\\ude3a C\\u0061ts \\\"\\/\\\\\" }\n";
-    assert_eq!(post(&stall, spelt).json()["name"], "\u{1F63A} Cats \"/\\");
+    assert_eq!(post(&fixture, spelt).json()["name"], "\u{1F63A} Cats \"/\\");
 }
 
 #[test]
 fn whole_numbers_have_neither_fraction_nor_exponent_and_any_size() {
-    let stall = Stall::open();
-    let pet = stall.pet();
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
     let path = format!("/v1/inventory/{pet}");
     let set = |number: &str| {
         let body = format!("{{\"quantity\":{number}}}");
-        stall.client.send_bytes("PATCH", &path, &JSON, Some(body.as_bytes()))
+        fixture.client.send_bytes("PATCH", &path, &JSON, Some(body.as_bytes()))
     };
     let huge = "9".repeat(5_000);
     for (number, code) in [
@@ -122,7 +122,7 @@ fn whole_numbers_have_neither_fraction_nor_exponent_and_any_size() {
 
 #[test]
 fn ids_in_a_body_have_a_range() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for (id, details) in [
         ("0", Some("out_of_range")),
         ("-1", Some("out_of_range")),
@@ -130,7 +130,7 @@ fn ids_in_a_body_have_a_range() {
         ("9007199254740991", None),
     ] {
         let body = format!("{{\"name\":\"Rex\",\"categoryId\":{id}}}");
-        let answer = stall.client.send_bytes("POST", "/v1/pets", &JSON, Some(body.as_bytes()));
+        let answer = fixture.client.send_bytes("POST", "/v1/pets", &JSON, Some(body.as_bytes()));
         match details {
             Some(code) => assert_eq!(answer.details(), [("categoryId".to_owned(), code.to_owned())]),
             None => assert_eq!(answer.outcome(), (400, "unknown_reference".to_owned())),
@@ -140,11 +140,11 @@ fn ids_in_a_body_have_a_range() {
 
 #[test]
 fn names_and_descriptions_have_permitted_characters_and_a_length() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let fault = |member: &str, value: &str| {
         let mut body = json!({"name": "Cats"});
         body[member] = value.into();
-        stall.client.post("/v1/categories", &body)
+        fixture.client.post("/v1/categories", &body)
     };
     for (value, code) in [
         ("", "too_short"),
@@ -173,16 +173,16 @@ fn names_and_descriptions_have_permitted_characters_and_a_length() {
         assert_eq!(made.json()["name"], name.trim());
     }
     let made =
-        stall.client.post("/v1/categories", &json!({"name": "Fish", "description": "é\n".repeat(500)}));
+        fixture.client.post("/v1/categories", &json!({"name": "Fish", "description": "é\n".repeat(500)}));
     assert_eq!(made.status, 201);
 }
 
 #[test]
 fn dates_are_rfc_3339_with_an_offset() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(1_000);
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(1_000);
     let order = |date: &serde_json::Value| {
-        stall.client.post("/v1/store/orders", &json!({"petId": pet, "shipDate": date}))
+        fixture.client.post("/v1/store/orders", &json!({"petId": pet, "shipDate": date}))
     };
     for (date, shown) in [
         ("2030-12-05T14:30:00Z", "2030-12-05T14:30:00.000Z"),
@@ -221,9 +221,9 @@ fn dates_are_rfc_3339_with_an_offset() {
 
 #[test]
 fn all_faults_of_a_body_are_reported_at_once() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let body = json!({"id": 7, "name": "", "categoryId": "x", "status": "lost", "colour": "red", "\u{1}": 1});
-    let answer = stall.client.post("/v1/pets", &body);
+    let answer = fixture.client.post("/v1/pets", &body);
     assert_eq!(answer.outcome(), (400, "validation_failed".to_owned()));
     let mut details = answer.details();
     details.sort();
@@ -237,7 +237,7 @@ fn all_faults_of_a_body_are_reported_at_once() {
     ];
     assert_eq!(details, expected.map(|(field, code)| (field.to_owned(), code.to_owned())));
     let order = json!({"petId": null, "quantity": 0, "complete": true, "shipDate": 1});
-    let mut details = stall.client.post("/v1/store/orders", &order).details();
+    let mut details = fixture.client.post("/v1/store/orders", &order).details();
     details.sort();
     let expected = [
         ("complete", "read_only"),
@@ -250,21 +250,21 @@ fn all_faults_of_a_body_are_reported_at_once() {
 
 #[test]
 fn a_hundred_faults_are_listed_and_names_are_truncated() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let mut body = json!({"name": "Cats", "x".repeat(5_000): 1});
     for index in 0..500 {
         body[format!("m{index}")] = 1.into();
     }
-    let details = stall.client.post("/v1/categories", &body).details();
+    let details = fixture.client.post("/v1/categories", &body).details();
     assert_eq!(details.len(), 100);
     assert!(details.iter().all(|(field, _)| field.chars().count() <= 200));
 }
 
 #[test]
 fn a_refused_body_changes_nothing() {
-    let stall = Stall::open();
-    let before = stall.client.get("/v1/categories").json();
-    post(&stall, b"{\"name\":\"Cats\",\"id\":9}");
-    post(&stall, b"{\"name\":\"Cats\"");
-    assert_eq!(stall.client.get("/v1/categories").json(), before);
+    let fixture = Fixture::open();
+    let before = fixture.client.get("/v1/categories").json();
+    post(&fixture, b"{\"name\":\"Cats\",\"id\":9}");
+    post(&fixture, b"{\"name\":\"Cats\"");
+    assert_eq!(fixture.client.get("/v1/categories").json(), before);
 }

@@ -15,8 +15,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::faulty::{FailingPort, FailureMode};
+use crate::fixture::{hold, request};
 use crate::harness::{Client, Connection, OPENAPI, Shop, ShopOptions};
-use crate::stall::{hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use petstore_domain::{AccountName, KeyHolder, KeyLabel, Limit, Limits, Plan, Scopes};
 use petstore_ports::api::{Administration, NewKey};
 
+use crate::fixture::{Caller, Fields};
 use crate::harness::{Answer, Shop};
-use crate::stall::{Caller, Fields};
 
 /// 2030-01-01T12:01:00Z, the end of the minute in which tests begin.
 const MINUTE_END: u64 = 1_893_499_260;

@@ -6,12 +6,12 @@ use petstore_domain::{KeyHolder, KeyLabel, Scopes};
 use petstore_ports::api::NewKey;
 use serde_json::json;
 
+use crate::fixture::{Fixture, PLENTY};
 use crate::harness::{Answer, Client, Shop};
-use crate::stall::{PLENTY, Stall};
 
 #[test]
 fn answers_are_json_for_clients_that_accept_it() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for accept in [
         "application/json",
         "APPLICATION/JSON",
@@ -22,7 +22,7 @@ fn answers_are_json_for_clients_that_accept_it() {
         "text/html;q=1, application/json;q=0.001",
         "",
     ] {
-        let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
+        let answer = fixture.client.send("GET", "/v1/pets", &[("accept", accept)], None);
         assert_eq!(
             (answer.status, answer.header("content-type")),
             (200, Some("application/json")),
@@ -30,19 +30,19 @@ fn answers_are_json_for_clients_that_accept_it() {
         );
     }
     for accept in ["text/html", "application/xml", "application/json;q=0", "*/*;q=0"] {
-        let answer = stall.client.send("GET", "/v1/pets", &[("accept", accept)], None);
+        let answer = fixture.client.send("GET", "/v1/pets", &[("accept", accept)], None);
         // The error is JSON although the client does not accept it, because errors have no other type.
         assert_eq!(answer.outcome(), (406, "not_acceptable".to_owned()), "{accept}");
     }
     let two_lines = [("accept", "text/html"), ("accept", "application/json")];
-    assert_eq!(stall.client.send("GET", "/v1/pets", &two_lines, None).status, 200);
+    assert_eq!(fixture.client.send("GET", "/v1/pets", &two_lines, None).status, 200);
 }
 
 #[test]
 fn a_body_is_json_in_utf_8_and_declares_it() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let post = |headers: &[(&str, &str)]| {
-        stall.client.send_bytes("POST", "/v1/categories", headers, Some(b"{\"name\":\"\"}"))
+        fixture.client.send_bytes("POST", "/v1/categories", headers, Some(b"{\"name\":\"\"}"))
     };
     for content_type in [
         "application/json",
@@ -128,17 +128,18 @@ fn chunkless(client: &Client, path: &str, (name, value): (&str, &str)) -> Answer
 
 #[test]
 fn patch_takes_merge_patches_and_names_them_in_accept_patch() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(5);
-    let order = stall.order(pet, 1);
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(5);
+    let order = fixture.order(pet, 1);
     for (path, body) in [
         (format!("/v1/pets/{pet}"), json!({"name": "Max"})),
-        (format!("/v1/categories/{}", stall.category), json!({"description": null})),
+        (format!("/v1/categories/{}", fixture.category), json!({"description": null})),
         (format!("/v1/store/orders/{order}"), json!({"shipDate": null})),
         (format!("/v1/inventory/{pet}"), json!({"quantity": 4})),
     ] {
-        let patch =
-            |content_type| stall.client.send("PATCH", &path, &[("content-type", content_type)], Some(&body));
+        let patch = |content_type| {
+            fixture.client.send("PATCH", &path, &[("content-type", content_type)], Some(&body))
+        };
         for content_type in [
             "application/merge-patch+json",
             "application/json",
@@ -157,20 +158,20 @@ fn patch_takes_merge_patches_and_names_them_in_accept_patch() {
     }
     let coded =
         [("content-type", "application/merge-patch+json; charset=utf8"), ("content-encoding", "gzip")];
-    let refused = stall.client.send_bytes("PATCH", &format!("/v1/pets/{pet}"), &coded, Some(b"{}"));
+    let refused = fixture.client.send_bytes("PATCH", &format!("/v1/pets/{pet}"), &coded, Some(b"{}"));
     assert_eq!(refused.outcome(), (415, "unsupported_media_type".to_owned()));
     assert_eq!(refused.header("accept-encoding"), Some("identity"));
     assert_eq!(refused.header("accept-patch"), Some("application/merge-patch+json, application/json"));
-    let post = stall.client.send_bytes("POST", "/v1/pets", &[("content-type", "text/plain")], Some(b"{}"));
+    let post = fixture.client.send_bytes("POST", "/v1/pets", &[("content-type", "text/plain")], Some(b"{}"));
     assert_eq!(post.header("accept-patch"), None, "POST takes no patch");
 }
 
 #[test]
 fn an_unexpected_body_is_discarded() {
-    let stall = Stall::open();
-    let pet = stall.pet();
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
     let text = [("content-type", "text/plain")];
-    assert_eq!(stall.client.send_bytes("GET", "/v1/pets", &text, Some(b"hello")).status, 200);
-    let deleted = stall.client.send_bytes("DELETE", &format!("/v1/pets/{pet}"), &text, Some(b"hello"));
+    assert_eq!(fixture.client.send_bytes("GET", "/v1/pets", &text, Some(b"hello")).status, 200);
+    let deleted = fixture.client.send_bytes("DELETE", &format!("/v1/pets/{pet}"), &text, Some(b"hello"));
     assert_eq!(deleted.status, 204);
 }

@@ -5,8 +5,8 @@ use petstore_ports::api::NewKey;
 use petstore_service::Policy;
 use serde_json::json;
 
+use crate::fixture::{Fixture, hold};
 use crate::harness::{Answer, Client, PATIENT, Shop, ShopOptions};
-use crate::stall::{Stall, hold};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const TEXT: (&str, &str) = ("content-type", "text/plain");
@@ -126,23 +126,23 @@ fn validation_comes_before_existence() {
 
 #[test]
 fn the_body_is_validated_before_the_idempotency_record_and_that_comes_before_existence() {
-    let stall = Stall::open();
-    let pet = stall.pet();
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
     let path = format!("/v1/inventory/{pet}/adjustments");
-    let adjust = |body| stall.client.send("POST", &path, &[("idempotency-key", "once")], Some(&body));
+    let adjust = |body| fixture.client.send("POST", &path, &[("idempotency-key", "once")], Some(&body));
     assert_eq!(adjust(json!({"delta": 1})).status, 200);
     is(&adjust(json!({"delta": "1"})), 400, "validation_failed");
-    assert_eq!(stall.client.delete(&format!("/v1/pets/{pet}")).status, 204);
+    assert_eq!(fixture.client.delete(&format!("/v1/pets/{pet}")).status, 204);
     assert_eq!(adjust(json!({"delta": 1})).status, 200);
     is(&adjust(json!({"delta": 2})), 422, "idempotency_key_reused");
 }
 
 #[test]
 fn existence_then_precondition_then_references_then_state() {
-    let stall = Stall::open();
-    let client = &stall.client;
-    let pet = stall.pet();
-    stall.order(pet, 1);
+    let fixture = Fixture::open();
+    let client = &fixture.client;
+    let pet = fixture.pet();
+    fixture.order(pet, 1);
     let nowhere = json!({"name": "Rex", "categoryId": 999, "status": "sold"});
     let send = |method, path: &str, body| client.send(method, path, &[LOST], body);
     is(&send("PUT", "/v1/pets/999", Some(&nowhere)), 404, "not_found");
@@ -153,5 +153,5 @@ fn existence_then_precondition_then_references_then_state() {
     is(&send("DELETE", &pet, None), 412, "precondition_failed");
     is(&client.put(&pet, &nowhere), 400, "unknown_reference");
     is(&client.patch(&pet, &json!({"status": "sold"})), 409, "invalid_status_transition");
-    is(&send("DELETE", &format!("/v1/categories/{}", stall.category), None), 412, "precondition_failed");
+    is(&send("DELETE", &format!("/v1/categories/{}", fixture.category), None), 412, "precondition_failed");
 }

@@ -15,9 +15,9 @@ use petstore_ports::{PageEnd, PageRequest, PetFilter, PetReader, PetSink, Reply,
 use petstore_service::Ports;
 
 use crate::closed_loop::Loops;
+use crate::fixture::{Caller, PLENTY, request};
 use crate::harness::{Client, Shop, ShopOptions};
 use crate::open_loop::{RequestResult, Stream, count, p99, run};
-use crate::stall::{Caller, PLENTY, request};
 
 /// The duration of one read. It is so long that a refusal costs little in comparison.
 const READ: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2 } else { 1 });

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use crate::fixture::{Caller, Fixture, PLENTY, ids};
 use crate::harness::{Answer, Client, Shop, ShopOptions};
-use crate::stall::{Caller, PLENTY, Stall, ids};
 
 /// A shop with this many pets, all in one category, and as many orders.
-fn shop_of(pets: u64) -> Stall {
-    let stall = Stall::open();
-    let mut caller = Caller::of(&stall.client);
+fn shop_of(pets: u64) -> Fixture {
+    let fixture = Fixture::open();
+    let mut caller = Caller::of(&fixture.client);
     for number in 0..pets {
-        let pet =
-            caller.post("/v1/pets", &json!({"name": format!("Pet {number}"), "categoryId": stall.category}));
+        let pet = caller
+            .post("/v1/pets", &json!({"name": format!("Pet {number}"), "categoryId": fixture.category}));
         caller.post("/v1/store/orders", &json!({"petId": pet.id()}));
     }
-    stall
+    fixture
 }
 
 /// The path of a link under this server, as a client follows it.
@@ -37,8 +37,8 @@ fn walk(client: &Client, first: &str) -> Vec<Answer> {
 
 #[test]
 fn a_page_has_20_pets_and_100_of_anything_else_unless_it_is_asked_for_1_to_100() {
-    let stall = shop_of(105);
-    let mut caller = Caller::of(&stall.client);
+    let fixture = shop_of(105);
+    let mut caller = Caller::of(&fixture.client);
     for number in 0..105 {
         caller.post("/v1/categories", &json!({"name": format!("c{number}")}));
     }
@@ -67,11 +67,11 @@ fn a_page_has_20_pets_and_100_of_anything_else_unless_it_is_asked_for_1_to_100()
 
 #[test]
 fn a_walk_sees_each_item_once_in_order_both_ways() {
-    let stall = shop_of(23);
+    let fixture = shop_of(23);
     for list in ["pets", "store/orders", "inventory"] {
         for limit in [1, 7, 23, 24] {
             for (sort, falling) in [("", false), ("&sort=id", false), ("&sort=-id", true)] {
-                let pages = walk(&stall.client, &format!("/v1/{list}?limit={limit}{sort}"));
+                let pages = walk(&fixture.client, &format!("/v1/{list}?limit={limit}{sort}"));
                 let mut seen: Vec<_> = pages.iter().flat_map(ids).collect();
                 if falling {
                     seen.reverse();
@@ -81,23 +81,23 @@ fn a_walk_sees_each_item_once_in_order_both_ways() {
             }
         }
     }
-    let unknown = stall.client.get("/v1/pets?sort=name");
+    let unknown = fixture.client.get("/v1/pets?sort=name");
     assert_eq!(unknown.details(), [("sort".to_owned(), "unknown_value".to_owned())]);
 }
 
 #[test]
 fn links_are_absolute_first_is_always_there_and_next_while_there_is_more() {
-    let stall = shop_of(5);
-    let origin = format!("http://{}", stall.client.address);
-    let pages = walk(&stall.client, "/v1/pets?limit=2&status=pending&sort=-id");
+    let fixture = shop_of(5);
+    let origin = format!("http://{}", fixture.client.address);
+    let pages = walk(&fixture.client, "/v1/pets?limit=2&status=pending&sort=-id");
     assert_eq!(pages.len(), 3);
     for (number, page) in pages.iter().enumerate() {
         let first = page.link("first").unwrap();
         assert!(first.starts_with(&format!("{origin}/v1/pets?")), "{first}");
-        assert_eq!(ids(&stall.client.get(&path(&stall.client, first))), [5, 4], "from page {number}");
+        assert_eq!(ids(&fixture.client.get(&path(&fixture.client, first))), [5, 4], "from page {number}");
         assert_eq!(page.link("next").is_some(), number < 2);
     }
-    let empty = stall.client.get("/v1/pets?name=unknown");
+    let empty = fixture.client.get("/v1/pets?name=unknown");
     assert_eq!((empty.json(), empty.link("next")), (json!([]), None));
     assert_eq!(empty.link("first"), Some(format!("{origin}/v1/pets?name=unknown").as_str()));
 }
@@ -125,9 +125,9 @@ fn links_have_the_origin_of_the_host_or_the_public_url() {
 
 #[test]
 fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
-    let stall = shop_of(6);
+    let fixture = shop_of(6);
     let cursor_of = |path: &str| {
-        let page = stall.client.get(path);
+        let page = fixture.client.get(path);
         let next = page.link("next").unwrap_or_else(|| panic!("{path} has a next page"));
         next.split_once("cursor=").unwrap().1.split('&').next().unwrap().to_owned()
     };
@@ -146,7 +146,7 @@ fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
     for from in walks {
         let cursor = cursor_of(from);
         for to in walks {
-            let answer = stall.client.get(&format!("{to}&cursor={cursor}"));
+            let answer = fixture.client.get(&format!("{to}&cursor={cursor}"));
             if from == to {
                 assert_eq!(answer.status, 200);
             } else {
@@ -156,42 +156,42 @@ fn a_cursor_belongs_to_its_list_its_order_and_its_filters() {
     }
     // A cursor is also valid with another page size, or with the filter's values in another order.
     let cursor = cursor_of("/v1/pets?limit=1");
-    assert_eq!(ids(&stall.client.get(&format!("/v1/pets?limit=5&cursor={cursor}"))), [2, 3, 4, 5, 6]);
+    assert_eq!(ids(&fixture.client.get(&format!("/v1/pets?limit=5&cursor={cursor}"))), [2, 3, 4, 5, 6]);
     let cursor = cursor_of("/v1/pets?limit=1&id=1,2,3");
-    assert_eq!(ids(&stall.client.get(&format!("/v1/pets?cursor={cursor}&id=3&id=2,1"))), [2, 3]);
+    assert_eq!(ids(&fixture.client.get(&format!("/v1/pets?cursor={cursor}&id=3&id=2,1"))), [2, 3]);
 }
 
 #[test]
 fn a_cursor_that_the_server_did_not_make_is_invalid() {
-    let stall = shop_of(3);
-    let next = stall.client.get("/v1/pets?limit=1").link("next").unwrap().to_owned();
+    let fixture = shop_of(3);
+    let next = fixture.client.get("/v1/pets?limit=1").link("next").unwrap().to_owned();
     let cursor = next.split_once("cursor=").unwrap().1;
     assert!(cursor.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b)), "{cursor}");
     let changed = format!("{}x", &cursor[..cursor.len() - 1]);
     for junk in ["", "1", "abc", "%00", "%FF", "%C3%A9", &changed, &"a".repeat(600), &cursor.to_uppercase()] {
-        let answer = stall.client.get(&format!("/v1/pets?limit=1&cursor={junk}"));
+        let answer = fixture.client.get(&format!("/v1/pets?limit=1&cursor={junk}"));
         assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()), "{junk:.20}");
     }
     // A cursor that another store has made is invalid here.
     let mut options = ShopOptions::default();
     options.http.epoch = 7.into();
-    let other = Stall::open_as(options);
+    let other = Fixture::open_as(options);
     let answer = other.client.get(&format!("/v1/pets?limit=1&cursor={cursor}"));
     assert_eq!(answer.outcome(), (400, "invalid_cursor".to_owned()));
 }
 
 #[test]
 fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
-    let stall = shop_of(60);
+    let fixture = shop_of(60);
     let staying: BTreeSet<u64> = (1..=60).filter(|id| id % 3 != 0).collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut caller = Caller::of(&stall.client);
+            let mut caller = Caller::of(&fixture.client);
             for id in (3..=60).step_by(3) {
                 // The pet's order has the same id as the pet. The order is deleted first.
                 caller.send("DELETE", &format!("/v1/store/orders/{id}"), &[], None);
                 caller.send("DELETE", &format!("/v1/pets/{id}"), &[], None);
-                caller.post("/v1/pets", &json!({"name": "New", "categoryId": stall.category}));
+                caller.post("/v1/pets", &json!({"name": "New", "categoryId": fixture.category}));
                 // This changes the status of a pet that is not deleted during the walk.
                 caller.send(
                     "PATCH",
@@ -203,7 +203,7 @@ fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
         });
         for list in ["pets", "inventory"] {
             for sort in ["id", "-id"] {
-                let pages = walk(&stall.client, &format!("/v1/{list}?limit=7&sort={sort}"));
+                let pages = walk(&fixture.client, &format!("/v1/{list}?limit=7&sort={sort}"));
                 let seen: Vec<_> = pages.iter().flat_map(ids).collect();
                 let once: BTreeSet<_> = seen.iter().copied().collect();
                 assert_eq!(seen.len(), once.len(), "{list} by {sort}: something was seen twice");
@@ -215,9 +215,9 @@ fn a_walk_during_writes_sees_each_lasting_item_exactly_once() {
 
 #[test]
 fn head_of_a_list_is_its_get_without_the_body() {
-    let stall = shop_of(3);
-    let get = stall.client.get("/v1/pets?limit=2");
-    let head = stall.client.send("HEAD", "/v1/pets?limit=2", &[], None);
+    let fixture = shop_of(3);
+    let get = fixture.client.get("/v1/pets?limit=2");
+    let head = fixture.client.send("HEAD", "/v1/pets?limit=2", &[], None);
     assert_eq!((head.status, head.body.len()), (200, 0));
     for header in ["etag", "link", "content-length", "content-type", "cache-control"] {
         assert_eq!(head.header(header), get.header(header), "{header}");
@@ -233,10 +233,10 @@ fn split_at_commas(answer: &Answer, relation: &str) -> Vec<String> {
 
 #[test]
 fn links_lead_on_for_clients_that_split_the_header_at_commas() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for _ in 0..5 {
-        let pet = stall.pet_of(3);
-        stall.order(pet, 1);
+        let pet = fixture.pet_of(3);
+        fixture.order(pet, 1);
     }
     for query in [
         "pets?limit=2&status=available,pending",
@@ -245,14 +245,14 @@ fn links_lead_on_for_clients_that_split_the_header_at_commas() {
         "inventory?limit=2&petId=1,2,3,4",
         "events?limit=2&type=pet.*,order.*,inventory.updated",
     ] {
-        let first = stall.client.get(&format!("/v1/{query}"));
+        let first = fixture.client.get(&format!("/v1/{query}"));
         let next = split_at_commas(&first, "next");
         assert_eq!((split_at_commas(&first, "first").len(), next.len()), (1, 1), "{query}");
-        let second = stall.client.get(&path(&stall.client, &next[0]));
+        let second = fixture.client.get(&path(&fixture.client, &next[0]));
         assert_eq!((second.status, second.json().as_array().unwrap().len()), (200, 2), "{query}");
     }
-    let key = stall.client.key.as_deref().unwrap();
+    let key = fixture.client.key.as_deref().unwrap();
     let head = format!("GET /v1/pets?limit=1 HTTP/1.1\r\nhost: a,b;c=d\r\nx-api-key: {key}\r\n\r\n");
-    let page = stall.client.exchange(head.as_bytes(), false);
+    let page = fixture.client.exchange(head.as_bytes(), false);
     assert_eq!(split_at_commas(&page, "first"), ["http://a%2Cb%3Bc%3Dd/v1/pets?limit=1"]);
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use petstore_domain::Plan;
 use serde_json::json;
 
+use crate::fixture::Fixture;
 use crate::harness::{Shop, ShopOptions};
-use crate::stall::Stall;
 
 #[test]
 fn other_methods_are_405_with_allow() {
-    let stall = Stall::open();
-    stall.pet();
+    let fixture = Fixture::open();
+    fixture.pet();
     let methods = [
         "GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW", "get", "Post", "PROPFIND",
         "QUERY",
@@ -30,14 +30,14 @@ fn other_methods_are_405_with_allow() {
     ] {
         let allowed: BTreeSet<_> = allowed.split(' ').collect();
         for method in methods.iter().filter(|method| !allowed.contains(**method)) {
-            let answer = stall.client.send(method, path, &[], None);
+            let answer = fixture.client.send(method, path, &[], None);
             assert_eq!(answer.outcome(), (405, "method_not_allowed".to_owned()), "{method} {path}");
             let told: BTreeSet<_> = answer.header("allow").unwrap().split(", ").collect();
             assert_eq!(told, allowed, "{path}");
         }
     }
     for method in ["POST", "TRACE", "BREW"] {
-        let answer = stall.client.send(method, "/health", &[], None);
+        let answer = fixture.client.send(method, "/health", &[], None);
         assert_eq!(answer.outcome(), (405, "method_not_allowed".to_owned()));
         assert_eq!(answer.header("allow"), Some("GET, HEAD, OPTIONS"));
     }
@@ -70,9 +70,9 @@ fn a_tunnel_is_not_opened() {
 
 #[test]
 fn head_is_get_without_a_body() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(2);
-    let order = stall.order(pet, 1);
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(2);
+    let order = fixture.order(pet, 1);
     for path in [
         "/v1/pets".to_owned(),
         format!("/v1/pets/{pet}"),
@@ -80,7 +80,7 @@ fn head_is_get_without_a_body() {
         "/v1/pets?limit=0".to_owned(),
         "/v1/nothing".to_owned(),
         "/v1/categories".to_owned(),
-        format!("/v1/categories/{}", stall.category),
+        format!("/v1/categories/{}", fixture.category),
         "/v1/store/orders".to_owned(),
         format!("/v1/store/orders/{order}"),
         "/v1/inventory".to_owned(),
@@ -90,17 +90,17 @@ fn head_is_get_without_a_body() {
         "/ready".to_owned(),
         "/openapi.yaml".to_owned(),
     ] {
-        let get = stall.client.get(&path);
-        let mut connection = crate::harness::Connection::open(stall.client.address);
-        connection.send(&crate::stall::request(&stall.client, "HEAD", &path, &[], b""));
+        let get = fixture.client.get(&path);
+        let mut connection = crate::harness::Connection::open(fixture.client.address);
+        connection.send(&crate::fixture::request(&fixture.client, "HEAD", &path, &[], b""));
         let head = connection.read_answer(true).unwrap();
         assert_eq!(head.status, get.status, "{path}");
         for header in ["content-type", "content-length", "etag", "cache-control", "link", "deprecation"] {
             assert_eq!(head.header(header), get.header(header), "{header} of {path}");
         }
         // No body follows the head, so the next answer begins directly after it.
-        connection.send(&crate::stall::request(
-            &stall.client,
+        connection.send(&crate::fixture::request(
+            &fixture.client,
             "GET",
             "/health",
             &[("connection", "close")],
@@ -112,8 +112,8 @@ fn head_is_get_without_a_body() {
 
 #[test]
 fn paths_are_not_normalised() {
-    let stall = Stall::open();
-    let pet = stall.pet();
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
     for path in
         ["/v1/Pets", "/v1/pets/", "/v1//pets", "/v1/pets/1/", "/v1/pets//1", "/v1/./pets", "/v1/x/../pets"]
             .into_iter()
@@ -143,14 +143,14 @@ fn paths_are_not_normalised() {
                 "/v1/store/orders/1/2/3/4/5",
             ])
     {
-        let answer = stall.client.get(path);
+        let answer = fixture.client.get(path);
         assert_eq!(answer.outcome(), (404, "not_found".to_owned()), "{path}");
         assert_eq!(answer.header("location"), None, "there is no redirect");
     }
     // The server decodes percent-encoding exactly once.
-    assert_eq!(stall.client.get(&format!("/v1/%70et%73/%3{pet}")).status, 200);
+    assert_eq!(fixture.client.get(&format!("/v1/%70et%73/%3{pet}")).status, 200);
     assert_eq!(
-        stall.client.get(&format!("/v1/pets/%253{pet}")).outcome(),
+        fixture.client.get(&format!("/v1/pets/%253{pet}")).outcome(),
         (400, "invalid_parameter".to_owned())
     );
 }

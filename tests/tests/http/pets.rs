@@ -2,78 +2,78 @@
 
 use serde_json::{Value, json};
 
-use crate::stall::Stall;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_new_pet_is_available_with_one_unit_unless_it_says_otherwise() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for (status, shown, units) in [
         (None, "available", 1),
         (Some("available"), "available", 1),
         (Some("pending"), "pending", 1),
         (Some("sold"), "sold", 0),
     ] {
-        let mut new = json!({"name": " Rex ", "categoryId": stall.category});
+        let mut new = json!({"name": " Rex ", "categoryId": fixture.category});
         if let Some(status) = status {
             new["status"] = status.into();
         }
-        let made = stall.client.post("/v1/pets", &new);
+        let made = fixture.client.post("/v1/pets", &new);
         let id = made.id();
-        let expected = json!({"name": "Rex", "categoryId": stall.category, "status": shown, "id": id});
+        let expected = json!({"name": "Rex", "categoryId": fixture.category, "status": shown, "id": id});
         assert_eq!(made.json(), expected, "the name is trimmed, and every member is there");
         assert_eq!(made.header("location"), Some(format!("/v1/pets/{id}").as_str()));
-        assert_eq!(stall.client.get(&format!("/v1/pets/{id}")).json(), expected);
-        assert_eq!(stall.state(id), (shown.to_owned(), units));
+        assert_eq!(fixture.client.get(&format!("/v1/pets/{id}")).json(), expected);
+        assert_eq!(fixture.state(id), (shown.to_owned(), units));
     }
 }
 
 #[test]
 fn ids_increase_and_are_never_reused() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let mut last = 0;
     for _ in 0..5 {
-        let id = stall.pet();
+        let id = fixture.pet();
         assert!(id > last);
-        assert_eq!(stall.client.delete(&format!("/v1/pets/{id}")).status, 204);
+        assert_eq!(fixture.client.delete(&format!("/v1/pets/{id}")).status, 204);
         last = id;
     }
 }
 
 #[test]
 fn a_pet_needs_a_category_that_exists() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     let unknown = (400, "unknown_reference".to_owned());
     let lost = json!({"name": "Rex", "categoryId": 999});
-    assert_eq!(stall.client.post("/v1/pets", &lost).outcome(), unknown);
-    let pet = format!("/v1/pets/{}", stall.pet());
-    assert_eq!(stall.client.put(&pet, &lost).outcome(), unknown);
-    assert_eq!(stall.client.patch(&pet, &json!({"categoryId": 999})).outcome(), unknown);
-    let cats = stall.client.post("/v1/categories", &json!({"name": "Cats"})).id();
-    assert_eq!(stall.client.patch(&pet, &json!({"categoryId": cats})).json()["categoryId"], cats);
+    assert_eq!(fixture.client.post("/v1/pets", &lost).outcome(), unknown);
+    let pet = format!("/v1/pets/{}", fixture.pet());
+    assert_eq!(fixture.client.put(&pet, &lost).outcome(), unknown);
+    assert_eq!(fixture.client.patch(&pet, &json!({"categoryId": 999})).outcome(), unknown);
+    let cats = fixture.client.post("/v1/categories", &json!({"name": "Cats"})).id();
+    assert_eq!(fixture.client.patch(&pet, &json!({"categoryId": cats})).json()["categoryId"], cats);
 }
 
 #[test]
 fn put_takes_the_resource_as_it_was_read() {
-    let stall = Stall::open();
-    let path = format!("/v1/pets/{}", stall.pet());
-    let read = stall.client.get(&path);
-    let put = stall.client.put(&path, &read.json());
+    let fixture = Fixture::open();
+    let path = format!("/v1/pets/{}", fixture.pet());
+    let read = fixture.client.get(&path);
+    let put = fixture.client.put(&path, &read.json());
     assert_eq!((put.status, put.json()), (200, read.json()));
     assert_eq!(put.header("etag"), read.header("etag"), "nothing has changed");
     let mut other = read.json();
     other["id"] = 999.into();
-    let refused = stall.client.put(&path, &other);
+    let refused = fixture.client.put(&path, &other);
     assert_eq!(refused.details(), [("id".to_owned(), "id_mismatch".to_owned())]);
 }
 
 #[test]
 fn put_without_a_status_keeps_it_and_needs_everything_else() {
-    let stall = Stall::open();
-    let path = format!("/v1/pets/{}", stall.pet());
-    stall.client.patch(&path, &json!({"status": "pending"}));
-    let put = stall.client.put(&path, &json!({"name": "Max", "categoryId": stall.category}));
+    let fixture = Fixture::open();
+    let path = format!("/v1/pets/{}", fixture.pet());
+    fixture.client.patch(&path, &json!({"status": "pending"}));
+    let put = fixture.client.put(&path, &json!({"name": "Max", "categoryId": fixture.category}));
     assert_eq!((put.json()["name"].clone(), put.json()["status"].clone()), (json!("Max"), json!("pending")));
-    let missing = stall.client.put(&path, &json!({"status": "pending"}));
+    let missing = fixture.client.put(&path, &json!({"status": "pending"}));
     assert_eq!(missing.outcome(), (400, "validation_failed".to_owned()));
     let fields: Vec<_> =
         missing.details().into_iter().map(|(field, code)| format!("{field} {code}")).collect();
@@ -82,23 +82,23 @@ fn put_without_a_status_keeps_it_and_needs_everything_else() {
 
 #[test]
 fn patch_changes_what_it_names_and_deletes_nothing_of_a_pet() {
-    let stall = Stall::open();
-    let path = format!("/v1/pets/{}", stall.pet());
-    let before = stall.client.get(&path);
-    let empty = stall.client.patch(&path, &json!({}));
+    let fixture = Fixture::open();
+    let path = format!("/v1/pets/{}", fixture.pet());
+    let before = fixture.client.get(&path);
+    let empty = fixture.client.patch(&path, &json!({}));
     assert_eq!((empty.status, empty.json()), (200, before.json()));
     assert_eq!(empty.header("etag"), before.header("etag"));
-    let named = stall.client.patch(&path, &json!({"name": "Max"}));
+    let named = fixture.client.patch(&path, &json!({"name": "Max"}));
     let mut expected = before.json();
     expected["name"] = "Max".into();
     assert_eq!((named.status, named.json()), (200, expected));
     assert_ne!(named.header("etag"), before.header("etag"));
     for member in ["name", "categoryId", "status"] {
-        let refused = stall.client.patch(&path, &json!({member: null}));
+        let refused = fixture.client.patch(&path, &json!({member: null}));
         assert_eq!(refused.details(), [(member.to_owned(), "not_nullable".to_owned())]);
     }
     let plain = [("content-type", "application/json")];
-    assert_eq!(stall.client.send("PATCH", &path, &plain, Some(&json!({"name": "Tom"}))).status, 200);
+    assert_eq!(fixture.client.send("PATCH", &path, &plain, Some(&json!({"name": "Tom"}))).status, 200);
 }
 
 /// The state of a pet after earlier requests: its status, its free units and its open orders.
@@ -122,17 +122,17 @@ impl Past {
         Self::Sold,
     ];
 
-    fn pet(self, stall: &Stall) -> u64 {
-        let pet = stall.pet_of(3);
+    fn pet(self, fixture: &Fixture) -> u64 {
+        let pet = fixture.pet_of(3);
         let status =
-            |status| drop(stall.client.patch(&format!("/v1/pets/{pet}"), &json!({"status": status})));
+            |status| drop(fixture.client.patch(&format!("/v1/pets/{pet}"), &json!({"status": status})));
         match self {
             Self::Available => {}
-            Self::AvailableWithOrder => drop(stall.order(pet, 1)),
+            Self::AvailableWithOrder => drop(fixture.order(pet, 1)),
             Self::Held => status("pending"),
-            Self::SoldOut => drop(stall.order(pet, 3)),
+            Self::SoldOut => drop(fixture.order(pet, 3)),
             Self::HeldWithOrder => {
-                stall.order(pet, 1);
+                fixture.order(pet, 1);
                 status("pending");
             }
             Self::Sold => status("sold"),
@@ -154,28 +154,28 @@ impl Past {
 
 #[test]
 fn a_status_moves_as_the_table_allows_by_put_and_by_patch() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for past in Past::ALL {
         for (to, units) in past.moves() {
             for method in ["PUT", "PATCH"] {
-                let pet = past.pet(&stall);
-                let before = stall.state(pet);
+                let pet = past.pet(&fixture);
+                let before = fixture.state(pet);
                 let path = format!("/v1/pets/{pet}");
                 let answer = match method {
                     "PUT" => {
-                        let body = json!({"name": "Rex", "categoryId": stall.category, "status": to});
-                        stall.client.put(&path, &body)
+                        let body = json!({"name": "Rex", "categoryId": fixture.category, "status": to});
+                        fixture.client.put(&path, &body)
                     }
-                    _ => stall.client.patch(&path, &json!({"status": to})),
+                    _ => fixture.client.patch(&path, &json!({"status": to})),
                 };
                 let case = format!("{before:?} to {to} by {method}");
                 if let Some(units) = units {
                     let moved = (200, (to.to_owned(), units));
-                    assert_eq!((answer.status, stall.state(pet)), moved, "{case}");
+                    assert_eq!((answer.status, fixture.state(pet)), moved, "{case}");
                     assert_eq!(answer.json()["status"], to, "{case}");
                 } else {
                     let refused = (409, "invalid_status_transition".to_owned());
-                    assert_eq!((answer.outcome(), stall.state(pet)), (refused, before), "{case}");
+                    assert_eq!((answer.outcome(), fixture.state(pet)), (refused, before), "{case}");
                 }
             }
         }
@@ -184,51 +184,51 @@ fn a_status_moves_as_the_table_allows_by_put_and_by_patch() {
 
 #[test]
 fn a_refused_move_changes_nothing_else_of_the_patch() {
-    let stall = Stall::open();
-    let pet = stall.pet();
-    stall.order(pet, 1);
+    let fixture = Fixture::open();
+    let pet = fixture.pet();
+    fixture.order(pet, 1);
     let path = format!("/v1/pets/{pet}");
-    let before = stall.client.get(&path);
-    assert_eq!(stall.client.patch(&path, &json!({"name": "Max", "status": "sold"})).status, 409);
-    let after = stall.client.get(&path);
+    let before = fixture.client.get(&path);
+    assert_eq!(fixture.client.patch(&path, &json!({"name": "Max", "status": "sold"})).status, 409);
+    let after = fixture.client.get(&path);
     assert_eq!((after.json(), after.header("etag")), (before.json(), before.header("etag")));
 }
 
 #[test]
 fn deleting_a_pet_takes_its_item_with_it_and_leaves_its_complete_orders() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(2);
-    let (open, complete) = (stall.order(pet, 1), stall.order(pet, 1));
-    stall.complete(complete);
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(2);
+    let (open, complete) = (fixture.order(pet, 1), fixture.order(pet, 1));
+    fixture.complete(complete);
     let path = format!("/v1/pets/{pet}");
-    assert_eq!(stall.client.delete(&path).outcome(), (409, "pet_has_open_orders".to_owned()));
-    assert_eq!(stall.client.delete(&format!("/v1/store/orders/{open}")).status, 204);
-    let deleted = stall.client.delete(&path);
+    assert_eq!(fixture.client.delete(&path).outcome(), (409, "pet_has_open_orders".to_owned()));
+    assert_eq!(fixture.client.delete(&format!("/v1/store/orders/{open}")).status, 204);
+    let deleted = fixture.client.delete(&path);
     assert_eq!((deleted.status, deleted.body.len(), deleted.header("etag")), (204, 0, None));
     for gone in [path.clone(), format!("/v1/inventory/{pet}")] {
-        assert_eq!(stall.client.get(&gone).outcome(), (404, "not_found".to_owned()));
+        assert_eq!(fixture.client.get(&gone).outcome(), (404, "not_found".to_owned()));
     }
-    assert_eq!(stall.client.delete(&path).outcome(), (404, "not_found".to_owned()));
-    assert_eq!(stall.client.get(&format!("/v1/pets?id={pet}")).json(), Value::Array(vec![]));
-    let order = stall.client.get(&format!("/v1/store/orders/{complete}"));
+    assert_eq!(fixture.client.delete(&path).outcome(), (404, "not_found".to_owned()));
+    assert_eq!(fixture.client.get(&format!("/v1/pets?id={pet}")).json(), Value::Array(vec![]));
+    let order = fixture.client.get(&format!("/v1/store/orders/{complete}"));
     assert_eq!((order.status, order.json()["petId"].clone()), (200, json!(pet)));
-    let orders = stall.client.get(&format!("/v1/store/orders?petId={pet}"));
+    let orders = fixture.client.get(&format!("/v1/store/orders?petId={pet}"));
     assert_eq!(orders.json().as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn an_id_in_the_path_is_a_plain_decimal_number_in_range() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for id in ["abc", "+1", "01", "1.5", "-1", "1e3", "0x1", "%D9%A1", "1%20"] {
         for path in ["pets", "categories", "store/orders", "inventory"] {
-            let answer = stall.client.get(&format!("/v1/{path}/{id}"));
+            let answer = fixture.client.get(&format!("/v1/{path}/{id}"));
             assert_eq!(answer.outcome(), (400, "invalid_parameter".to_owned()), "{path}/{id}");
             assert_eq!(answer.details()[0].1, "invalid_format");
         }
     }
     for id in ["0", "9007199254740991", "9007199254740992", "18446744073709551616"] {
         for path in ["pets", "categories", "store/orders", "inventory"] {
-            let answer = stall.client.get(&format!("/v1/{path}/{id}"));
+            let answer = fixture.client.get(&format!("/v1/{path}/{id}"));
             assert_eq!(answer.outcome(), (404, "not_found".to_owned()), "{path}/{id}");
         }
     }
@@ -236,12 +236,12 @@ fn an_id_in_the_path_is_a_plain_decimal_number_in_range() {
 
 #[test]
 fn of_a_new_order_and_the_deletion_of_its_pet_at_once_one_succeeds() {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for _ in 0..30 {
-        let pet = stall.pet();
+        let pet = fixture.pet();
         let (ordered, deleted) = std::thread::scope(|scope| {
-            let ordered = scope.spawn(|| stall.client.post("/v1/store/orders", &json!({"petId": pet})));
-            let deleted = stall.client.delete(&format!("/v1/pets/{pet}"));
+            let ordered = scope.spawn(|| fixture.client.post("/v1/store/orders", &json!({"petId": pet})));
+            let deleted = fixture.client.delete(&format!("/v1/pets/{pet}"));
             (ordered.join().unwrap(), deleted)
         });
         match ordered.status {

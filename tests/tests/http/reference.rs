@@ -6,8 +6,8 @@ use flate2::read::GzDecoder;
 use petstore_http::Cors;
 use petstore_pages::reference::FILES;
 
+use crate::fixture::request;
 use crate::harness::{Answer, Connection, Shop, ShopOptions};
-use crate::stall::request;
 
 /// The path of a file of the page.
 fn path(name: &str) -> String {

@@ -2,8 +2,8 @@
 
 use petstore_domain::Plan;
 
+use crate::fixture::request;
 use crate::harness::{Answer, Client, Connection, Shop};
-use crate::stall::request;
 
 fn raw(client: &Client, bytes: &[u8]) -> Option<Answer> {
     let mut connection = Connection::open(client.address);

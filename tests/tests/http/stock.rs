@@ -5,8 +5,8 @@ use std::sync::Barrier;
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Caller, Fixture, ids};
 use crate::harness::Answer;
-use crate::stall::{Caller, Stall, ids};
 
 /// Sends these requests concurrently, each on a separate connection.
 fn at_once(callers: &mut [Caller], requests: &[Request]) -> Vec<Answer> {
@@ -164,43 +164,43 @@ fn adds_up(numbers: &[i64], sum: i64) -> bool {
 
 #[test]
 fn of_twelve_buyers_of_the_last_unit_one_gets_it() {
-    let stall = Stall::open();
-    let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&stall.client)).collect();
+    let fixture = Fixture::open();
+    let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&fixture.client)).collect();
     for _ in 0..40 {
-        let pet = stall.pet();
+        let pet = fixture.pet();
         let requests: Vec<_> = (0..12).map(|_| Action::Order(1).request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
         for refused in answers.iter().filter(|answer| answer.status != 201) {
             assert_eq!(refused.outcome(), (409, "pet_not_available".to_owned()));
         }
-        assert_eq!(stall.state(pet), ("pending".to_owned(), 0));
+        assert_eq!(fixture.state(pet), ("pending".to_owned(), 0));
     }
 }
 
 #[test]
 fn of_twelve_cancellations_of_one_order_one_gives_the_units_back() {
-    let stall = Stall::open();
-    let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&stall.client)).collect();
+    let fixture = Fixture::open();
+    let mut callers: Vec<_> = (0..12).map(|_| Caller::of(&fixture.client)).collect();
     for _ in 0..40 {
-        let pet = stall.pet_of(5);
-        let order = stall.order(pet, 3);
+        let pet = fixture.pet_of(5);
+        let order = fixture.order(pet, 3);
         let requests: Vec<_> = (0..12).map(|_| Action::Cancel(order).request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         let count = |wanted| answers.iter().filter(|answer| answer.status == wanted).count();
         assert_eq!((count(204), count(404)), (1, 11));
-        assert_eq!(stall.state(pet), ("available".to_owned(), 5));
+        assert_eq!(fixture.state(pet), ("available".to_owned(), 5));
     }
 }
 
 #[test]
 fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
-    let stall = Stall::open();
-    let pet = stall.pet_of(30);
-    let item = stall.client.get(&format!("/v1/inventory/{pet}"));
+    let fixture = Fixture::open();
+    let pet = fixture.pet_of(30);
+    let item = fixture.client.get(&format!("/v1/inventory/{pet}"));
     let version_now = version(&item);
     let mut ledger = Ledger { pet, free: 30, version: version_now, open: vec![], complete: BTreeSet::new() };
-    let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&stall.client)).collect();
+    let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&fixture.client)).collect();
     let mut numbers = Numbers(7);
     for round in 0..200 {
         let sets = round % 3 == 0;
@@ -211,7 +211,7 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             actions.iter().filter(|action| matches!(action, Action::Complete(_))).count() as u64;
         let changes = ledger.record(&actions, &answers);
 
-        let item = stall.client.get(&format!("/v1/inventory/{pet}"));
+        let item = fixture.client.get(&format!("/v1/inventory/{pet}"));
         let free = item.json()["quantity"].as_i64().unwrap();
         let set = actions
             .iter()
@@ -238,21 +238,21 @@ fn in_200_rounds_of_60_at_once_every_unit_is_accounted_for() {
             (0, true) => "sold",
             _ => "available",
         };
-        assert_eq!(stall.state(pet), (status.to_owned(), u64::try_from(free).unwrap()), "round {round}");
+        assert_eq!(fixture.state(pet), (status.to_owned(), u64::try_from(free).unwrap()), "round {round}");
         (ledger.free, ledger.version) = (free, version(&item));
     }
     let mut open: Vec<_> = ledger.open.iter().map(|(order, _)| *order).collect();
     open.sort_unstable();
-    assert_eq!(all_orders(&stall, "complete=false"), open);
-    assert_eq!(all_orders(&stall, "complete=true"), ledger.complete.into_iter().collect::<Vec<_>>());
+    assert_eq!(all_orders(&fixture, "complete=false"), open);
+    assert_eq!(all_orders(&fixture, "complete=true"), ledger.complete.into_iter().collect::<Vec<_>>());
 }
 
 /// The ids of all orders that a filter finds.
-fn all_orders(stall: &Stall, filter: &str) -> Vec<u64> {
+fn all_orders(fixture: &Fixture, filter: &str) -> Vec<u64> {
     let mut path = format!("/v1/store/orders?{filter}");
     let mut found = Vec::new();
     loop {
-        let page = stall.client.get(&path);
+        let page = fixture.client.get(&path);
         found.extend(ids(&page));
         match page.link("next") {
             Some(next) => path = format!("/v1{}", next.split_once("/v1").unwrap().1),
@@ -263,16 +263,16 @@ fn all_orders(stall: &Stall, filter: &str) -> Vec<u64> {
 
 #[test]
 fn of_sixty_orders_for_thirty_units_thirty_succeed() {
-    let stall = Stall::open();
-    let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&stall.client)).collect();
+    let fixture = Fixture::open();
+    let mut callers: Vec<_> = (0..60).map(|_| Caller::of(&fixture.client)).collect();
     for _ in 0..10 {
-        let pet = stall.pet_of(30);
+        let pet = fixture.pet_of(30);
         let actions: Vec<_> = (0..60)
             .map(|number| if number % 2 == 0 { Action::Order(1) } else { Action::Adjust(-1) })
             .collect();
         let requests: Vec<_> = actions.iter().map(|action| action.request(pet)).collect();
         let answers = at_once(&mut callers, &requests);
         assert_eq!(answers.iter().filter(|answer| answer.status < 300).count(), 30);
-        assert_eq!(stall.state(pet).1, 0);
+        assert_eq!(fixture.state(pet).1, 0);
     }
 }

@@ -6,8 +6,8 @@ use petstore_domain::Plan;
 
 use super::simulated::{StreamClient, change, simulate};
 use crate::event_wait::wait_for_events;
+use crate::fixture::PLENTY;
 use crate::harness::{Client, Connection, Shop, ShopOptions};
-use crate::stall::PLENTY;
 
 /// Opens a stream on a socket, and reads its head.
 fn open(client: &Client, query: &str) -> Connection {

@@ -10,8 +10,8 @@ use petstore_service::Ports;
 use tokio::time::sleep;
 
 use super::simulated::{StreamClient, change, simulate};
+use crate::fixture::PLENTY;
 use crate::harness::{Client, Shop, ShopOptions};
-use crate::stall::PLENTY;
 
 /// The time within which a stream ends after its key has become invalid.
 const KEY_CHECK: Duration = Duration::from_secs(1);

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::simulated::{StreamClient, change, simulate};
+use crate::fixture::PLENTY;
 use crate::harness::{Shop, ShopOptions};
-use crate::stall::PLENTY;
 
 /// The silence after which a comment or a bookmark comes.
 const SILENCE: Duration = Duration::from_secs(15);

@@ -4,8 +4,8 @@ use petstore_tests::Random;
 use serde_json::Value;
 
 use super::simulated::{StreamClient, change, simulate};
+use crate::fixture::PLENTY;
 use crate::harness::Shop;
-use crate::stall::PLENTY;
 
 const CUTS: usize = 1_000;
 

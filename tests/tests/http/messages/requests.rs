@@ -10,8 +10,8 @@ use self::bodies::{BODIES, MALFORMED, STATES};
 use self::heads::HEADS;
 use self::parameters::PARAMETERS;
 use super::Seen;
+use crate::fixture::Fixture;
 use crate::harness::Client;
-use crate::stall::Stall;
 
 /// A request line, headers, a body, and the expected messages: first the error's message, then those of its details.
 type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
@@ -22,27 +22,27 @@ const ONE_PARAMETER: &str = "1 parameter is not valid: …";
 
 /// Sends the requests of the tables.
 pub(super) fn send(seen: &mut Seen) {
-    let stall = Stall::open();
+    let fixture = Fixture::open();
     for units in [5, 2] {
-        stall.pet_of(units);
+        fixture.pet_of(units);
     }
-    stall.order(2, 1);
-    let complete = stall.order(2, 1);
-    stall.complete(complete);
+    fixture.order(2, 1);
+    let complete = fixture.order(2, 1);
+    fixture.complete(complete);
     for (line, headers, body, messages) in [HEADS, PARAMETERS, BODIES, STATES].into_iter().flatten() {
         let (method, path) = line.split_once(' ').unwrap();
         let body = (!body.is_empty()).then_some(body.as_bytes());
-        let answer = stall.client.send_bytes(method, path, headers, body);
+        let answer = fixture.client.send_bytes(method, path, headers, body);
         seen.expect(&answer, line, messages);
     }
     for (body, what) in MALFORMED {
-        malformed(seen, &stall.client, body.as_bytes(), what);
+        malformed(seen, &fixture.client, body.as_bytes(), what);
     }
-    malformed(seen, &stall.client, b"\xff", "invalid UTF-8 at line 1, column 1");
-    long_values(seen, &stall.client);
-    long_heads(seen, &stall.client);
-    hosts(seen, &stall.client);
-    reused_keys(seen, &stall.client);
+    malformed(seen, &fixture.client, b"\xff", "invalid UTF-8 at line 1, column 1");
+    long_values(seen, &fixture.client);
+    long_heads(seen, &fixture.client);
+    hosts(seen, &fixture.client);
+    reused_keys(seen, &fixture.client);
 }
 
 fn malformed(seen: &mut Seen, client: &Client, body: &[u8], what: &str) {

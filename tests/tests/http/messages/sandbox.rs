@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Seen;
 use crate::faults::InDoubt;
+use crate::fixture::PLENTY;
 use crate::harness::{Answer, Client, Shop, ShopOptions};
-use crate::stall::PLENTY;
 
 const CLOCK: &str = "POST /sandbox/clock";
 const FAULTS: &str = "PUT /sandbox/faults";

@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::Seen;
 use crate::faulty::{FailingPort, FailureMode, shop_with_write_barrier, shop_without_pets};
+use crate::fixture::{Fixture, PLENTY, hold, request};
 use crate::harness::{Answer, Client, Connection, Shop, ShopOptions};
-use crate::stall::{PLENTY, Stall, hold, request};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -153,12 +153,12 @@ fn idempotency_keys(seen: &mut Seen) {
 fn settings(seen: &mut Seen) {
     let mut options = ShopOptions::default();
     options.http.require_if_match = true;
-    let stall = Stall::open_as(options);
+    let fixture = Fixture::open_as(options);
     let message = "If-Match is required; send the ETag of the version that the request changes.";
-    seen.expect(&stall.client.delete("/v1/categories/1"), "no If-Match", &[message]);
-    stall.shop.clock.set("2031-01-01T00:00:00Z");
+    seen.expect(&fixture.client.delete("/v1/categories/1"), "no If-Match", &[message]);
+    fixture.shop.clock.set("2031-01-01T00:00:00Z");
     let message = "This operation is no longer available; use listPets with id (GET /pets?id=) instead.";
-    seen.expect(&stall.client.get("/v1/pets/1"), "the sunset", &[message]);
+    seen.expect(&fixture.client.get("/v1/pets/1"), "the sunset", &[message]);
     let mut options = ShopOptions::default();
     options.http.hosts = Some(vec![HostName::parse("shop.example").unwrap()]);
     let message = "This server does not serve the host in the Host header.";

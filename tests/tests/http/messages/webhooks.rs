@@ -5,8 +5,8 @@ use petstore_ports::api::NewKey;
 use serde_json::{Value, json};
 
 use super::Seen;
+use crate::fixture::{PLENTY, request};
 use crate::harness::{Client, Connection, Shop, WEBHOOK_STARTS_MAX};
-use crate::stall::{PLENTY, request};
 
 const ONE_ERROR: &str = "The body has 1 error: …";
 const ONE_PARAMETER: &str = "1 parameter is not valid: …";

@@ -16,13 +16,13 @@ const MILLION: Limit = Limit::new(1_000_000).unwrap();
 pub(crate) type Fields<'a> = &'a [(&'a str, &'a str)];
 
 /// A shop with one category, and a client with practically unlimited requests.
-pub(crate) struct Stall {
+pub(crate) struct Fixture {
     pub(crate) shop: Shop,
     pub(crate) client: Client,
     pub(crate) category: u64,
 }
 
-impl Stall {
+impl Fixture {
     pub(crate) fn open() -> Self {
         Self::open_in(Shop::open())
     }
