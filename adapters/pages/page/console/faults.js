@@ -53,7 +53,7 @@ function effectOf(rule) {
 }
 
 /** The members of a rule that are not its effect. */
-const SELECTION = ['method', 'route', 'first', 'percent', 'calls', 'acted'];
+const SELECTION = ['id', 'method', 'route', 'first', 'percent', 'calls', 'acted'];
 
 function whenText(rule) {
   if (rule.first !== undefined) return rule.first === 1 ? 'the first call' : `the first ${count(rule.first)} calls`;
@@ -65,7 +65,7 @@ function effectText(rule) {
   const said = [];
   if (rule.latency) said.push(`delay ${rule.latency}${rule.jitter ? ` up to ${rule.jitter} more` : ''}`);
   else if (rule.jitter) said.push(`delay up to ${rule.jitter}`);
-  if (rule.status) said.push(`${rule.status} ${rule.code ?? ''}${rule.retryAfter ? `, Retry-After ${rule.retryAfter}` : ''}`.trim());
+  if (rule.status) said.push(`${rule.status} ${rule.code ?? ''}${rule.retryAfter ? `, Retry-After ${rule.retryAfter.date ?? rule.retryAfter}` : ''}`.trim());
   if (rule.drop) said.push(rule.when === 'after' ? 'the change is made, the answer is lost' : 'no answer, the connection closes');
   const told = ['latency', 'jitter', 'status', 'code', 'retryAfter', 'drop', 'when'];
   for (const [name, value] of Object.entries(rule)) {
@@ -75,7 +75,7 @@ function effectText(rule) {
 }
 
 /** The rules in the form that the sandbox takes. */
-const withoutCounts = ({ calls, acted, ...rule }) => rule;
+const withoutCounts = ({ id, calls, acted, ...rule }) => rule;
 
 /** The plan as it was read last, in the form that the sandbox takes. */
 let known = { seed: 0, faults: [] };

@@ -7,7 +7,15 @@ export interface Fault {
   method?: string;
   /** The path as written in the contract, such as `/pets/{petId}`; without it any. */
   route?: string;
-  /** The rule acts on this many calls, from the first one. */
+  /** The calls with this API key, or with a key that begins so; without it any. */
+  key?: string;
+  /** The calls with this header; without it any. */
+  header?: { name: string; value: string };
+  /** The calls over HTTP, or those of tools over MCP; without it both. */
+  via?: 'http' | 'mcp';
+  /** The rule lets this many calls pass before the first one that it may act on. */
+  skip?: number;
+  /** The rule acts on this many calls, from the first one after those that it skips. */
   first?: number;
   /** The rule acts on this percentage of the calls. */
   percent?: number;
@@ -15,8 +23,8 @@ export interface Fault {
   status?: number;
   /** The call ends with this error of the contract. */
   code?: string;
-  /** The seconds of `Retry-After`. */
-  retryAfter?: number;
+  /** `Retry-After`: seconds, a text that is sent as it is, null for none, or the distance of a date such as `+3s`. */
+  retryAfter?: number | string | null | { date: string };
   /** The connection ends without a response. */
   drop?: boolean;
   /** The call waits this long, such as `200ms`. */
@@ -37,6 +45,8 @@ export interface Fault {
 
 /** A rule of the plan, and how often it matched and acted. */
 export interface PlannedFault extends Fault {
+  /** The number of the rule. */
+  id: number;
   /** The calls that the rule matched. */
   calls: number;
   /** The calls that it acted on. */

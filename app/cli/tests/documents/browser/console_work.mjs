@@ -25,7 +25,7 @@ const isLive = (page) => until('the stream is open', async () => (await page.loc
 const colour = (locator) => locator.evaluate((element) => getComputedStyle(element).color);
 /** What a page should not have done; a page that is left ends its stream and its readings. */
 const without = (faults, ...expected) => faults.filter((fault) => !['net::ERR_ABORTED', ...expected].some((text) => fault.includes(text)));
-const planned = async () => (await sandbox('GET', 'faults')).faults.map(({ calls, acted, ...rule }) => rule);
+const planned = async () => (await sandbox('GET', 'faults')).faults.map(({ id, calls, acted, ...rule }) => rule);
 
 /** The list, its colours and its address. */
 async function list(browser) {

@@ -5,6 +5,20 @@ from typing import Any, Literal, TypedDict, cast
 from ._sandbox import Sandbox
 
 
+class FaultHeader(TypedDict):
+    """A header of the calls that a rule matches."""
+
+    name: str
+    value: str
+
+
+class FaultDate(TypedDict):
+    """A date, as its distance from now."""
+
+    date: str
+    """A sign and a duration, such as `+3s`."""
+
+
 class Fault(TypedDict, total=False):
     """A rule: the calls that it matches, and what happens to them. The names are those of the server;
     docs/sandbox.md in its source describes them."""
@@ -13,16 +27,24 @@ class Fault(TypedDict, total=False):
     """The method of the calls; without it any."""
     route: str
     """The path as written in the contract, such as `/pets/{petId}`; without it any."""
+    key: str
+    """The calls with this API key, or with a key that begins so; without it any."""
+    header: FaultHeader
+    """The calls with this header; without it any."""
+    via: Literal["http", "mcp"]
+    """The calls over HTTP, or those of tools over MCP; without it both."""
+    skip: int
+    """The rule lets this many calls pass before the first one that it may act on."""
     first: int
-    """The rule acts on this many calls, from the first one."""
+    """The rule acts on this many calls, from the first one after those that it skips."""
     percent: int
     """The rule acts on this percentage of the calls."""
     status: int
     """The call ends with an error of this status."""
     code: str
     """The call ends with this error of the contract."""
-    retryAfter: int
-    """The seconds of `Retry-After`."""
+    retryAfter: int | str | FaultDate | None
+    """`Retry-After`: seconds, a text that is sent as it is, None for no header, or a date."""
     drop: bool
     """The connection ends without a response."""
     latency: str
@@ -44,6 +66,8 @@ class Fault(TypedDict, total=False):
 class PlannedFault(Fault):
     """A rule of the plan, and how often it acted."""
 
+    id: int
+    """The number of the rule."""
     calls: int
     """The calls that the rule matched."""
     acted: int
