@@ -26,6 +26,8 @@ pub struct Fault(Map<String, Value>);
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct PlannedFault {
+    /// The number of the rule, from 1 since the start of the petstore.
+    pub id: u64,
     /// The requests that the rule has matched.
     pub calls: u64,
     /// The requests on which the rule has acted.
@@ -90,7 +92,25 @@ impl Fault {
         self.member("route", route)
     }
 
-    /// Acts on this many requests, beginning with the first one.
+    /// Matches requests with this API key only, or with keys that begin so.
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.member("key", key)
+    }
+
+    /// Matches requests with this header only, so that tests beside each other have faults of their own.
+    #[must_use]
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.member("header", json!({ "name": name, "value": value }))
+    }
+
+    /// Lets this many requests pass before the first one on which it may act.
+    #[must_use]
+    pub fn skip(self, requests: u64) -> Self {
+        self.member("skip", requests)
+    }
+
+    /// Acts on this many requests, beginning with the first one that it does not skip.
     #[must_use]
     pub fn first(self, requests: u64) -> Self {
         self.member("first", requests)
