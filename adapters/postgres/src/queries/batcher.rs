@@ -53,7 +53,9 @@ impl<L: Lookup> Exchange for Rows<L> {
         batch.sort_unstable_by(|left, right| left.request.cmp(&right.request));
         let rows = self.rows(batch).await;
         self.calls.lookups.note(&rows);
-        deliver::<L>(batch.drain(..), &rows?, &self.calls);
+        // Before the batch is drained: its reads fail with the error of the rows.
+        let rows = rows?;
+        deliver::<L>(batch.drain(..), &rows, &self.calls);
         Ok(())
     }
 }

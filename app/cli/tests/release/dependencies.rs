@@ -6,11 +6,11 @@ use std::process::{Command, Output};
 
 use crate::common::tools;
 
-/// The maximum number of packages in the binary's default build, including our own, because users must trust the code
-/// of each package. Some 20 of them are ours, some 30 the Unicode Consortium's library for names (normalisation, case folding,
-/// visible characters), some 25 the PostgreSQL driver with SCRAM and its text preparation, and
-/// some 15 the Redis driver.
-const PACKAGES_MAX: usize = 230;
+/// The maximum number of packages of others in the binary's default build, because users must trust the code of each package.
+/// Some 30 of them are the Unicode Consortium's library for names (normalisation, case folding, visible characters), some 25
+/// the PostgreSQL driver with SCRAM and its text preparation, and some 15 the Redis driver. Our own are not counted: code that
+/// moves to a crate of its own is no further code to trust.
+const PACKAGES_MAX: usize = 210;
 
 fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -33,7 +33,7 @@ fn the_binary_has_few_dependencies() {
     let packages: BTreeSet<Vec<&str>> = tree
         .lines()
         .map(|line| line.split(' ').take(2).collect())
-        .filter(|name: &Vec<_>| name.len() == 2)
+        .filter(|name: &Vec<_>| name.len() == 2 && !name[0].starts_with("petstore"))
         .collect();
     assert!(packages.iter().any(|package| package[0] == "hyper"), "{tree}");
     assert!(packages.len() <= PACKAGES_MAX, "{} packages", packages.len());
