@@ -12,7 +12,7 @@ use crate::wire;
 /// The quota that a response shows: one window, or the ban of a key, and the other windows for forms that show them all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuotaNote {
-    /// The windows. Those of an address and of a ban have one, which is in both places.
+    /// The windows. An address and a ban have one, which is in both places.
     usage: Usage,
     resource: QuotaResource,
     /// The time at which the request was counted. Forms with a distance subtract it.

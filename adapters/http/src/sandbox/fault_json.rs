@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 
 use petstore_domain::WindowKind;
 
-use super::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, RetryAfter, Trigger};
+use super::fault_plan::{BodyFault, FaultPlan, FaultRule, Moment, Outcome, Trigger};
+use super::retry_after::RetryAfter;
 use crate::wire;
 
 /// Renders a plan with its counts.

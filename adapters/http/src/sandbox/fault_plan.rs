@@ -7,21 +7,18 @@
 
 use std::time::Duration;
 
+use hyper::Method;
 use hyper::header::HeaderName;
-use hyper::{HeaderMap, Method};
 use parking_lot::Mutex;
 use petstore_domain::WindowKind;
 
+use super::retry_after::RetryAfter;
+use super::rule_scope::Scope;
 use crate::base::mix::mix;
-use crate::exchange::credentials::presented;
 use crate::wire::error::Code;
-use crate::wire::request_head::RequestHead;
 
 /// The maximum number of rules in a plan.
 pub(crate) const RULES_MAX: usize = 100;
-
-/// The maximum number of characters of the key, and of the value of a header, that a rule may name.
-pub(crate) const SCOPE_MAX: usize = 200;
 
 /// The longest latency of a rule, without its jitter.
 pub(crate) const DELAY_MAX: Duration = Duration::from_mins(1);
@@ -58,81 +55,6 @@ pub(crate) struct FaultRule {
     pub(crate) calls: u64,
     /// The number of calls on which the rule acted.
     pub(crate) acted: u64,
-}
-
-/// The clients whose calls reach a rule. A rule without key and header is for all of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Scope {
-    /// The key that the client presents, or the beginning of it.
-    pub(crate) key: Option<Box<str>>,
-    /// A header that the request has, and its value.
-    pub(crate) header: Option<(HeaderName, Box<str>)>,
-    /// The way on which the request comes.
-    pub(crate) via: Option<Via>,
-}
-
-/// The way on which a request comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Via {
-    /// As a request of its own.
-    Http,
-    /// As a call of a tool, inside of a request to `/mcp`.
-    Mcp,
-}
-
-impl Via {
-    /// Returns the word in plans.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Mcp => "mcp",
-        }
-    }
-}
-
-impl Scope {
-    /// Returns whether a request is in the scope.
-    pub(crate) fn contains(&self, head: &RequestHead<'_>, headers: &HeaderMap, via: Via) -> bool {
-        let has_key =
-            |key: &str| presented(head, headers).is_ok_and(|presented| presented.starts_with(key.as_bytes()));
-        let has_header = |(name, value): &(HeaderName, Box<str>)| {
-            headers.get_all(name).iter().any(|one| one.as_bytes() == value.as_bytes())
-        };
-        self.via.is_none_or(|one| one == via)
-            && self.key.as_deref().is_none_or(has_key)
-            && self.header.as_ref().is_none_or(has_header)
-    }
-}
-
-/// The value of `Retry-After` in a planned error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RetryAfter {
-    /// No header.
-    None,
-    Seconds(u64),
-    /// A text that is sent as it is.
-    Text(Box<str>),
-    /// An HTTP date this far from the machine's clock, in seconds; negative in the past.
-    Date(i64),
-}
-
-impl RetryAfter {
-    /// Returns the whole seconds after which a client may retry, rounded up; `None` if the value tells no time to come.
-    pub(crate) fn seconds(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::Seconds(secs) => Some(*secs),
-            Self::Date(distance) => u64::try_from(*distance).ok(),
-            Self::Text(text) => {
-                let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-                let is_number = [whole, fraction]
-                    .iter()
-                    .all(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
-                let secs = is_number.then(|| whole.parse::<u64>().ok()).flatten()?;
-                secs.checked_add(u64::from(fraction.bytes().any(|digit| digit != b'0')))
-            }
-        }
-    }
 }
 
 /// The calls on which a rule acts.
@@ -281,7 +203,7 @@ impl PlannedFaults {
         }
     }
 
-    /// Adds rules behind those of the plan. Returns the rules with their ids; none if there would be more than
+    /// Adds rules at the end of the plan. Returns the rules with their ids; none if there would be more than
     /// [`RULES_MAX`].
     pub(crate) fn append(&self, rules: Vec<FaultRule>) -> Option<FaultPlan> {
         let planned = &mut *self.0.lock();
@@ -498,25 +420,5 @@ mod tests {
             (2, 0, 1)
         );
         assert_eq!(beside.plan().rules, []);
-    }
-
-    #[test]
-    fn only_times_to_come_have_seconds() {
-        let text = |text: &str| RetryAfter::Text(text.into()).seconds();
-        for (value, expected) in [
-            ("120", Some(120)),
-            ("120.5", Some(121)),
-            ("120.0", Some(120)),
-            ("soon", None),
-            ("-1", None),
-            ("1e3", None),
-            (".5", None),
-            ("18446744073709551615.5", None),
-        ] {
-            assert_eq!(text(value), expected, "{value}");
-        }
-        assert_eq!(RetryAfter::Date(3).seconds(), Some(3));
-        assert_eq!((RetryAfter::Date(-1).seconds(), RetryAfter::None.seconds()), (None, None));
-        assert_eq!(RetryAfter::Seconds(0).seconds(), Some(0));
     }
 }

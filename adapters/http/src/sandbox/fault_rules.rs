@@ -7,10 +7,9 @@ use hyper::header::{HeaderName, HeaderValue};
 use petstore_domain::{ApiKey, Patch, WindowKind};
 
 use super::bodies::{EXACT_MAX, duration, number};
-use super::fault_plan::{
-    BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, RetryAfter, SCOPE_MAX, Scope,
-    Trigger, Via,
-};
+use super::fault_plan::{BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger};
+use super::retry_after::RetryAfter;
+use super::rule_scope::{SCOPE_MAX, Scope, Via};
 use crate::counts::route_label::RouteLabel;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::faults::{FieldFault, listed};

@@ -11,7 +11,9 @@ use petstore_request_journal::ToolCall;
 use tokio::time::timeout;
 
 use super::answer_changes;
-use super::fault_plan::{InjectedFault, Moment, Outcome, RetryAfter, Scope, Via};
+use super::fault_plan::{InjectedFault, Moment, Outcome};
+use super::retry_after::RetryAfter;
+use super::rule_scope::{Scope, Via};
 use super::state::{RequestPermit, SandboxState};
 use crate::counts::counters::Decision;
 use crate::counts::route_label::RouteLabel;

@@ -167,7 +167,7 @@ fn listed<'b>(
         ("resources/templates/list", _) => reply::kept(era, "\"resourceTemplates\":[]".to_owned()),
         ("resources/read", _) => {
             let read = message.text("uri").and_then(|uri| resources::read(&uri, compact));
-            let unknown = "The uri is none of those that resources/list names.";
+            let unknown = "No resource has this uri; resources/list names all.";
             reply::kept(era, read.ok_or_else(|| Refused::answered(Some(id), INVALID_PARAMS, unknown))?)
         }
         _ => {
@@ -205,7 +205,7 @@ fn tool<'t, 'b>(tools: &[&'t Tool], message: &Message<'b>, id: Raw<'b>) -> Resul
     let name = message.text("name");
     let found = tools.iter().find(|tool| name.as_deref() == Some(&*tool.name));
     found.copied().ok_or_else(|| {
-        let text = "The name is none of those that tools/list names.";
+        let text = "No tool has this name; tools/list names all.";
         Refused::answered(Some(id), INVALID_PARAMS, text)
     })
 }

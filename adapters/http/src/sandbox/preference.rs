@@ -6,7 +6,8 @@ use std::time::Duration;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::fault_plan::{DELAY_MAX, InjectedFault, Moment, Outcome, RetryAfter};
+use super::fault_plan::{DELAY_MAX, InjectedFault, Moment, Outcome};
+use super::retry_after::RetryAfter;
 use crate::wire::error::{ApiError, Code};
 
 pub(super) const PREFER: HeaderName = HeaderName::from_static("prefer");

@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
         "",
         &[],
         r#"{"jsonrpc":"2.0","id":1,"method":"resources/read"}"#,
-        "The uri is none of those that resources/list names.",
+        "No resource has this uri; resources/list names all.",
     ),
     (
         "?tag=a",
@@ -83,7 +83,7 @@ const CASES: &[Case] = &[
         "",
         &[],
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
-        "The name is none of those that tools/list names.",
+        "No tool has this name; tools/list names all.",
     ),
     (
         "",
