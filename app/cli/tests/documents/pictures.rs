@@ -51,6 +51,8 @@ const PANELS: [Panel; 2] = [
             "Planned fault",
             "Show all",
             "Show all of it",
+            // A part of a link that only wider screens have.
+            "reference",
         ],
     },
     Panel {
@@ -63,6 +65,7 @@ const PANELS: [Panel; 2] = [
             "No rule is broken",
             "Nothing to report yet",
             "Without a valid key",
+            "reference",
         ],
     },
 ];
