@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 /// The longest wait for an event. Many clients give up after 30 seconds.
 const WAIT_MAX: u64 = 20;
 
-/// Names of the contract, and those that a reader without headers knows.
+/// Names of the contract, and the names for a reader without headers.
 const NAMES: [(&str, &str); 4] = [
     ("`ETag`", "`etag`"),
     ("`If-Match`", "`ifMatch`"),
@@ -68,7 +68,7 @@ fn tool(path: &str, method: &str, operation: &Value) -> Value {
     })
 }
 
-/// The arguments of a tool: their places, their schemas, and the names of those that are required.
+/// The arguments of a tool: their places, their schemas, and the names of the required ones.
 #[derive(Default)]
 struct Arguments {
     places: Map<String, Value>,

@@ -115,7 +115,7 @@ fn is_too_long(text: &str) -> bool {
     text.parse::<u64>().is_ok_and(|secs| secs > WAIT_MAX_SECS)
 }
 
-/// Returns the error of an argument that a tool does not have, with those that it has.
+/// Returns the error of an argument that a tool does not have. It lists the arguments of the tool.
 fn unknown(tool: &Tool, name: &str) -> ApiError {
     let known = if tool.arguments.is_empty() {
         "it takes none".to_owned()

@@ -30,7 +30,7 @@ use crate::wire::request_head::RequestHead;
 const CLIENT_MAX: usize = 200;
 
 /// The headers of the request to `/mcp` that the request inside does not have, by their names, or by the beginnings of their
-/// names up to a hyphen: those about the body, the answer and the connection, and those that arguments make.
+/// names up to a hyphen: headers of the body, the answer and the connection, and headers that arguments make.
 const LEFT_OUT: [&str; 17] = [
     "accept",
     "accept-",

@@ -19,7 +19,7 @@ pub(crate) struct Tool {
     pub(crate) arguments: Vec<(String, Place)>,
     /// The type of the body; `None` for an operation without one.
     pub(crate) content_type: Option<String>,
-    /// What a list of tools has of it, as JSON.
+    /// Its element of a list of tools, as JSON.
     shown: String,
 }
 

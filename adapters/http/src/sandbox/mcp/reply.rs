@@ -11,7 +11,7 @@ use crate::wire::LAST_EVENT_ID;
 /// The time for which a client may keep a list or a page, in milliseconds: five minutes. They change only with the version.
 const TTL_MS: u32 = 300_000;
 
-/// What a model must know about all tools.
+/// The instructions for a model about all tools.
 const INSTRUCTIONS: &str = "A petstore to try programs and agents against. A list answers with items and nextCursor: \
     give that as cursor for the next page. Everything else answers with result, and with an etag if a change can name it in \
     ifMatch, so that it changes nothing that you have not seen. An error has a code, a message and perhaps \
@@ -24,7 +24,7 @@ const SERVER: &str = concat!("{\"name\":\"petstore\",\"version\":\"", env!("CARG
 /// The features of this server.
 const CAPABILITIES: &str = "\"capabilities\":{\"tools\":{},\"resources\":{}}";
 
-/// Returns the answer to a request: `members` are those of its result.
+/// Returns the answer to a request. `members` are the members of its result.
 pub(crate) fn result(id: Raw<'_>, era: Era, members: &str) -> String {
     let id = id.as_str();
     let comma = if members.is_empty() { "" } else { "," };
@@ -37,7 +37,7 @@ pub(crate) fn result(id: Raw<'_>, era: Era, members: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{{common}{members}}}}}")
 }
 
-/// Returns the members of a result, with those that say how long a client of the modern era may keep it.
+/// Returns the members of a result, with the time for which a client of the modern era may keep it.
 pub(crate) fn kept(era: Era, members: String) -> String {
     match era {
         Era::Handshake => members,
