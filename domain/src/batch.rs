@@ -168,11 +168,7 @@ mod tests {
 
     fn category(id: u64, name: &str) -> CategoryRecord {
         let (id, name) = (CategoryId::new(id).unwrap(), CategoryName::parse(name).unwrap());
-        CategoryRecord {
-            category: Category { id, name, description: None },
-            version: Version::FIRST,
-            pets: 0,
-        }
+        CategoryRecord { category: Category::new(id, name), version: Version::FIRST, pets: 0 }
     }
 
     fn folded(name: &str) -> FoldedName {

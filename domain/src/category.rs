@@ -58,15 +58,29 @@ pub struct NewCategory {
     pub description: Option<Description>,
 }
 
-/// A category.
+impl NewCategory {
+    /// Returns the input of a category with the members that are required, and no others.
+    pub const fn new(name: CategoryName) -> Self {
+        Self { name, description: None }
+    }
+}
+
+/// A category, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Category {
-    /// Its id.
+    /// The id that the store gave it, which is never used again.
     pub id: CategoryId,
     /// Its name.
     pub name: CategoryName,
     /// Its description.
     pub description: Option<Description>,
+}
+
+impl Category {
+    /// Returns a category with the members that are required, and no others.
+    pub const fn new(id: CategoryId, name: CategoryName) -> Self {
+        Self { id, name, description: None }
+    }
 }
 
 members! {
@@ -89,7 +103,7 @@ impl From<Category> for NewCategory {
 pub struct CategoryPatch {
     /// The new name; if absent, the name stays.
     pub name: Option<CategoryName>,
-    /// The new description.
+    /// The new description, or none.
     pub description: Patch<Description>,
 }
 
@@ -100,12 +114,28 @@ impl From<NewCategory> for CategoryPatch {
     }
 }
 
+impl CategoryPatch {
+    /// Returns a patch of members that every category has. All other members stay.
+    pub const fn new(name: Option<CategoryName>) -> Self {
+        Self { name, description: Patch::Keep }
+    }
+
+    /// Sets the members. The caller has checked that no other category has the name.
+    pub(crate) fn apply(&self, category: &mut Category) {
+        let Self { name, description } = self;
+        if let Some(name) = name {
+            category.name = name.clone();
+        }
+        description.apply(&mut category.description);
+    }
+}
+
 /// A category as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CategoryRecord {
-    /// The category.
+    /// The part that clients see.
     pub category: Category,
-    /// Its version.
+    /// The version of its representation, which rises with each change.
     pub version: Version,
     /// The number of pets that belong to it. It is stored and not derived from the pets, so that the deletion
     /// of a category and the creation of a pet in it conflict in the same record.
@@ -120,6 +150,12 @@ members! {
 }
 
 impl CategoryRecord {
+    /// A new category, without pets.
+    pub(crate) fn new(id: CategoryId, new: NewCategory) -> Self {
+        let NewCategory { name, description } = new;
+        Self { category: Category { id, name, description }, version: Version::FIRST, pets: 0 }
+    }
+
     /// The category with its version.
     pub fn versioned(&self) -> Versioned<Category> {
         Versioned { value: self.category.clone(), version: self.version }

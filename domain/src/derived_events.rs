@@ -16,7 +16,7 @@ use crate::{
 /// ```
 /// use petstore_domain::*;
 ///
-/// let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+/// let new = NewCategory::new(CategoryName::parse("Dogs").unwrap());
 /// let mut view = View::default();
 /// view.load_category_name(new.name.folded(), None);
 /// view.load_next_category(CategoryId::FIRST);

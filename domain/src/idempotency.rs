@@ -130,7 +130,7 @@ pub trait Repeatable: Operation {
 /// An operation under an idempotency key.
 #[derive(Debug, Clone)]
 pub struct Idempotent<O> {
-    /// The operation.
+    /// The operation that runs unless the key has a record.
     pub operation: O,
     /// The id of its record.
     pub id: IdempotencyId,
@@ -232,7 +232,7 @@ impl<O> Idempotent<O> {
 /// request, because a retry asks for nothing new.
 #[derive(Debug, Clone)]
 pub struct Refused<O: Operation> {
-    /// The operation.
+    /// The operation that the client asked for.
     pub operation: O,
     /// The reason of the refusal.
     pub rejection: O::Rejection,

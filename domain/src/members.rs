@@ -88,7 +88,7 @@ impl Member {
 /// A member of a record, and how its value is read and set.
 #[derive(Debug)]
 pub struct MemberOf<R: 'static> {
-    /// The member.
+    /// The description, which does not depend on the record.
     pub member: Member,
     /// Returns its value.
     pub get: for<'r> fn(&'r R) -> Value<'r>,

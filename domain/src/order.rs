@@ -49,10 +49,10 @@ impl NewOrder {
     }
 }
 
-/// An order.
+/// An order, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Its id.
+    /// The id that the store gave it, which is never used again.
     pub id: OrderId,
     /// The pet it is for. A complete order outlives its pet.
     pub pet_id: PetId,
@@ -104,12 +104,31 @@ pub struct OrderPatch {
     pub complete: Option<bool>,
 }
 
+impl OrderPatch {
+    /// Returns a patch of members that every order has. All other members stay.
+    pub const fn new(complete: Option<bool>) -> Self {
+        Self { ship_date: Patch::Keep, complete }
+    }
+
+    /// Returns whether the patch changes no field.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Sets the members of an order.
+    pub(crate) fn apply(&self, order: &mut Order) {
+        let Self { ship_date, complete } = self;
+        ship_date.apply(&mut order.ship_date);
+        order.complete = complete.unwrap_or(order.complete);
+    }
+}
+
 /// An order as a store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderRecord {
-    /// The order.
+    /// The part that clients see.
     pub order: Order,
-    /// Its version.
+    /// The version of its representation, which rises with each change.
     pub version: Version,
 }
 
@@ -120,6 +139,12 @@ members! {
 }
 
 impl OrderRecord {
+    /// A new order, which is open.
+    pub(crate) fn new(id: OrderId, new: &NewOrder) -> Self {
+        let &NewOrder { pet_id, quantity, ship_date } = new;
+        Self { order: Order { id, pet_id, quantity, ship_date, complete: false }, version: Version::FIRST }
+    }
+
     /// The order with its version.
     pub fn versioned(&self) -> Versioned<Order> {
         Versioned { value: self.order.clone(), version: self.version }

@@ -73,10 +73,10 @@ impl NewPet {
     }
 }
 
-/// A pet.
+/// A pet, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pet {
-    /// Its id.
+    /// The id that the store gave it, which is never used again.
     pub id: PetId,
     /// Its name.
     pub name: PetName,
@@ -84,12 +84,23 @@ pub struct Pet {
     pub category_id: CategoryId,
     /// Its status.
     pub status: PetStatus,
+    /// The name before the last change of the name, or the first name. Only a build for the tests of rolling upgrades has
+    /// this member, see `app/cli/tests/planted_member`.
+    #[cfg(petstore_planted_member)]
+    pub former_name: Option<PetName>,
 }
 
 impl Pet {
     /// Returns a pet with the members that are required, and no others.
     pub const fn new(id: PetId, name: PetName, category_id: CategoryId, status: PetStatus) -> Self {
-        Self { id, name, category_id, status }
+        Self {
+            id,
+            name,
+            category_id,
+            status,
+            #[cfg(petstore_planted_member)]
+            former_name: None,
+        }
     }
 }
 
@@ -99,12 +110,22 @@ members! {
         name: PetName = "name", indexed;
         category_id: CategoryId = "categoryId", indexed;
         status: PetStatus = "status", own_event;
+        #[cfg(petstore_planted_member)]
+        former_name: Option<PetName> = "formerName", since 200;
     }
 }
 
 impl From<Pet> for NewPet {
     /// Returns the input from which such a pet can be made again, under another id.
-    fn from(Pet { id: _, name, category_id, status }: Pet) -> Self {
+    fn from(pet: Pet) -> Self {
+        let Pet {
+            id: _,
+            name,
+            category_id,
+            status,
+            #[cfg(petstore_planted_member)]
+                former_name: _,
+        } = pet;
         Self { name, category_id, status: Some(status) }
     }
 }
@@ -112,11 +133,11 @@ impl From<Pet> for NewPet {
 /// The fields of a pet that a caller changes; an absent field stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PetPatch {
-    /// The new name.
+    /// The new name; if absent, the name stays.
     pub name: Option<PetName>,
-    /// The new category.
+    /// The category that it moves to, which must exist.
     pub category_id: Option<CategoryId>,
-    /// The new status.
+    /// The new status, as far as the status table allows the move.
     pub status: Option<PetStatus>,
 }
 
@@ -128,6 +149,14 @@ impl PetPatch {
         status: Option<PetStatus>,
     ) -> Self {
         Self { name, category_id, status }
+    }
+
+    /// Sets the members that a caller is free to change. The category and the status have rules of their own.
+    pub(crate) fn apply(&self, pet: &mut Pet) {
+        let Self { name, category_id: _, status: _ } = self;
+        if let Some(name) = name {
+            pet.name = name.clone();
+        }
     }
 }
 
@@ -146,9 +175,9 @@ pub struct InvalidTransition {
     pub from: PetStatus,
     /// The status that was asked for.
     pub to: PetStatus,
-    /// Its open orders.
+    /// The number of its orders that are not complete.
     pub open_orders: u32,
-    /// Its free units.
+    /// The units that no open order holds.
     pub stock: u64,
 }
 
@@ -158,7 +187,7 @@ pub struct InvalidTransition {
 /// without free units implies an open order. The pet and its inventory item have a version each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PetRecord {
-    /// The pet.
+    /// The part that clients see.
     pub pet: Pet,
     /// The pet's version.
     pub version: Version,
@@ -184,7 +213,14 @@ impl PetRecord {
     pub fn new(id: PetId, new: NewPet) -> Self {
         let status = new.status.unwrap_or(PetStatus::Available);
         Self {
-            pet: Pet { id, name: new.name, category_id: new.category_id, status },
+            pet: Pet {
+                id,
+                #[cfg(petstore_planted_member)]
+                former_name: Some(new.name.clone()),
+                name: new.name,
+                category_id: new.category_id,
+                status,
+            },
             version: Version::FIRST,
             stock: u64::from(status != PetStatus::Sold),
             item_version: Version::FIRST,
@@ -280,6 +316,10 @@ impl PetRecord {
     /// Returns the record after a change: the pet and its item each get a new version if their representation
     /// has changed.
     pub(crate) fn succeeded_by(&self, mut next: Self) -> Self {
+        #[cfg(petstore_planted_member)]
+        if next.pet.name != self.pet.name {
+            next.pet.former_name = Some(self.pet.name.clone());
+        }
         if next.pet != self.pet {
             next.version = self.version.next();
         }

@@ -98,9 +98,9 @@ pub struct WindowUsage {
 /// The usage of both windows of an account, as reported to the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// The minute.
+    /// The requests of the current minute, in UTC.
     pub minute: WindowUsage,
-    /// The day.
+    /// The requests of the current day, in UTC.
     pub day: WindowUsage,
 }
 
@@ -117,9 +117,9 @@ impl Usage {
 /// Both windows of an account. A store checks and counts both in one atomic step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Windows {
-    /// The minute.
+    /// The latest minute with a request.
     pub minute: Window,
-    /// The day.
+    /// The latest day with a request.
     pub day: Window,
 }
 
@@ -189,6 +189,11 @@ mod tests {
         // The window begins at 90,000 s, and the day at 86,400 s.
         let windows = Windows { minute: Window::new(1_500, 3), day: Window::new(1, 4) };
         assert_eq!(windows.without_misplaced(at(89_938_000), skew), windows);
+        // So one that is used up refuses requests for at most two windows and the skew.
+        let limits = Limits { minute: Limit::new(3).unwrap(), day: Limit::new(9).unwrap() };
+        assert!(
+            windows.take(at(90_059_999), limits).is_none() && windows.take(at(90_060_000), limits).is_some()
+        );
         let dropped = windows.without_misplaced(at(89_937_999), skew);
         assert_eq!(dropped, Windows { minute: Window::default(), ..windows });
         assert_eq!(windows.without_misplaced(at(-2_001), skew), Windows::default());

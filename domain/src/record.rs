@@ -66,7 +66,7 @@ impl View {
 /// The change of a unique name by a change of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Renaming {
-    /// The record.
+    /// The record whose name changes.
     pub(crate) of: RecordRef,
     /// The index entry of the name that it had.
     pub(crate) released: Option<RecordRef>,

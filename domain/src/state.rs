@@ -40,7 +40,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns no changes.
+    /// Returns the changes of an operation that leaves everything as it is.
     pub const fn none() -> Self {
         Self::of(Vec::new())
     }
@@ -49,7 +49,7 @@ impl Changes {
         Self { records, happenings: Vec::new(), at: Timestamp::EPOCH }
     }
 
-    /// Adds a change.
+    /// Adds a change behind the others.
     pub fn push(&mut self, change: Change) {
         self.records.push(change);
     }

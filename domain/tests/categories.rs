@@ -17,7 +17,7 @@ fn shop() -> Shop {
 }
 
 fn update(name: Option<&str>, description: Patch<Description>) -> UpdateCategory {
-    let patch = CategoryPatch { name: name.map(category_name), description };
+    let patch = CategoryPatch { description, ..CategoryPatch::new(name.map(category_name)) };
     UpdateCategory { id: DOGS, patch, precondition: Precondition::None }
 }
 
@@ -31,7 +31,8 @@ fn a_new_category_has_the_next_id_the_first_version_and_no_pets() {
     let text = description("They swim.\nMostly.");
     let new = NewCategory { description: Some(text.clone()), ..new_category(" Fish ") };
     let created = shop.run(&CreateCategory { new }).unwrap();
-    let category = Category { id: category_id(3), name: category_name("Fish"), description: Some(text) };
+    let category =
+        Category { description: Some(text), ..Category::new(category_id(3), category_name("Fish")) };
     assert_eq!(created, Versioned { value: category.clone(), version: Version::FIRST });
     let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
     assert_eq!(shop.categories[&category_id(3)], record);
@@ -64,7 +65,7 @@ fn a_patch_sets_what_it_names_and_keeps_the_rest() {
     ];
     for (update, name, description) in cases {
         let mut shop = shop();
-        let category = Category { id: DOGS, name: category_name(name), description };
+        let category = Category { description, ..Category::new(DOGS, category_name(name)) };
         let after = Versioned { value: category, version: version(CATEGORY_VERSION + 1) };
         assert_eq!(shop.run(&update), Ok(after.clone()), "{update:?}");
         assert_eq!(shop.categories[&DOGS].versioned(), after, "{update:?}");

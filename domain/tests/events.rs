@@ -27,7 +27,7 @@ fn status(status: PetStatus) -> UpdatePet {
 }
 
 fn update(ship_date: Patch<Timestamp>, complete: Option<bool>) -> UpdateOrder {
-    let patch = OrderPatch { ship_date, complete };
+    let patch = OrderPatch { ship_date, ..OrderPatch::new(complete) };
     UpdateOrder { id: OrderId::FIRST, patch, precondition: Precondition::None, now: now() }
 }
 
@@ -130,7 +130,7 @@ fn a_category_that_gets_or_loses_a_pet_emits_nothing() {
     assert_eq!(kinds(&shop(Available, 2, 0).events(&patch(moved))), ["pet.updated"]);
     let new = NewCategory { description: Some(description("Purrs")), ..new_category("Lions") };
     assert_eq!(kinds(&shop(Available, 2, 0).events(&CreateCategory { new })), ["category.created"]);
-    let clear = CategoryPatch { name: None, description: Patch::Set(description("Barks")) };
+    let clear = CategoryPatch { description: Patch::Set(description("Barks")), ..CategoryPatch::default() };
     let update = |patch| UpdateCategory { id: DOGS, patch, precondition: Precondition::None };
     let mut shop = shop(Available, 2, 0);
     let events = shop.events(&update(clear.clone()));

@@ -88,7 +88,10 @@ fn a_pet_names_categories_only_when_it_leaves_one() {
 fn a_category_names_the_name_it_gets_and_the_one_it_leaves() {
     let hounds = RecordRef::CategoryName(common::category_name("Hounds").folded());
     let with = |name: Option<&str>| {
-        let patch = CategoryPatch { name: name.map(common::category_name), description: Patch::Clear };
+        let patch = CategoryPatch {
+            description: Patch::Clear,
+            ..CategoryPatch::new(name.map(common::category_name))
+        };
         UpdateCategory { id: DOGS, patch, precondition: Precondition::None }
     };
     check(&with(None), &[RecordRef::Category(DOGS)]);

@@ -14,7 +14,7 @@ use common::{
 const FIRST: OrderId = OrderId::FIRST;
 
 fn update(ship_date: Patch<Timestamp>, complete: Option<bool>) -> UpdateOrder {
-    let patch = OrderPatch { ship_date, complete };
+    let patch = OrderPatch { ship_date, ..OrderPatch::new(complete) };
     UpdateOrder { id: FIRST, patch, precondition: Precondition::None, now: now() }
 }
 

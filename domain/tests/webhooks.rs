@@ -53,6 +53,7 @@ fn update(patch: WebhookPatch) -> UpdateWebhook {
         id: id(1),
         patch,
         precondition: Precondition::None,
+        end: None,
         resume: Resume::Continue,
         reason: DisabledReason::User,
     }
@@ -260,4 +261,26 @@ fn patterns_are_known_types_and_none_occurs_twice() {
     for url in ["", "https://a b", "https://\u{e9}", &"a".repeat(WebhookUrl::MAX + 1)] {
         assert_eq!(WebhookUrl::parse(url), Err(WebhookUrlError), "{url}");
     }
+}
+
+#[test]
+fn an_event_after_its_type_was_left_out_is_told_from_one_before() {
+    let mut shop = shop();
+    let types = |patterns: &[&str]| WebhookPatch {
+        types: Some(EventPatterns::parse(patterns.iter().copied()).unwrap()),
+        ..WebhookPatch::default()
+    };
+    let at = |epoch, position| EventId { epoch, position: Position::new(position).unwrap() };
+    let narrow = |patterns: &[&str], end| UpdateWebhook { end: Some(end), ..update(types(patterns)) };
+    shop.run(&narrow(&["pet.*", "order.placed"], at(1, 5))).unwrap();
+    let left_out = |shop: &Shop, id| webhook(shop).has_left_out(id, EventKind::CategoryCreated);
+    for (id, expected) in [(at(1, 5), false), (at(1, 6), true), (at(2, 1), true)] {
+        assert_eq!(left_out(&shop, id), expected, "{id}");
+        assert!(!webhook(&shop).has_left_out(id, EventKind::OrderPlaced));
+    }
+    // Further types leave nothing out.
+    shop.run(&narrow(&["pet.*", "order.*"], at(1, 8))).unwrap();
+    assert_eq!(webhook(&shop).narrowed_at, Some(at(1, 5)));
+    shop.run(&narrow(&["order.*", "category.*"], at(1, 9))).unwrap();
+    assert_eq!((webhook(&shop).narrowed_at, left_out(&shop, at(1, 10))), (Some(at(1, 9)), false));
 }

@@ -67,7 +67,7 @@ async fn compare(store: &Arc<PostgresStore>) {
 /// Creates the pets with their units.
 async fn fill(store: &Arc<PostgresStore>) {
     let name = CategoryName::parse("Dogs").expect("a name");
-    let new = NewCategory { name, description: None };
+    let new = NewCategory::new(name);
     let created = run(&**store, CreateCategory { new }, Timestamp::EPOCH).await.expect("the store works");
     let category_id = created.expect("an empty store").value.id;
     let level = StockLevel::new(1_000_000).expect("a level");

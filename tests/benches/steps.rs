@@ -302,7 +302,7 @@ fn fill(store: &MemoryStore) {
     let mut import = store.import().expect("an empty store");
     for number in 0..CATEGORIES {
         let name = CategoryName::parse(&format!("Category {number}")).expect("a name");
-        let category = Category { id: category_id(number), name, description: None };
+        let category = Category::new(category_id(number), name);
         import.category(category, Version::FIRST).expect("a category");
     }
     let pets = || (1..=PETS).map(|number| (number, PetId::new(number.into()).expect("an id")));

@@ -3,6 +3,7 @@
 //! A ratio compares two measurements that take turns, so it hardly depends on the machine's varying speed; an absolute
 //! figure does. A benchmark never fails.
 
+use std::convert::Infallible;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use petstore_domain::{
     PetName, PetStatus, PlaceOrder, Precondition, SetStock, StockLevel, Timestamp,
 };
 use petstore_memory::MemoryStore;
-use petstore_ports::{PageRequest, PetFilter, PetReader, SortDirection, run};
+use petstore_ports::{PageRequest, PetFilter, PetReader, Resettable, Row, SortDirection, run};
 use tokio::time::Instant;
 
 /// Rounds of a comparison; the median is printed.
@@ -31,6 +32,7 @@ fn main() {
     pages(&runtime);
     rare(&runtime);
     orders();
+    resets();
 }
 
 /// A page of 100 in a store of a million pets, against one in a store of ten thousand.
@@ -106,6 +108,38 @@ fn orders() {
     println!("| the same of one pet / of 1,000 | {:.2} |", median(ratios));
 }
 
+/// Resets to a shop that was checked before, as each reset of a sandbox but the first is.
+fn resets() {
+    const RESETS: u64 = 101;
+    for pets in [100, 1_000, 10_000] {
+        let rows = rows(&shop(pets));
+        let store = MemoryStore::new();
+        let time = |epoch| {
+            let began = Instant::now();
+            store.reset(Arc::clone(&rows), epoch).expect("a sound shop");
+            began.elapsed().as_secs_f64() * 1e3
+        };
+        time(1);
+        let times: Vec<f64> = (2..2 + RESETS).map(time).collect();
+        let most = times.iter().copied().fold(0.0, f64::max);
+        println!("| reset to {pets} pets; at most | {:.2}; {most:.2} ms |", median(times));
+    }
+}
+
+/// The rows of a shop, without accounts and keys.
+fn rows(store: &MemoryStore) -> Arc<[Row]> {
+    let mut rows = vec![];
+    let exported = store.export(|row| {
+        if matches!(row, Row::Category(_) | Row::Pet(_) | Row::Order(_)) {
+            rows.push(row);
+        }
+        Ok::<(), Infallible>(())
+    });
+    match exported {
+        Ok(()) => rows.into(),
+    }
+}
+
 fn order_rate(threads: usize, pets: u32) -> f64 {
     const ORDERS: u32 = 100_000;
     let store = shop(pets);
@@ -160,7 +194,7 @@ fn shop(pets: u32) -> Arc<MemoryStore> {
     runtime.block_on(async {
         for n in 0..RARE_CATEGORY {
             let name = CategoryName::parse(&format!("Category {n}")).expect("a name");
-            let new = NewCategory { name, description: None };
+            let new = NewCategory::new(name);
             run(&*store, CreateCategory { new }, Timestamp::EPOCH)
                 .await
                 .expect("the store answers")

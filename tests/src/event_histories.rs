@@ -56,7 +56,8 @@ impl Known {
             (0, ..) | (_, None, ..) => self.add_category(subject, random).await,
             (1, Some(category), ..) => {
                 let name = random.once_in(2).then(|| category_name(&some_name(random)));
-                let patch = CategoryPatch { name, description: some_description(random) };
+                let patch =
+                    CategoryPatch { description: some_description(random), ..CategoryPatch::new(name) };
                 let update = UpdateCategory { id: category, patch, precondition: Precondition::None };
                 subject.run_recorded(update).await.1
             }
@@ -85,7 +86,7 @@ impl Known {
             (11, .., Some(order)) => subject.run_recorded(complete_order(order)).await.1,
             (12, .., Some(order)) => {
                 let ship_date = if random.once_in(3) { Patch::Clear } else { Patch::Set(some_time(random)) };
-                let patch = OrderPatch { ship_date, complete: None };
+                let patch = OrderPatch { ship_date, ..OrderPatch::default() };
                 let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(0) };
                 subject.run_recorded(update).await.1
             }

@@ -63,7 +63,7 @@ pub async fn each_change_has_its_events(subject: &Subject) {
     expect!(update_pet(pet, patch) => PetStatusChanged, PetUpdated, InventoryUpdated);
     let order = expect!(place_order(pet, 1) => OrderPlaced, InventoryUpdated).value.id;
     let last = expect!(place_order(pet, 2) => OrderPlaced, PetStatusChanged, InventoryUpdated).value.id;
-    let patch = OrderPatch { ship_date: Patch::Set(at(99)), complete: None };
+    let patch = OrderPatch { ship_date: Patch::Set(at(99)), ..OrderPatch::default() };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
     expect!(update => OrderUpdated);
     expect!(cancel_order(last) => OrderCancelled, PetStatusChanged, InventoryUpdated);
@@ -90,10 +90,10 @@ pub async fn nothing_has_events_without_a_change(subject: &Subject) {
 
     subject.run(rename_pet(pet, "Rex")).await.expect("a pet may keep its name");
     subject.run(set_stock(pet, 1)).await.expect("a stock may stay as it is");
-    let patch = CategoryPatch { name: None, description: Patch::Clear };
+    let patch = CategoryPatch { description: Patch::Clear, ..CategoryPatch::default() };
     let update = UpdateCategory { id: category, patch, precondition: Precondition::None };
     subject.run(update).await.expect("a category may stay as it is");
-    let patch = OrderPatch { ship_date: Patch::Clear, complete: Some(false) };
+    let patch = OrderPatch { ship_date: Patch::Clear, ..OrderPatch::new(Some(false)) };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
     subject.run(update).await.expect("an order may stay as it is");
 
@@ -212,7 +212,8 @@ pub async fn events_hold_their_values_unchanged(subject: &Subject) {
     let (order, events) = subject.run_recorded(place).await;
     caused.extend(events);
     let order = order.expect("the units are there").value.id;
-    let patch = OrderPatch { ship_date: Patch::Set(petstore_domain::Timestamp::MIN), complete: None };
+    let patch =
+        OrderPatch { ship_date: Patch::Set(petstore_domain::Timestamp::MIN), ..OrderPatch::default() };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(0) };
     caused.extend(subject.run_recorded(update).await.1);
     let read: Vec<_> = subject.all_events().await.into_iter().map(|event| event.happening).collect();

@@ -47,7 +47,7 @@ impl ImportSubject {
 fn add_shop(import: &mut dyn BulkImport) -> Result<(), ImportError> {
     let last = import.last_ids();
     let category_id = CategoryId::new(last.category + 1).expect("an id");
-    let category = Category { id: category_id, name: category_name("Rabbits"), description: None };
+    let category = Category::new(category_id, category_name("Rabbits"));
     import.category(category, Version::FIRST)?;
     for number in 1..=2 {
         let (pet_id, status) = (pet_id(last.pet + number), PetStatus::Available);

@@ -7,8 +7,8 @@ use petstore_domain::{
     Account, AccountName, AdjustStock, ApiKey, CancelOrder, CategoryId, CategoryName, CategoryPatch,
     CreateCategory, CreateKey, CreatePet, CreatedKey, DeleteCategory, DeletePet, IdempotencyKey, KeyDigest,
     KeyHolder, KeyId, KeyLabel, KeyPrefix, Limit, Limits, NewCategory, NewOrder, NewPet, OrderId, OrderPatch,
-    OrderQuantity, Patch, PetId, PetName, PetPatch, PetStatus, PlaceOrder, Plan, Precondition, Scopes,
-    SetStock, StockDelta, StockLevel, Timestamp, UpdateOrder, UpdatePet,
+    OrderQuantity, PetId, PetName, PetPatch, PetStatus, PlaceOrder, Plan, Precondition, Scopes, SetStock,
+    StockDelta, StockLevel, Timestamp, UpdateOrder, UpdatePet,
 };
 
 use crate::Subject;
@@ -43,11 +43,11 @@ pub(crate) fn limits(minute: u32, day: u32) -> Limits {
 }
 
 pub(crate) fn create_category(name: &str) -> CreateCategory {
-    CreateCategory { new: NewCategory { name: category_name(name), description: None } }
+    CreateCategory { new: NewCategory::new(category_name(name)) }
 }
 
 pub(crate) fn rename_category(name: &str) -> CategoryPatch {
-    CategoryPatch { name: Some(category_name(name)), description: Patch::Keep }
+    CategoryPatch::new(Some(category_name(name)))
 }
 
 pub(crate) fn delete_category(id: CategoryId) -> DeleteCategory {

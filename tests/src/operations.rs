@@ -49,15 +49,16 @@ pub async fn pets_are_created_changed_and_deleted(subject: &Subject) {
 /// Each step of creating, replacing and deleting a category is visible.
 pub async fn categories_are_created_changed_and_deleted(subject: &Subject) {
     let description = Some(Description::parse("They bark.\nA lot.").expect("a description"));
-    let new = NewCategory { name: category_name("Dogs"), description: description.clone() };
+    let new = NewCategory { description: description.clone(), ..NewCategory::new(category_name("Dogs")) };
     let created = subject.run(petstore_domain::CreateCategory { new }).await.expect("a fresh name");
     let id = created.value.id;
-    let expected = Category { id, name: category_name("Dogs"), description };
+    let expected = Category { description, ..Category::new(id, category_name("Dogs")) };
     assert_eq!(created.value, expected);
     let record = CategoryRecord { category: expected.clone(), version: Version::FIRST, pets: 0 };
     assert_eq!(subject.category(id).await, Some(record.clone()), "a category is read as it was created");
 
-    let patch = CategoryPatch { name: Some(category_name("DOGS")), description: Patch::Clear };
+    let patch =
+        CategoryPatch { description: Patch::Clear, ..CategoryPatch::new(Some(category_name("DOGS"))) };
     let update = UpdateCategory { id, patch, precondition: Precondition::None };
     let updated = subject.run(update).await.expect("its own name in another case is no conflict");
     assert_eq!((updated.value.name.as_str(), &updated.value.description), ("DOGS", &None));
@@ -87,7 +88,7 @@ pub async fn orders_are_placed_changed_and_cancelled(subject: &Subject) {
     let short = subject.run(place_order(pet, 3)).await;
     assert_eq!(short, Err(PlaceOrderRejection::InsufficientStock { left: 2 }), "sold units are not free");
 
-    let patch = OrderPatch { ship_date: Patch::Set(at(60)), complete: None };
+    let patch = OrderPatch { ship_date: Patch::Set(at(60)), ..OrderPatch::default() };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
     let updated = subject.run(update).await.expect("an open order may change");
     assert_eq!(updated.value.ship_date, Some(at(60)));
@@ -129,7 +130,7 @@ pub async fn a_complete_order_outlives_its_pet(subject: &Subject) {
         let ids: Vec<_> = listed.iter().map(|record| record.order.id).collect();
         assert_eq!(ids, [order], "a list of the pet's orders has it too: {filter:?}");
     }
-    let patch = OrderPatch { ship_date: Patch::Clear, complete: None };
+    let patch = OrderPatch { ship_date: Patch::Clear, ..OrderPatch::default() };
     let update = UpdateOrder { id: order, patch, precondition: Precondition::None, now: at(1) };
     assert_eq!(subject.run(update).await, Err(UpdateOrderRejection::AlreadyComplete));
 }

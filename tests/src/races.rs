@@ -64,7 +64,7 @@ pub async fn an_order_is_changed_once_as_it_was_read(subject: &Subject) {
         let answers = together(12, |number| {
             let subject = subject.clone();
             let ship_date = Patch::Set(at(1 + (12 * round + number) as u64));
-            let patch = OrderPatch { ship_date, complete: None };
+            let patch = OrderPatch { ship_date, ..OrderPatch::default() };
             let precondition = Precondition::AnyOf(vec![version]);
             let update = UpdateOrder { id: order, patch, precondition, now: at(0) };
             async move { subject.run(update).await }

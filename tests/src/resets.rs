@@ -30,7 +30,7 @@ impl<S: Resettable + 'static> PortsOf<S> for Arc<dyn Resettable> {
 /// A category with two pets.
 pub(crate) fn shop() -> Arc<[Row]> {
     let id = petstore_domain::CategoryId::FIRST;
-    let category = Category { id, name: category_name("Rabbits"), description: None };
+    let category = Category::new(id, category_name("Rabbits"));
     let pet = |number| {
         let new = NewPet::new(pet_name("Hazel"), id);
         Row::Pet(PetRecord::new(pet_id(number), new))

@@ -48,7 +48,7 @@ pub async fn a_retry_gets_the_first_answer_and_has_no_effect(subject: &Subject) 
     for (key, description) in
         ["k", "l", "m"].into_iter().zip([None].into_iter().chain(descriptions.map(Some)))
     {
-        let new = NewCategory { name: category_name(&format!("ÑANDÚ {key}")), description };
+        let new = NewCategory { description, ..NewCategory::new(category_name(&format!("ÑANDÚ {key}"))) };
         twice(subject, under_key(CreateCategory { new }, account, key, at(0))).await;
     }
     let ship_dates = [None, Some(Timestamp::MIN), Timestamp::from_millis(-1).ok(), Some(Timestamp::MAX)];

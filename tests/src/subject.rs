@@ -47,10 +47,10 @@ pub struct Subject {
 /// A store that has further ports: `P` is one of them, or a structure of several.
 #[derive(Clone)]
 pub struct SubjectWith<P> {
+    /// The further ports. Dropped before the others, among which may be the owner of the store's files.
+    pub ports: P,
     /// The ports that every store has.
     pub subject: Subject,
-    /// The further ports.
-    pub ports: P,
 }
 
 /// Further ports, taken from a store that implements them.

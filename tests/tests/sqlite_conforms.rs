@@ -40,7 +40,8 @@ struct RemovedOnDrop(PathBuf);
 
 impl Drop for RemovedOnDrop {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let removed = std::fs::remove_dir_all(&self.0);
+        assert!(removed.is_ok() || std::thread::panicking(), "{}: {removed:?}", self.0.display());
     }
 }
 

@@ -42,13 +42,20 @@ pub use body::Body;
 pub use kinds::{is_empty_in, version_of};
 pub use read::{Visit, read};
 
-/// The format byte of the bodies in the newest form, and its number: see [`VERSION`].
-pub const FORMAT: u8 = 1;
-
 /// The newest form. It rises with each new kind of event and with each new member of a record in events. A store saves the
 /// form with its events, so that a program that does not know the kind or the member refuses the store at its start.
 /// [`version_of`] has the form of each kind, and the tables of the domain have the form of each member.
-pub const VERSION: u32 = FORMAT as u32;
+pub const VERSION: u32 = kinds::newest();
+
+/// The format byte of the bodies in the newest form: its number.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the newest form has been compared with the largest byte"
+)]
+pub const FORMAT: u8 = {
+    assert!(VERSION <= u8::MAX as u32, "a form is a byte");
+    VERSION as u8
+};
 
 /// A reason why a body cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

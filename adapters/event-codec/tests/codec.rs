@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use petstore_domain::*;
-use petstore_event_codec::{Body, BodyError, FORMAT, read};
+use petstore_event_codec::{Body, BodyError, FORMAT, is_empty_in, read};
 use proptest::prelude::*;
 
 fn order(number: u64) -> Order {
@@ -25,7 +25,7 @@ fn pet(name: &str) -> Pet {
 
 fn category(description: Option<&str>) -> Category {
     let description = description.map(|text| Description::parse(text).unwrap());
-    Category { id: CategoryId::FIRST, name: CategoryName::parse("Dogs").unwrap(), description }
+    Category { description, ..Category::new(CategoryId::FIRST, CategoryName::parse("Dogs").unwrap()) }
 }
 
 fn ban() -> KeyBan {
@@ -42,9 +42,8 @@ fn all() -> Vec<Happening> {
     let long = "é".repeat(NAME_MAX);
     let item = InventoryItem { pet_id: PetId::FIRST, quantity: u64::MAX, status: PetStatus::Available };
     let before = Category {
-        id: CategoryId::FIRST,
-        name: CategoryName::parse(&long).unwrap(),
         description: Some(Description::parse(&"🦤".repeat(DESCRIPTION_MAX)).unwrap()),
+        ..Category::new(CategoryId::FIRST, CategoryName::parse(&long).unwrap())
     };
     let renamed = Pet {
         name: PetName::parse(&long).unwrap(),
@@ -268,5 +267,20 @@ fn an_older_form_has_the_members_that_it_knows_and_no_others() {
         let read = seen(body.as_bytes(), 1, 2, &EventFilter::ALL).unwrap();
         assert_eq!(read[0].2, Happening::PetCreated(known), "in form {form}");
         assert_eq!(read[1].2, Happening::OrderPlaced(order(1)));
+    }
+}
+
+#[test]
+fn an_update_is_empty_in_the_forms_before_the_only_member_that_it_tells() {
+    for form in 1..=petstore_event_codec::VERSION {
+        for entry in Pet::MEMBERS.iter().filter(|entry| entry.member.change == MemberChange::Updated) {
+            let after: Pet = sample(Sample::Fullest);
+            let mut before = after.clone();
+            (entry.copy)(&mut before, &sample(Sample::Least));
+            let previous = Box::new(Previous::between(&before, &after));
+            let happening = Happening::PetUpdated { pet: after, previous };
+            let Member { json, since, .. } = entry.member;
+            assert_eq!(is_empty_in(form, &happening), since > form, "{json} in form {form}");
+        }
     }
 }

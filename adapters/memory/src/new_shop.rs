@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use petstore_bulk_checks::Contradiction;
 use petstore_domain::Change;
 use petstore_ports::{LastIds, Row, StoreError};
@@ -18,16 +19,41 @@ pub(crate) struct NewShop {
     epoch: u64,
 }
 
-impl NewShop {
-    /// Checks the rows by loading them into temporary tables, because an error after the commit would come too late.
-    /// `before` has the last ids issued. The last ids of accounts and keys stay, because a reset keeps accounts and
-    /// keys.
-    pub(crate) fn check(rows: Arc<[Row]>, before: LastIds, epoch: u64) -> Result<Self, StoreError> {
+/// The shop of the last reset. Most resets have the same rows as the one before, which are not checked again.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedShop(Mutex<Option<(Arc<[Row]>, LastIds)>>);
+
+impl CheckedShop {
+    /// Returns the last ids of rows that are consistent. They are checked by loading them into temporary tables, because an
+    /// error after the commit would come too late.
+    fn last_ids(&self, rows: &Arc<[Row]>) -> Result<LastIds, StoreError> {
+        let mut checked = self.0.lock();
+        if let Some((former, last_ids)) = &*checked
+            && Arc::ptr_eq(former, rows)
+        {
+            return Ok(*last_ids);
+        }
         let scratch = Tables::new();
-        let loaded = load(&scratch, &rows).and_then(BulkLoader::finish);
+        let loaded = load(&scratch, rows).and_then(BulkLoader::finish);
         loaded.map_err(|contradiction| StoreError::corrupt(contradiction.to_string()))?;
+        let last_ids = scratch.last_ids();
+        *checked = Some((Arc::clone(rows), last_ids));
+        Ok(last_ids)
+    }
+}
+
+impl NewShop {
+    /// Checks the rows, unless they are those of the last reset. `before` has the last ids issued. The last ids of accounts and
+    /// keys stay, because a reset keeps accounts and keys.
+    pub(crate) fn check(
+        checked: &CheckedShop,
+        rows: Arc<[Row]>,
+        before: LastIds,
+        epoch: u64,
+    ) -> Result<Self, StoreError> {
         let LastIds { account, key, .. } = before;
-        Ok(Self { rows, last_ids: LastIds { account, key, ..scratch.last_ids() }, epoch })
+        let last_ids = LastIds { account, key, ..checked.last_ids(&rows)? };
+        Ok(Self { rows, last_ids, epoch })
     }
 
     pub(crate) const fn last_ids(&self) -> LastIds {

@@ -13,7 +13,7 @@ use crate::write_block::WriteBlock;
 impl Resettable for MemoryStore {
     fn reset(&self, shop: Arc<[Row]>, epoch: u64) -> Result<(), StoreError> {
         let block = self.try_block_writes()?;
-        let shop = NewShop::check(shop, self.tables.last_ids(), epoch)?;
+        let shop = NewShop::check(&self.checked_shop, shop, self.tables.last_ids(), epoch)?;
         let reset = if let Some(mut committer) = block.committer {
             committer.commit_reset(shop, epoch)
         } else {

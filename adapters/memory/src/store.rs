@@ -10,6 +10,7 @@ use petstore_ports::{Housekeeping, StoreDamage, StoreError, StoreHealth, Transac
 
 use crate::addresses::Addresses;
 use crate::event_retention::EventRetention;
+use crate::new_shop::CheckedShop;
 use crate::oneshot::{Sender, channel};
 use crate::queue::{HousekeepingPart, Request};
 use crate::stripes::Stripes;
@@ -36,7 +37,7 @@ use crate::writer::Durable;
 /// # }
 /// # now(async {
 /// let store = MemoryStore::new();
-/// let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+/// let new = NewCategory::new(CategoryName::parse("Dogs").unwrap());
 /// let dogs = run(&store, CreateCategory { new }, Timestamp::EPOCH).await.unwrap().unwrap();
 /// assert_eq!(store.category(dogs.value.id).await.unwrap().unwrap().pets, 0);
 /// # });
@@ -49,6 +50,7 @@ pub struct MemoryStore {
     pub(crate) durable: Option<Durable>,
     /// A write holds this lock shared while it is accepted. Imports, exports and resets hold it exclusively.
     pub(crate) writes: RwLock<()>,
+    pub(crate) checked_shop: CheckedShop,
 }
 
 impl MemoryStore {
@@ -66,7 +68,14 @@ impl MemoryStore {
     }
 
     pub(crate) fn of(tables: Arc<Tables>, stripes: Arc<Stripes>, durable: Option<Durable>) -> Self {
-        Self { tables, stripes, addresses: Addresses::new(), durable, writes: RwLock::new(()) }
+        Self {
+            tables,
+            stripes,
+            addresses: Addresses::new(),
+            durable,
+            writes: RwLock::new(()),
+            checked_shop: CheckedShop::default(),
+        }
     }
 
     /// Sets how many events are kept. Housekeeping drops the others.

@@ -148,7 +148,7 @@ fn each_row_is_checked_and_a_refused_import_leaves_nothing() {
         assert_eq!(page_of_pets(&store, &PetFilter::default(), &everything), (vec![], PageEnd::Last));
     }
     // All ids and names are free again.
-    let new = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    let new = NewCategory::new(CategoryName::parse("Dogs").unwrap());
     assert_eq!(done(&store, CreateCategory { new }).value.id, CategoryId::FIRST);
 }
 
@@ -190,7 +190,7 @@ fn the_id_of_a_deleted_pet_with_an_order_is_not_reissued() {
     begin(&mut import).unwrap();
     add_order(&mut import, 1, 12, true).unwrap();
     drop(import);
-    let dogs = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    let dogs = NewCategory::new(CategoryName::parse("Dogs").unwrap());
     done(&refused, CreateCategory { new: dogs });
     assert_eq!(done(&refused, create_rex(1)).value.id, PetId::FIRST, "a dropped import leaves nothing");
 }

@@ -36,7 +36,7 @@ fn a_panic_fails_only_its_transition_and_leaves_no_trace() {
 fn a_rejected_operation_uses_no_id() {
     let store = shop(5);
     let new_pet = |category| NewPet::new(pet_name("Fay"), category_id(category));
-    let new_category = |name| NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+    let new_category = |name| NewCategory::new(CategoryName::parse(name).unwrap());
     for id in 1..=3 {
         ready(run(&store, place(77), Timestamp::EPOCH)).unwrap().unwrap_err();
         ready(run(&store, CreatePet { new: new_pet(77) }, Timestamp::EPOCH)).unwrap().unwrap_err();
@@ -232,7 +232,7 @@ fn one_of_many_concurrent_creates_gets_a_category_name() {
     std::thread::scope(|scope| {
         for name in ["Dogs", "dogs", "DOGS", "dOGS"].iter().cycle().take(16) {
             scope.spawn(|| {
-                let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+                let new = NewCategory::new(CategoryName::parse(name).unwrap());
                 made.fetch_add(
                     u64::from(ready(run(&store, CreateCategory { new }, Timestamp::EPOCH)).unwrap().is_ok()),
                     Ordering::Relaxed,
@@ -249,7 +249,7 @@ fn a_released_name_is_free_and_a_swap_keeps_both_names() {
     write(&store, [Change::Category(category(1, "Dogs")), Change::Category(category(2, "Cats"))]);
     write(&store, [Change::Category(category(1, "Cats")), Change::Category(category(2, "Dogs"))]);
     let create = |name: &str| {
-        let new = NewCategory { name: CategoryName::parse(name).unwrap(), description: None };
+        let new = NewCategory::new(CategoryName::parse(name).unwrap());
         ready(run(&store, CreateCategory { new }, Timestamp::EPOCH)).unwrap().map(|made| made.value.id.get())
     };
     assert_eq!(create("CATS"), Err(CreateCategoryRejection::NameTaken(category_id(1))));

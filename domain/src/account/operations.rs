@@ -54,7 +54,7 @@ pub struct CreateKey {
 /// A key that has been made, and its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedKey {
-    /// The key.
+    /// The record of the key, without its secret.
     pub key: KeyRecord,
     /// The account that owns it.
     pub account: Account,
@@ -204,7 +204,7 @@ impl Operation for RotateKey {
 /// Revokes a key, at once and permanently.
 #[derive(Debug, Clone)]
 pub struct RevokeKey {
-    /// The key.
+    /// The key to revoke.
     pub id: KeyId,
     /// The time of the request.
     pub now: Timestamp,
@@ -229,7 +229,7 @@ impl Operation for RevokeKey {
 /// [`KeyRecord::record_ban`].
 #[derive(Debug, Clone)]
 pub struct BanKey {
-    /// The key.
+    /// The key to ban.
     pub id: KeyId,
     /// The ban, with the time at which it was decided as its start.
     pub ban: Ban,
@@ -251,7 +251,7 @@ impl Operation for BanKey {
 /// Lifts a key's ban: see [`KeyRecord::lift_ban`].
 #[derive(Debug, Clone)]
 pub struct LiftBan {
-    /// The key.
+    /// The key whose ban ends.
     pub id: KeyId,
     /// The time of the request.
     pub now: Timestamp,
@@ -284,9 +284,9 @@ pub struct KeyPatch {
 /// Changes a key.
 #[derive(Debug, Clone)]
 pub struct UpdateKey {
-    /// The key.
+    /// The key to change.
     pub id: KeyId,
-    /// The changes.
+    /// The members that change.
     pub patch: KeyPatch,
 }
 
@@ -330,7 +330,7 @@ fn change_key(
 /// counted so far stay counted.
 #[derive(Debug, Clone)]
 pub struct UpdateAccount {
-    /// The account.
+    /// The account to change.
     pub id: AccountId,
     /// The new name; if absent, the name stays.
     pub name: Option<AccountName>,

@@ -3,9 +3,9 @@
 use super::{Category, CategoryPatch, CategoryRecord, NewCategory};
 use crate::record::{Change, RecordRef, View};
 use crate::state::{Changes, Footprint};
-use crate::{CategoryId, Operation, Precondition, PreconditionError, Version, Versioned};
+use crate::{CategoryId, Operation, Precondition, PreconditionError, Versioned};
 
-/// Makes a category.
+/// Creates a category, whose name no other one may have.
 #[derive(Debug, Clone)]
 pub struct CreateCategory {
     /// The category to create.
@@ -32,9 +32,7 @@ impl Operation for CreateCategory {
         if let Some(other) = view.category_named(&self.new.name.folded()) {
             return Err(CreateCategoryRejection::NameTaken(other));
         }
-        let NewCategory { name, description } = self.new.clone();
-        let category = Category { id: view.next_category(), name, description };
-        let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
+        let record = CategoryRecord::new(view.next_category(), self.new.clone());
         let output = record.versioned();
         Ok((Changes::from([Change::Category(record)]), output))
     }
@@ -43,9 +41,9 @@ impl Operation for CreateCategory {
 /// Replaces or patches a category.
 #[derive(Debug, Clone)]
 pub struct UpdateCategory {
-    /// The category.
+    /// The category to change.
     pub id: CategoryId,
-    /// The changes.
+    /// The members that change.
     pub patch: CategoryPatch,
     /// The caller's condition on the category's version.
     pub precondition: Precondition,
@@ -88,9 +86,8 @@ impl Operation for UpdateCategory {
             if let Some(other) = view.category_named(&name.folded()).filter(|other| *other != self.id) {
                 return Err(UpdateCategoryRejection::NameTaken(other));
             }
-            after.category.name = name.clone();
         }
-        self.patch.description.apply(&mut after.category.description);
+        self.patch.apply(&mut after.category);
         if after == *before {
             return Ok((Changes::none(), before.versioned()));
         }
@@ -103,7 +100,7 @@ impl Operation for UpdateCategory {
 /// Deletes a category without pets.
 #[derive(Debug, Clone)]
 pub struct DeleteCategory {
-    /// The category.
+    /// The category to delete.
     pub id: CategoryId,
     /// The caller's condition on the category's version.
     pub precondition: Precondition,
@@ -121,7 +118,7 @@ pub enum DeleteCategoryRejection {
     /// Pets belong to it.
     #[error("pets in this category: {pets}")]
     InUse {
-        /// Their number.
+        /// The number of its pets.
         pets: u64,
     },
 }

@@ -8,7 +8,7 @@ use crate::AccountId;
 pub struct EventKinds(u32);
 
 impl EventKinds {
-    /// Any kind.
+    /// The set that admits every kind.
     pub const ANY: Self = Self(0);
 
     /// Adds a kind.
@@ -70,7 +70,7 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// All events.
+    /// The filter that admits every event.
     pub const ALL: Self = Self { kinds: EventKinds::ANY, account: None };
 
     /// Returns whether an event passes. A store may narrow its search with an index; this method decides.

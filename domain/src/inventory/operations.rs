@@ -8,9 +8,9 @@ use crate::{Operation, PetId, PetRecord, Precondition, PreconditionError, Versio
 /// Sets the stock of a pet.
 #[derive(Debug, Clone)]
 pub struct SetStock {
-    /// The pet.
+    /// The pet whose units are counted.
     pub id: PetId,
-    /// The new stock.
+    /// The units that are free from now on.
     pub level: StockLevel,
     /// The caller's condition on the inventory item's version.
     pub precondition: Precondition,
@@ -47,7 +47,7 @@ impl Operation for SetStock {
 /// Puts units into the stock of a pet, or takes them out.
 #[derive(Debug, Clone)]
 pub struct AdjustStock {
-    /// The pet.
+    /// The pet whose units are counted.
     pub id: PetId,
     /// The change in units.
     pub delta: StockDelta,
@@ -62,13 +62,13 @@ pub enum AdjustStockRejection {
     /// The stock has fewer free units than the request removes.
     #[error("units left: {left}")]
     InsufficientStock {
-        /// The free units.
+        /// The units that no open order holds.
         left: u64,
     },
     /// The stock would rise above [`StockLevel::MAX`].
     #[error("the stock is {stock} and can be raised to at most {max}", max = StockLevel::MAX)]
     AboveMaximum {
-        /// The free units.
+        /// The units that no open order holds.
         stock: u64,
     },
 }

@@ -30,9 +30,9 @@ pub enum ValueKind {
     Id,
     /// A number from `min` to `max`.
     Number {
-        /// The smallest number.
+        /// The lower bound, included.
         min: u64,
-        /// The largest number.
+        /// The upper bound, included.
         max: u64,
     },
     /// A text of `min` to `max` characters.

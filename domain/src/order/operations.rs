@@ -3,10 +3,7 @@
 use super::{NewOrder, Order, OrderPatch, OrderRecord};
 use crate::record::{Change, RecordRef, View};
 use crate::state::{Changes, Footprint};
-use crate::{
-    Operation, OrderId, Patch, PetId, PetStatus, Precondition, PreconditionError, Timestamp, Version,
-    Versioned,
-};
+use crate::{Operation, OrderId, PetId, PetStatus, Precondition, PreconditionError, Timestamp, Versioned};
 
 /// Places an order: its units are subtracted from the pet's stock at once.
 #[derive(Debug, Clone)]
@@ -30,7 +27,7 @@ pub enum PlaceOrderRejection {
     /// The pet has fewer free units than the order needs.
     #[error("units left: {left}")]
     InsufficientStock {
-        /// The free units.
+        /// The units that no open order holds.
         left: u64,
     },
 }
@@ -44,7 +41,7 @@ impl Operation for PlaceOrder {
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        let NewOrder { pet_id, quantity, ship_date } = self.new;
+        let NewOrder { pet_id, quantity, .. } = self.new;
         let before = view.pet(pet_id).ok_or(PlaceOrderRejection::UnknownPet(pet_id))?;
         if before.pet.status != PetStatus::Available {
             return Err(PlaceOrderRejection::PetNotAvailable { status: before.pet.status });
@@ -54,8 +51,7 @@ impl Operation for PlaceOrder {
         }
         let mut after = before.clone();
         after.take(quantity);
-        let order = Order { id: view.next_order(), pet_id, quantity, ship_date, complete: false };
-        let record = OrderRecord { order, version: Version::FIRST };
+        let record = OrderRecord::new(view.next_order(), &self.new);
         let output = record.versioned();
         Ok((Changes::from([Change::Pet(before.succeeded_by(after)), Change::Order(record)]), output))
     }
@@ -64,9 +60,9 @@ impl Operation for PlaceOrder {
 /// Changes an order's ship date, or completes it.
 #[derive(Debug, Clone)]
 pub struct UpdateOrder {
-    /// The order.
+    /// The order to change.
     pub id: OrderId,
-    /// The changes.
+    /// The members that change.
     pub patch: OrderPatch,
     /// The caller's condition on the order's version.
     pub precondition: Precondition,
@@ -100,8 +96,7 @@ impl Operation for UpdateOrder {
         let before = view.order(self.id).ok_or(UpdateOrderRejection::NotFound)?;
         self.precondition.check(before.version)?;
         let mut after = before.clone();
-        self.patch.ship_date.apply(&mut after.order.ship_date);
-        after.order.complete = self.patch.complete.unwrap_or(before.order.complete);
+        self.patch.apply(&mut after.order);
         if before.order.complete {
             // A complete order accepts only a patch that changes nothing.
             let unchanged = after == *before;
@@ -133,7 +128,7 @@ impl Operation for UpdateOrder {
 /// Cancels an open order. Its units are returned to the stock.
 #[derive(Debug, Clone)]
 pub struct CancelOrder {
-    /// The order.
+    /// The order to cancel.
     pub id: OrderId,
     /// The caller's condition on the order's version.
     pub precondition: Precondition,
@@ -185,11 +180,4 @@ fn open_order_footprint(id: OrderId, seen: &View) -> Footprint {
         footprint.add(RecordRef::Pet(record.order.pet_id));
     }
     footprint
-}
-
-impl OrderPatch {
-    /// Returns whether the patch changes no field.
-    pub fn is_empty(&self) -> bool {
-        self.ship_date == Patch::Keep && self.complete.is_none()
-    }
 }

@@ -5,7 +5,7 @@ use crate::record::{Change, RecordRef, View};
 use crate::state::{Changes, Footprint};
 use crate::{CategoryId, Operation, PetId, Precondition, PreconditionError, Versioned};
 
-/// Creates a pet.
+/// Creates a pet, in a category that exists.
 #[derive(Debug, Clone)]
 pub struct CreatePet {
     /// The pet to create.
@@ -41,9 +41,9 @@ impl Operation for CreatePet {
 /// Replaces or patches a pet.
 #[derive(Debug, Clone)]
 pub struct UpdatePet {
-    /// The pet.
+    /// The pet to change.
     pub id: PetId,
-    /// The changes.
+    /// The members that change.
     pub patch: PetPatch,
     /// The caller's condition on the pet's version.
     pub precondition: Precondition,
@@ -103,9 +103,7 @@ impl Operation for UpdatePet {
             }
             after.pet.category_id = to;
         }
-        if let Some(name) = &self.patch.name {
-            after.pet.name = name.clone();
-        }
+        self.patch.apply(&mut after.pet);
         if let Some(status) = self.patch.status {
             after.move_to(status)?;
         }
@@ -121,7 +119,7 @@ impl Operation for UpdatePet {
 /// Deletes a pet together with its inventory item.
 #[derive(Debug, Clone)]
 pub struct DeletePet {
-    /// The pet.
+    /// The pet to delete.
     pub id: PetId,
     /// The caller's condition on the pet's version.
     pub precondition: Precondition,
@@ -139,7 +137,7 @@ pub enum DeletePetRejection {
     /// Orders for it are open.
     #[error("the pet has {open_orders} open orders")]
     HasOpenOrders {
-        /// Their number.
+        /// The number of open orders.
         open_orders: u32,
     },
 }

@@ -56,21 +56,23 @@ pub struct ReceiverAnswer {
     pub location: Option<Box<str>>,
     /// The header `Content-Type`, as it was sent.
     pub content_type: Option<Box<str>>,
-    /// The reason why the body was not read to its end; none if it was. It does not decide on the result of the attempt.
+    /// The reason why the answer was not read to its end; none if it was. It does not decide on the result of the attempt.
     pub cut: Option<AnswerCut>,
 }
 
-/// The reason why the body of an answer was not read to its end.
+/// The reason why an answer was not read to its end, after its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum AnswerCut {
-    /// The body is longer than is read.
-    #[error("the body of the answer is longer than is read")]
+    /// The head or the body is longer than is read.
+    #[error("the answer is longer than is read")]
     TooLong,
-    /// The body was not complete in time.
-    #[error("the body of the answer was not complete in time")]
+    /// The head or the body was not complete in time.
+    #[error("the answer was not complete in time")]
     Late,
-    /// The connection ended before the body was complete.
-    #[error("the connection was closed before the body of the answer was complete")]
+    /// The connection ended before the answer was complete, or its head or body is not HTTP.
+    #[error(
+        "the connection was closed before the answer was complete, or what followed the status is not HTTP"
+    )]
     Closed,
 }
 
@@ -125,8 +127,8 @@ pub enum AttemptError {
     /// The receiver answered with a redirect. It is not followed.
     #[error("the receiver answered with a redirect")]
     Redirect,
-    /// The head of the answer, with the interim answers before it, is larger than is read.
-    #[error("the head of the answer is too large")]
+    /// More was sent before a status than is read, such as interim answers.
+    #[error("more was sent before a status than is read")]
     TooLarge,
     /// The receiver answered with another status than 200 to 299 and 300 to 399.
     #[error("the receiver answered with a status that is no success")]

@@ -27,14 +27,14 @@ pub struct NewWebhook {
     pub is_enabled: bool,
 }
 
-/// Creates a webhook.
+/// Creates a webhook, within the limit of its account.
 #[derive(Debug, Clone)]
 pub struct CreateWebhook {
     /// The account of the client.
     pub account: AccountId,
     /// The id, of random bits.
     pub id: WebhookId,
-    /// The webhook.
+    /// The webhook to create.
     pub new: NewWebhook,
     /// The random bits of its secrets.
     pub nonce: [u8; 32],
@@ -79,13 +79,13 @@ pub struct StartsUsedUp {
 /// Changes the settings of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WebhookPatch {
-    /// The new address.
+    /// The URL to which later events go.
     pub url: Option<WebhookUrl>,
     /// The new types of events.
     pub types: Option<EventPatterns>,
     /// The change of the description.
     pub description: Patch<Description>,
-    /// The new order.
+    /// The new order of its deliveries.
     pub ordering: Option<DeliveryOrder>,
     /// `true` enables it, `false` disables it.
     pub is_enabled: Option<bool>,
@@ -107,12 +107,14 @@ pub enum Resume {
 pub struct UpdateWebhook {
     /// The account of the client.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook to change.
     pub id: WebhookId,
-    /// The changes.
+    /// The members that change.
     pub patch: WebhookPatch,
     /// The caller's condition on its version.
     pub precondition: Precondition,
+    /// The end of the event log at the request, if the types change.
+    pub end: Option<EventId>,
     /// The place at which deliveries go on, if the webhook was disabled and is enabled.
     pub resume: Resume,
     /// The reason that is recorded if the webhook is disabled: its account or an operator.
@@ -141,7 +143,7 @@ pub enum UpdateWebhookRejection {
 pub struct DeleteWebhook {
     /// The account of the client.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook to delete.
     pub id: WebhookId,
     /// The caller's condition on its version.
     pub precondition: Precondition,
@@ -206,6 +208,7 @@ impl Operation for CreateWebhook {
             version: Version::FIRST,
             url,
             types,
+            narrowed_at: None,
             description,
             ordering,
             disabled: (!is_enabled).then_some(DisabledReason::User),
@@ -243,6 +246,10 @@ impl Operation for UpdateWebhook {
         }
         if let Some(types) = &self.patch.types {
             after.types = types.clone();
+            let kept = types.kinds();
+            if kept.or(before.types.kinds()) != kept {
+                after.narrowed_at = self.end;
+            }
         }
         self.patch.description.apply(&mut after.description);
         after.ordering = self.patch.ordering.unwrap_or(after.ordering);

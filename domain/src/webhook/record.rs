@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{DeliveryOrder, DisabledReason, EventPatterns, WebhookId, WebhookUrl};
-use crate::{AccountId, Description, EventId, Timestamp, Version};
+use crate::{AccountId, Description, EventId, EventKind, Timestamp, Version};
 
 /// The webhooks of one account, in the order in which they were created.
 ///
@@ -46,6 +46,9 @@ pub struct Webhook {
     pub url: WebhookUrl,
     /// The types of events that it gets.
     pub types: EventPatterns,
+    /// The end of the event log when its types were last narrowed; none if they never were. Later events are judged by the
+    /// types as they are now, also by a dispatcher that has read them under the types before.
+    pub narrowed_at: Option<EventId>,
     /// A note of the client, which the shop does not read.
     pub description: Option<Description>,
     /// The order in which it gets events.
@@ -110,5 +113,11 @@ impl Webhook {
     /// Returns whether it gets events.
     pub const fn is_enabled(&self) -> bool {
         self.disabled.is_none()
+    }
+
+    /// Returns whether an event happened after its type was left out of those that the webhook gets.
+    pub fn has_left_out(&self, id: EventId, kind: EventKind) -> bool {
+        let is_later = |end: EventId| id.epoch != end.epoch || id.position > end.position;
+        !self.types.kinds().admits(kind) && self.narrowed_at.is_some_and(is_later)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::operations::{changed, find, footprint};
-use super::{DisabledReason, Redelivery, StartsUsedUp, Webhook, WebhookId};
+use super::{AccountWebhooks, DisabledReason, Redelivery, StartsUsedUp, Webhook, WebhookId};
 use crate::record::{Change, View};
 use crate::state::{Changes, Footprint};
 use crate::{AccountId, EventId, Operation, Timestamp};
@@ -13,7 +13,7 @@ use crate::{AccountId, EventId, Operation, Timestamp};
 pub struct ReplayWebhook {
     /// The account of the client.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook whose deliveries begin again.
     pub id: WebhookId,
     /// The place after which the deliveries begin; none if events after it have been dropped.
     pub after: Option<EventId>,
@@ -24,7 +24,7 @@ pub struct ReplayWebhook {
 pub struct Redeliver {
     /// The account of the client.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook that gets the event.
     pub id: WebhookId,
     /// The event; none if it has been dropped.
     pub event: Option<EventId>,
@@ -64,12 +64,25 @@ pub enum StartDeliveriesRejection {
 pub struct DisableWebhook {
     /// The account of the webhook.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook to disable.
     pub id: WebhookId,
-    /// The reason.
+    /// The reason, which its account sees.
     pub reason: DisabledReason,
     /// The number of the run whose deliveries led to it. A later run is not stopped by it.
     pub run: u32,
+}
+
+/// The webhooks of an account, and the place among them of one whose deliveries may be started.
+fn startable(
+    view: &View,
+    account: AccountId,
+    id: WebhookId,
+) -> Result<(AccountWebhooks, usize), StartDeliveriesRejection> {
+    let (record, index) = find(view, account, id).ok_or(StartDeliveriesRejection::NotFound)?;
+    match record.webhooks[index].disabled {
+        Some(reason) => Err(StartDeliveriesRejection::Disabled(reason)),
+        None => Ok((record, index)),
+    }
 }
 
 impl Operation for ReplayWebhook {
@@ -81,12 +94,8 @@ impl Operation for ReplayWebhook {
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        let (mut record, index) =
-            find(view, self.account, self.id).ok_or(StartDeliveriesRejection::NotFound)?;
+        let (mut record, index) = startable(view, self.account, self.id)?;
         let webhook = &mut record.webhooks[index];
-        if let Some(reason) = webhook.disabled {
-            return Err(StartDeliveriesRejection::Disabled(reason));
-        }
         webhook.start(Some(self.after.ok_or(StartDeliveriesRejection::Expired)?));
         Ok(changed(record, index))
     }
@@ -101,12 +110,8 @@ impl Operation for Redeliver {
     }
 
     fn decide(&self, view: &View) -> Result<(Changes, Self::Output), Self::Rejection> {
-        let (mut record, index) =
-            find(view, self.account, self.id).ok_or(StartDeliveriesRejection::NotFound)?;
+        let (mut record, index) = startable(view, self.account, self.id)?;
         let webhook = &mut record.webhooks[index];
-        if let Some(reason) = webhook.disabled {
-            return Err(StartDeliveriesRejection::Disabled(reason));
-        }
         let event = self.event.ok_or(StartDeliveriesRejection::Expired)?;
         let requests = &mut webhook.redeliveries;
         if requests.len() >= REDELIVERIES_MAX {

@@ -13,7 +13,7 @@ use crate::{AccountId, Operation, Timestamp};
 pub struct RotateWebhookSecret {
     /// The account of the client.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook whose secret is replaced.
     pub id: WebhookId,
     /// The time for which requests are signed with the old secret, too. Zero ends all old secrets at once.
     pub overlap: Duration,
@@ -45,7 +45,7 @@ pub enum RotateWebhookSecretRejection {
 pub struct RekeyWebhook {
     /// The account of the webhook.
     pub account: AccountId,
-    /// The webhook.
+    /// The webhook whose secret is replaced.
     pub id: WebhookId,
     /// The new master key.
     pub master: MasterKeyId,

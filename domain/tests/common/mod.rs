@@ -111,7 +111,7 @@ pub(crate) fn new_pet(name: &str, category_id: CategoryId, status: Option<PetSta
 }
 
 pub(crate) fn new_category(name: &str) -> NewCategory {
-    NewCategory { name: category_name(name), description: None }
+    NewCategory::new(category_name(name))
 }
 
 /// An order for Rex.
@@ -141,7 +141,7 @@ pub(crate) fn pet(id: PetId, status: PetStatus, stock: u64) -> PetRecord {
 
 pub(crate) fn category(id: CategoryId, name: &str) -> CategoryRecord {
     CategoryRecord {
-        category: Category { id, name: category_name(name), description: None },
+        category: Category::new(id, category_name(name)),
         version: version(CATEGORY_VERSION),
         pets: 0,
     }

@@ -183,8 +183,7 @@ fn any_patch<T: Debug + Clone>(value: impl Strategy<Value = T>) -> impl Strategy
 }
 
 fn create_category() -> impl Strategy<Value = Act> {
-    any_category_name()
-        .prop_map(|name| Act::CreateCategory(CreateCategory { new: NewCategory { name, description: None } }))
+    any_category_name().prop_map(|name| Act::CreateCategory(CreateCategory { new: NewCategory::new(name) }))
 }
 
 fn categories() -> impl Strategy<Value = Act> {
@@ -193,7 +192,7 @@ fn categories() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => create_category(),
         2 => update.prop_map(|(id, name, description, precondition)| {
-            Act::UpdateCategory(UpdateCategory { id, patch: CategoryPatch { name, description }, precondition })
+            Act::UpdateCategory(UpdateCategory { id, patch: CategoryPatch { description, ..CategoryPatch::new(name) }, precondition })
         }),
         1 => (any_category(), any_precondition())
             .prop_map(|(id, precondition)| Act::DeleteCategory(DeleteCategory { id, precondition })),
@@ -230,7 +229,7 @@ fn orders() -> impl Strategy<Value = Act> {
         3 => place_order(),
         2 => (any_order(), patch, any_precondition(), any_time()).prop_map(
             |(id, (ship_date, complete), precondition, now)| {
-                let patch = OrderPatch { ship_date, complete };
+                let patch = OrderPatch { ship_date, ..OrderPatch::new(complete) };
                 Act::UpdateOrder(UpdateOrder { id, patch, precondition, now })
             }
         ),

@@ -76,9 +76,9 @@ pub(crate) async fn write_values(subject: &Subject) -> Snapshot {
 
 async fn write_categories(subject: &Subject, written: &mut Snapshot) {
     for (name, description) in names().iter().zip(descriptions().into_iter().cycle()) {
-        let new = NewCategory { name: CategoryName::parse(name).expect("a name"), description };
+        let new = NewCategory { description, ..NewCategory::new(CategoryName::parse(name).expect("a name")) };
         let id = subject.run(CreateCategory { new: new.clone() }).await.expect("a fresh name").value.id;
-        let category = Category { id, name: new.name, description: new.description };
+        let category = Category { description: new.description, ..Category::new(id, new.name) };
         written.categories.push(CategoryRecord { category, version: Version::FIRST, pets: 0 });
     }
 }

@@ -12,7 +12,7 @@ use crate::stepped_store::{Snapshot, SteppedStore};
 fn fill(import: &mut Import<'_>) -> Result<(), ImportError> {
     let version = Version::FIRST.next();
     for (id, name) in [(3, "Dogs"), (5, "Cats")] {
-        let category = Category { id: category_id(id), name: category_name(name), description: None };
+        let category = Category::new(category_id(id), category_name(name));
         import.category(category, version)?;
     }
     for (id, category, status) in

@@ -13,11 +13,7 @@ use crate::stepped_store::SteppedStore;
 const EPOCH: u64 = 0xBE61;
 
 fn shop() -> Arc<[Row]> {
-    let category = petstore_domain::Category {
-        id: CategoryId::FIRST,
-        name: category_name("Rabbits"),
-        description: None,
-    };
+    let category = petstore_domain::Category::new(CategoryId::FIRST, category_name("Rabbits"));
     Arc::new([Row::Category(CategoryRecord { category, version: Version::FIRST, pets: 0 })])
 }
 

@@ -24,11 +24,11 @@ pub(crate) fn category_name(name: &str) -> CategoryName {
 }
 
 pub(crate) fn create_category(name: &str) -> CreateCategory {
-    CreateCategory { new: NewCategory { name: category_name(name), description: None } }
+    CreateCategory { new: NewCategory::new(category_name(name)) }
 }
 
 pub(crate) fn rename_category(id: u64, name: &str) -> UpdateCategory {
-    let patch = CategoryPatch { name: Some(category_name(name)), description: Patch::Keep };
+    let patch = CategoryPatch::new(Some(category_name(name)));
     UpdateCategory { id: category_id(id), patch, precondition: Precondition::None }
 }
 

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::clock::SimClock;
 use crate::expected::Expected;
-use crate::model::accounts::{Accounts, Ban, Given as GivenKeys, Order};
+use crate::model::accounts::{Accounts, Ban, Given as GivenKeys, OperatorCommand};
 use crate::model::events::{Events, Tables};
 use crate::model::permits::Permits;
 use crate::model::quotas::{QuotaHeaders, QuotaSettings, Quotas, Windows};
@@ -52,7 +52,7 @@ tokio::task_local! {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Owner {
     Request(usize),
-    Order(usize),
+    Operator(usize),
     /// The recording of a key's ban.
     Ban(u64, Ban),
     /// A change of webhooks.
@@ -111,8 +111,8 @@ struct Asked {
 }
 
 /// A command of an operator, with everything that the oracle knows about it.
-struct Ordered {
-    order: Order,
+struct GivenCommand {
+    command: OperatorCommand,
     now: i64,
     done: Option<bool>,
     dropped: bool,
@@ -138,7 +138,7 @@ struct RunState {
     accounts: Accounts,
     quotas: Quotas,
     asked: Vec<Asked>,
-    orders: Vec<Ordered>,
+    commands: Vec<GivenCommand>,
     /// The current request of each connection.
     current: BTreeMap<u64, usize>,
     staged: Vec<Staged>,
@@ -215,7 +215,7 @@ impl Oracle {
             accounts: Accounts::default(),
             quotas: Quotas::new(settings),
             asked: Vec::new(),
-            orders: Vec::new(),
+            commands: Vec::new(),
             current: BTreeMap::new(),
             staged: Vec::new(),
             doubt: None,
@@ -324,28 +324,28 @@ impl Oracle {
     }
 
     /// Records that an operator sends a command.
-    pub(crate) fn order(&self, order: Order) -> usize {
+    pub(crate) fn command(&self, command: OperatorCommand) -> usize {
         let mut state = self.lock();
-        let id = state.orders.len();
-        state.trace.note(self.start.elapsed(), &format!("operator #{id} {order:?}"));
-        state.orders.push(Ordered { order, now: self.clock.millis(), done: None, dropped: false });
+        let id = state.commands.len();
+        state.trace.note(self.start.elapsed(), &format!("operator #{id} {command:?}"));
+        state.commands.push(GivenCommand { command, now: self.clock.millis(), done: None, dropped: false });
         id
     }
 
     /// Records the answer to an operator's command: whether it had an effect, or none if the store was unavailable.
-    pub(crate) fn ordered(&self, id: usize, done: Option<bool>) {
+    pub(crate) fn answered_operator(&self, id: usize, done: Option<bool>) {
         let verdict = {
             let mut state = self.lock();
             state.trace.note(self.start.elapsed(), &format!("operator #{id} {done:?}"));
-            let ordered = &state.orders[id];
+            let given = &state.commands[id];
             match done {
-                Some(_) if ordered.done != done => Err(format!(
-                    "order {id} {:?} resulted in {:?}, the operator was answered {done:?}",
-                    ordered.order, ordered.done
+                Some(_) if given.done != done => Err(format!(
+                    "command {id} {:?} resulted in {:?}, the operator was answered {done:?}",
+                    given.command, given.done
                 )),
-                None if ordered.done.is_some() && !state.failing_since(Duration::from_secs(5)) => {
-                    Err(format!("order {id} was carried out, and the operator was answered that it was not"))
-                }
+                None if given.done.is_some() && !state.failing_since(Duration::from_secs(5)) => Err(format!(
+                    "command {id} was carried out, and the operator was answered that it was not"
+                )),
                 _ => Ok(()),
             }
         };

@@ -22,7 +22,7 @@ pub(crate) struct Profile {
     pub(crate) between_ends: Option<Duration>,
     pub(crate) between_disk_faults: Option<Duration>,
     pub(crate) between_clock_steps: Option<Duration>,
-    pub(crate) between_orders: Duration,
+    pub(crate) between_commands: Duration,
     /// The mean time between two sessions of a client.
     pub(crate) rest: Duration,
     pub(crate) in_flight_max: u32,
@@ -72,7 +72,7 @@ impl Profile {
             between_ends: sometimes(random),
             between_disk_faults: sometimes(random),
             between_clock_steps: sometimes(random),
-            between_orders: minutes(random, 1, 20),
+            between_commands: minutes(random, 1, 20),
             rest: minutes(random, 1, 6),
             in_flight_max: *random.pick(&[100, 100, 1]),
             address_limit: *random.pick(&[300, 8]),

@@ -203,7 +203,7 @@ fn the_events_of_a_batch_are_one_body_for_the_journal_and_the_same_events_by_dec
     use petstore_domain::{Category, CategoryId, CategoryName, CategoryRecord, Change, Version, View};
     let create = |id| {
         let (id, name) = (CategoryId::new(id).unwrap(), CategoryName::parse("Dogs").unwrap());
-        let category = Category { id, name, description: None };
+        let category = Category::new(id, name);
         let record = CategoryRecord { category, version: Version::FIRST, pets: 0 };
         let mut before = View::default();
         before.load_category(id, None);

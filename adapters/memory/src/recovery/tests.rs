@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::backoff::pause_after;
+use crate::new_shop::CheckedShop;
 
 const LAST: BatchNumber = BatchNumber(7);
 
@@ -18,7 +19,8 @@ fn import() -> PendingWrite {
 }
 
 fn reset() -> PendingWrite {
-    PendingWrite::Reset(Box::new(NewShop::check(Arc::from([]), LastIds::default(), 1).unwrap()))
+    let shop = NewShop::check(&CheckedShop::default(), Arc::from([]), LastIds::default(), 1).unwrap();
+    PendingWrite::Reset(Box::new(shop))
 }
 
 fn in_doubt(pending: Option<PendingWrite>, error: StoreError) -> WriterState {

@@ -96,7 +96,7 @@ pub(crate) fn pet(id: u64, name: &str, category: u64, status: PetStatus) -> PetR
 
 pub(crate) fn category(id: u64, name: &str) -> CategoryRecord {
     let name = CategoryName::parse(name).unwrap();
-    let category = Category { id: category_id(id), name, description: None };
+    let category = Category::new(category_id(id), name);
     CategoryRecord { category, version: Version::FIRST, pets: 0 }
 }
 

@@ -77,7 +77,7 @@ impl Key {
 
 /// A command of an operator.
 #[derive(Debug, Clone)]
-pub(crate) enum Order {
+pub(crate) enum OperatorCommand {
     Create { plan: Plan },
     Rotate { key: u64, overlap: i64 },
     Revoke { key: u64 },
@@ -87,7 +87,7 @@ pub(crate) enum Order {
     Replan { account: u64, plan: Plan },
 }
 
-impl Order {
+impl OperatorCommand {
     /// The key that the command changes.
     pub(crate) fn key(&self) -> Option<u64> {
         match self {
@@ -135,16 +135,16 @@ impl Accounts {
     /// Executes a command of an operator. Returns whether it had an effect, and the key whose ban it has lifted.
     pub(crate) fn apply(
         &mut self,
-        order: &Order,
+        command: &OperatorCommand,
         now: i64,
         given: Given,
     ) -> Result<(bool, Option<u64>), String> {
         let mut forgiven = None;
-        if order.key().is_some_and(|key| !self.keys.contains_key(&key)) {
+        if command.key().is_some_and(|key| !self.keys.contains_key(&key)) {
             return Ok((false, None));
         }
-        match order {
-            Order::Create { plan } => {
+        match command {
+            OperatorCommand::Create { plan } => {
                 let account = rises(&mut self.last[0], given.account)?;
                 let id = rises(&mut self.last[1], given.key)?;
                 self.plans.insert(account, *plan);
@@ -155,7 +155,7 @@ impl Accounts {
                     Key { account, reads, writes, hooks, created, expires, replaced, revoked, ban, lifted };
                 self.keys.insert(id, key);
             }
-            Order::Rotate { key, overlap } => {
+            OperatorCommand::Rotate { key, overlap } => {
                 let old = self.keys.get_mut(key).expect("it was looked up");
                 if old.fault(now).is_some() {
                     return Ok((false, None));
@@ -167,26 +167,26 @@ impl Accounts {
                 let id = rises(&mut self.last[1], given.key)?;
                 self.keys.insert(id, fresh);
             }
-            Order::Revoke { key } => {
+            OperatorCommand::Revoke { key } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");
                 key.revoked = key.revoked.or(Some(now));
             }
-            Order::Lift { key: id } => {
+            OperatorCommand::Lift { key: id } => {
                 let key = self.keys.get_mut(id).expect("it was looked up");
                 let (last, start) = (key.lifted.map(|last| last + 1), key.ban.map(|ban| ban.since));
                 key.lifted = Some(now).max(last).max(start);
                 key.ban = key.ban.map(|ban| Ban { until: ban.until.min(now), ..ban });
                 forgiven = Some(*id);
             }
-            Order::Rescope { key, reads, writes, hooks } => {
+            OperatorCommand::Rescope { key, reads, writes, hooks } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");
                 (key.reads, key.writes, key.hooks) = (*reads, *writes, *hooks);
             }
-            Order::Expire { key, at } => {
+            OperatorCommand::Expire { key, at } => {
                 let key = self.keys.get_mut(key).expect("it was looked up");
                 (key.expires, key.replaced) = (*at, None);
             }
-            Order::Replan { account, plan } => match self.plans.get_mut(account) {
+            OperatorCommand::Replan { account, plan } => match self.plans.get_mut(account) {
                 Some(before) => *before = *plan,
                 None => return Ok((false, None)),
             },

@@ -26,9 +26,9 @@ impl Oracle {
                     Owner::Request(id)
                 }
                 Some(Actor::Operator) => {
-                    let id = state.orders.len() - 1;
-                    state.orders[id].now = self.clock.millis();
-                    Owner::Order(id)
+                    let id = state.commands.len() - 1;
+                    state.commands[id].now = self.clock.millis();
+                    Owner::Operator(id)
                 }
                 None => Owner::Webhooks,
             }
@@ -164,7 +164,7 @@ impl RunState {
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {
                 Owner::Request(id) => self.asked[id].progress = Progress::Dropped { since },
-                Owner::Order(id) => self.orders[id].dropped = true,
+                Owner::Operator(id) => self.commands[id].dropped = true,
                 Owner::Ban(..) | Owner::Webhooks | Owner::Gone => {}
             }
         }
@@ -178,19 +178,19 @@ impl RunState {
         for staged in std::mem::take(&mut self.staged) {
             match staged.owner {
                 Owner::Request(id) => self.commit_request(id, &staged)?,
-                Owner::Order(id) => {
-                    let Self { accounts, orders, quotas, events, .. } = self;
-                    let ordered = &mut orders[id];
-                    let key = ordered.order.key().filter(|key| accounts.keys.contains_key(key));
+                Owner::Operator(id) => {
+                    let Self { accounts, commands, quotas, events, .. } = self;
+                    let given = &mut commands[id];
+                    let key = given.command.key().filter(|key| accounts.keys.contains_key(key));
                     let before = key.and_then(|key| accounts.keys[&key].ban);
-                    let (done, forgiven) = accounts.apply(&ordered.order, ordered.now, staged.keys)?;
+                    let (done, forgiven) = accounts.apply(&given.command, given.now, staged.keys)?;
                     if let Some(key) = forgiven {
                         quotas.clear_strikes(key);
                     }
                     if let Some(key) = key {
                         events.key_changed(accounts, key, before);
                     }
-                    ordered.done = Some(done);
+                    given.done = Some(done);
                 }
                 Owner::Ban(key, ban) => {
                     let before = self.accounts.keys.get(&key).and_then(|key| key.ban);
