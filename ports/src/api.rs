@@ -3,6 +3,7 @@
 //! A transport parses a request into these types, calls a port, and renders the result. It decides nothing.
 
 mod administration;
+mod baseline;
 mod catalogue;
 mod events;
 mod gate;
@@ -19,6 +20,7 @@ use petstore_domain::{AccountId, Answered, IdempotencyKey};
 use crate::StoreError;
 
 pub use administration::{Administration, InitialKey, KeyListing, NewKey, RevealedKey};
+pub use baseline::Baseline;
 pub use catalogue::{Categories, Pets};
 pub use events::{EventInterest, EventListing, EventLookup, Events};
 pub use gate::{Admission, Call, Gate, InFlight, InFlightCount, KeyProblem, Refusal};

@@ -3,7 +3,7 @@
 //! [`api`] holds the driving ports, which a transport calls. All other traits are driven ports, which an adapter implements.
 //! They are object-safe and used as `Arc<dyn Port>`, and a [`Journal`] as `Box<dyn Journal>`. Their contracts are in their
 //! documentation. The suite of `petstore-tests` tests an adapter against its contract. Only [`Clock`], [`Timer`],
-//! [`Entropy`], [`StoreHealth`], [`Courier`] and [`Signer`] have no such test.
+//! [`Entropy`], [`StoreHealth`], [`Courier`], [`Signer`] and [`ShopText`] have no such test.
 //!
 //! Most methods are ordinary async methods. Those of the hot path return a [`Reply`]: a store in memory replies at once,
 //! without a future on the heap. The caller bounds the time of each call, so an adapter needs no deadline of its own.
@@ -26,6 +26,7 @@ mod quotas;
 mod read;
 mod reply;
 mod reset;
+mod shop_text;
 mod signer;
 mod stats;
 mod store;
@@ -53,6 +54,7 @@ pub use read::{
 };
 pub use reply::{LaterReply, Reply, ScopedReply};
 pub use reset::Resettable;
+pub use shop_text::{ShopText, ShopTextFault};
 pub use signer::{BodyChange, SignatureVerdict, SignedRequest, Signer, WebhookSecret};
 pub use stats::{StoreCounts, StoreStats};
 pub use store::{Housekeeping, StoreHealth, StorePorts};

@@ -6,7 +6,6 @@ mod via_server;
 
 use std::fs;
 use std::io::{self, BufReader, IsTerminal, Read};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,26 +13,27 @@ use std::time::Duration;
 use clap::Args;
 use petstore_http::IdleTime;
 use petstore_ports::{Row, WorkPhase, WorkProgress, WorkUnit};
+use petstore_shop_lines::{self as lines_of_shop, End, ImportFailure, Imported};
 use petstore_sqlite::{BackupError, Copied, OpenError, PartialFile, backup, is_database, read_snapshot};
 use serde_json::{Value, json};
 
 use self::copy_size::CopySize;
 use self::output::Output;
 use self::via_server::Asked;
-use crate::admin::{AdminAnswer, AdminRequest, NOT_UNDERSTOOD, ask_within, connect};
+use crate::admin::{AdminAnswer, AdminRequest, NOT_UNDERSTOOD, Stream, ask_within, connect};
 use crate::environment::Stopwatch;
 use crate::failure::Failure;
 use crate::keys::StoreTarget;
-use crate::ndjson::{End, ImportFailure, Imported, RowSink, export_snapshot};
+use crate::migration_report;
 use crate::own_files;
 use crate::plural::counted;
 use crate::progress::{CountedBulk, CountedReader, ProgressReport};
 use crate::settings::{Db, of_a_server_here};
+use crate::shop_lines::{RowSink, collisions, export_snapshot};
 use crate::store::{Backend, IF_LOG_DAMAGED, NAME_ITS_SOCKET, check_made, check_readable, open_readable};
 use crate::terminal::notify;
 use crate::terminal::print;
 use crate::terminal::visible_json;
-use crate::{migration_report, ndjson};
 use crate::{webhook_key, webhooks};
 
 /// The time limit for the server's answer about its file. It is short, because the operator may make the backup just
@@ -103,7 +103,8 @@ impl TransferArgs {
             let db = self.data_at_rest(false)?;
             let backend = Backend::open(&db, NAME_ITS_SOCKET, IdleTime::default(), &progress)?;
             let lines = BufReader::new(CountedReader::new(input, &*progress, "reading", size));
-            let imported = ndjson::import(backend.bulk(), lines, End::OfInput, rename, &progress);
+            let imported =
+                lines_of_shop::import(backend.bulk(), lines, End::OfInput, collisions(rename), &progress);
             progress.end();
             backend.close();
             // The message names the store, because the operator may have meant a server with a store in memory.
@@ -184,7 +185,7 @@ impl TransferArgs {
                     let counts = backend.counts();
                     let total = Some(counts.categories + counts.pets + counts.orders);
                     let shop = CountedBulk::new(backend.bulk(), Arc::clone(progress), "exporting", total);
-                    let exported = ndjson::export(&shop, output).map_err(Failure::because);
+                    let exported = lines_of_shop::export(&shop, output).map_err(Failure::because);
                     backend.close();
                     webhooks = webhooks::count(&self.target).unwrap_or_default();
                     exported?
@@ -306,6 +307,8 @@ impl TransferArgs {
     /// does not answer are not known; those of the settings are.
     fn spare_files(&self, what: &str, config: Option<&Path>) -> Result<(), Failure> {
         let mut files = own_files::of_store(&self.target.db);
+        files.extend(own_files::of_environment());
+        files.extend(own_files::of_program());
         files.push(("the admin socket", self.target.socket()));
         if let Some(args) = of_a_server_here(config) {
             files.extend(own_files::of_server(&args, config.map(Path::to_owned)));
@@ -317,12 +320,7 @@ impl TransferArgs {
         {
             files.extend(of_server);
         }
-        match own_files::written_over(&files, &self.file) {
-            Some((name, role)) => {
-                Err(Failure::because(format!("{} is {role}: name another file for {what}", name.display())))
-            }
-            None => Ok(()),
-        }
+        own_files::spare(&files, &self.file, what)
     }
 
     /// Refuses an export that would overwrite a database, either at the target's path or at the path of its temporary
@@ -349,7 +347,7 @@ impl TransferArgs {
         self.file == Path::new("-")
     }
 
-    fn server(&self) -> Result<Option<UnixStream>, Failure> {
+    fn server(&self) -> Result<Option<Stream>, Failure> {
         if self.target.asks_a_server() { connect(&self.target.server()) } else { Ok(None) }
     }
 

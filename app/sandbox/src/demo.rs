@@ -41,7 +41,7 @@ pub fn fill_with_demo(store: &dyn Bulk, pets: u32) -> Result<bool, ImportError> 
         let id = CategoryId::new(last.category + row).map_err(|error| refused(row, error))?;
         let name = CategoryName::parse(name).map_err(|error| refused(row, error))?;
         let description = Some(Description::parse(description).map_err(|error| refused(row, error))?);
-        import.category(Category { id, name, description }, Version::FIRST)?;
+        import.category(Category { description, ..Category::new(id, name) }, Version::FIRST)?;
         categories.push(id);
     }
     for number in 1..=pets {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
-use petstore_ports::api::{ClockChange, ClockState, Sandbox};
-use petstore_ports::{Entropy, Resettable, Row, StoreError};
+use petstore_ports::api::{Baseline, ClockChange, ClockState, Sandbox};
+use petstore_ports::{Entropy, Resettable, StoreError};
 
+use crate::baseline::ShopBaseline;
 use crate::clock::SandboxClock;
 
 /// A store and a clock that a tester controls.
@@ -16,8 +17,8 @@ pub struct StoreSandbox {
     pub clock: Arc<SandboxClock>,
     /// The source of a new epoch for each reset.
     pub entropy: Arc<dyn Entropy>,
-    /// The content of the store after a reset: categories, pets and orders, in this order.
-    pub shop: Arc<[Row]>,
+    /// The content of the store after a reset.
+    pub baseline: ShopBaseline,
 }
 
 impl Sandbox for StoreSandbox {
@@ -26,8 +27,12 @@ impl Sandbox for StoreSandbox {
         Ok(self.entropy.bits()?[..8].iter().fold(0, |epoch, byte| epoch << 8 | u64::from(*byte)))
     }
 
+    fn baseline(&self) -> Option<&dyn Baseline> {
+        Some(&self.baseline)
+    }
+
     fn reset(&self, epoch: u64) -> Result<(), StoreError> {
-        self.store.reset(Arc::clone(&self.shop), epoch)
+        self.store.reset(self.baseline.rows(), epoch)
     }
 
     fn clock(&self) -> ClockState {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use petstore_domain::Timestamp;
 
+use super::Baseline;
 use crate::StoreError;
 
 /// A petstore for tests, which a tester may reset.
@@ -11,7 +12,12 @@ pub trait Sandbox: Send + Sync {
     /// An epoch for a reset. The store has not had this epoch before.
     fn new_epoch(&self) -> Result<u64, StoreError>;
 
-    /// Resets the shop to its initial content. Accounts and keys stay. `epoch` becomes the epoch of the store, so that
+    /// The baseline, which a tester may change; none if the sandbox always restores the same shop.
+    fn baseline(&self) -> Option<&dyn Baseline> {
+        None
+    }
+
+    /// Resets the shop to the baseline. Accounts and keys stay. `epoch` becomes the epoch of the store, so that
     /// entity tags and cursors from before the reset are no longer valid. The caller must make sure that no other call
     /// uses the store during the reset. The call blocks until the reset is done.
     ///
@@ -27,7 +33,8 @@ pub trait Sandbox: Send + Sync {
     fn machine_time(&self) -> Timestamp;
 
     /// Sets the clock. If it is set back, windows, strikes and bans are cleared. The caller must make sure that no
-    /// other call uses the store meanwhile. The call blocks until the clock is set.
+    /// other call uses the store meanwhile, and the call blocks until the clock is set. A change without a time, which stops the clock or
+    /// lets it run on, needs no such care, and does not block.
     fn set_clock(&self, change: ClockChange) -> Result<ClockState, StoreError>;
 }
 

@@ -2,22 +2,22 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use petstore_ports::{WorkPhase, WorkProgress, WorkUnit};
+use petstore_shop_lines::{END_LINE, ImportFailure};
 use petstore_sqlite::{Copied, keep_copy};
 
 use super::unimported;
-use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, begin, begun, cut_off};
+use crate::admin::{AdminAnswer, AdminRequest, LINE_TIME, NOT_UNDERSTOOD, Stream, begin, begun, cut_off};
 use crate::failure::Failure;
-use crate::ndjson::{END_LINE, ImportFailure, unwritten};
 use crate::progress::CountedReader;
+use crate::shop_lines::unwritten;
 
 /// Sends lines to a server, which imports all or none. `fault` converts an error of reading the input.
 pub(super) fn import(
-    mut server: UnixStream,
+    mut server: Stream,
     input: impl Read,
     rename_collisions: bool,
     progress: &dyn WorkProgress,
@@ -71,7 +71,7 @@ fn send_lines(input: impl Read, server: &mut impl Write) -> Result<(), Broken> {
 
 /// Writes the lines of a server's export.
 pub(super) fn export(
-    server: &UnixStream,
+    server: &Stream,
     output: &mut dyn Write,
     progress: &dyn WorkProgress,
 ) -> Result<u64, Failure> {
@@ -110,7 +110,7 @@ pub(super) enum Asked {
 
 /// Receives a backup that a server makes from memory. `patience` is the time limit of its first answer.
 pub(super) fn backup(
-    server: &UnixStream,
+    server: &Stream,
     patience: Duration,
     source: &Path,
     target: &Path,
@@ -172,10 +172,11 @@ mod tests {
     use petstore_ports::Unwatched;
 
     use super::*;
+    use crate::admin::pair;
 
     /// The result of an import whose server is ready, sends this answer after all lines, and then disconnects.
     fn import_answered(last: &[u8]) -> Result<u64, Failure> {
-        let (client, mut server) = UnixStream::pair().unwrap();
+        let (client, mut server) = pair();
         let last = last.to_vec();
         let server = std::thread::spawn(move || {
             server.write_all(b"{\"answer\":\"ready\"}\n").unwrap();

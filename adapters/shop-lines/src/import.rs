@@ -6,9 +6,9 @@ use std::sync::Arc;
 use petstore_domain::{Renamed, Version};
 use petstore_ports::{Bulk, BulkImport, ImportError, StoreErrorKind, WorkProgress};
 
-use super::explain::explain;
-use super::line::Line;
-use crate::text_file::{UTF_16, bytes_without_mark, is_utf_16};
+use crate::encoding::{UTF_16, bytes_without_mark, is_utf_16};
+use crate::explain::explain;
+use crate::line::Line;
 
 /// The maximum length of an explanation, in characters.
 const WHY_MAX: usize = 200;
@@ -20,11 +20,11 @@ const LINE_MAX: u64 = 64 * 1024;
 const QUANTITY_MAX: u64 = (1 << 53) - 1;
 
 /// The line that ends a stream of lines. It is empty.
-pub(crate) const END_LINE: &[u8] = b"\n";
+pub const END_LINE: &[u8] = b"\n";
 
 /// The end of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The end of the input.
     OfInput,
     /// The line [`END_LINE`]. A peer that sends lines may disconnect at any time, so the end of the input does not
@@ -32,9 +32,21 @@ pub(crate) enum End {
     EndLine,
 }
 
+/// The treatment of a category whose name an earlier one already has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collisions {
+    /// Its line is refused, with this advice behind the reason.
+    Refuse {
+        /// The advice to the sender, such as `rename one of them`.
+        advice: &'static str,
+    },
+    /// The younger one gets its id behind its name.
+    Rename,
+}
+
 /// The failure of an import.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ImportFailure {
+pub enum ImportFailure {
     /// Nothing was imported.
     Nothing(String),
     /// The result is unknown: all lines were imported, or none.
@@ -49,20 +61,23 @@ impl From<String> for ImportFailure {
 
 /// The result of an import.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Imported {
+pub struct Imported {
     /// The number of lines.
-    pub(crate) lines: u64,
+    pub lines: u64,
     /// Categories that were renamed, since an older one has an equal name.
-    pub(crate) renamed: Vec<Renamed>,
+    pub renamed: Vec<Renamed>,
 }
 
 /// Imports all lines into an empty store, or none. A failure names the faulty line and the reason. `progress` is told how far
 /// the store is with its last step; the reader of `lines` may count them.
-pub(crate) fn import(
+///
+/// # Errors
+/// Nothing was imported, or the result is unknown.
+pub fn import(
     store: &dyn Bulk,
     lines: impl BufRead,
     end: End,
-    rename_collisions: bool,
+    collisions: Collisions,
     progress: &Arc<dyn WorkProgress>,
 ) -> Result<Imported, ImportFailure> {
     let mut import = store.import().map_err(|error| match error {
@@ -70,7 +85,7 @@ pub(crate) fn import(
         error => error.report(),
     })?;
     import.watch(Arc::clone(progress));
-    let lines = add_all(&mut *import, lines, end, rename_collisions)?;
+    let lines = add_all(&mut *import, lines, end, collisions)?;
     match import.finish() {
         Ok(renamed) => Ok(Imported { lines, renamed }),
         // Each line is one row, so the number of the row is the number of its line.
@@ -88,7 +103,7 @@ fn add_all(
     import: &mut dyn BulkImport,
     mut lines: impl BufRead,
     end: End,
-    rename_collisions: bool,
+    collisions: Collisions,
 ) -> Result<u64, String> {
     let mut line = Vec::new();
     // Blank lines since the last resource. They are allowed at the end only.
@@ -126,7 +141,7 @@ fn add_all(
         if line.last() != Some(&b'\n') && read as u64 == LINE_MAX {
             return Err(format!("line {number}: longer than {LINE_MAX} bytes"));
         }
-        add(import, line, rename_collisions).map_err(|why| format!("line {number}: {why}"))?;
+        add(import, line, collisions).map_err(|why| format!("line {number}: {why}"))?;
     }
 }
 
@@ -140,19 +155,17 @@ fn is_at_end(lines: &mut impl BufRead) -> bool {
     }
 }
 
-fn add(import: &mut dyn BulkImport, line: &[u8], rename_collisions: bool) -> Result<(), String> {
+fn add(import: &mut dyn BulkImport, line: &[u8], collisions: Collisions) -> Result<(), String> {
     let line = serde_json::from_slice(line).map_err(|error| printable(&explain(line, &error)))?;
-    let said = |error| match error {
-        ImportError::Namesake { why, .. } => {
-            format!("{why}: rename one of them, or import with --rename-collisions")
-        }
-        ImportError::Contradiction { why, .. } => why,
-        error => error.report(),
+    let said = |error| match (error, collisions) {
+        (ImportError::Namesake { why, .. }, Collisions::Refuse { advice }) => format!("{why}: {advice}"),
+        (ImportError::Namesake { why, .. } | ImportError::Contradiction { why, .. }, _) => why,
+        (error, _) => error.report(),
     };
     match line {
         Line::Category(taken) => {
             let category = taken.parse()?;
-            if rename_collisions {
+            if collisions == Collisions::Rename {
                 import.category_or_renamed(category, Version::FIRST).map_err(said)
             } else {
                 import.category(category, Version::FIRST).map_err(said)
@@ -181,7 +194,7 @@ mod tests {
     use petstore_memory::MemoryStore;
 
     use super::*;
-    use crate::progress::unwatched;
+    use crate::fixture::{REFUSED, unwatched};
 
     /// A socket whose read times out.
     struct Late;
@@ -212,7 +225,7 @@ mod tests {
         let lines = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n\n";
         let lines = io::BufReader::new(io::Read::chain(&lines[..], Interrupted::default()));
         assert_eq!(
-            import(&MemoryStore::new(), lines, End::EndLine, false, &unwatched()).map(|done| done.lines),
+            import(&MemoryStore::new(), lines, End::EndLine, REFUSED, &unwatched()).map(|done| done.lines),
             Ok(1)
         );
     }
@@ -227,12 +240,12 @@ mod tests {
         ] {
             for (end, close) in [(End::OfInput, ""), (End::EndLine, "\n")] {
                 let lines = format!("{text}{close}");
-                let done = import(&MemoryStore::new(), lines.as_bytes(), end, false, &unwatched());
+                let done = import(&MemoryStore::new(), lines.as_bytes(), end, REFUSED, &unwatched());
                 assert_eq!(done.map(|done| done.lines), Ok(1), "{lines:?}");
             }
         }
         let twice = format!("{category}\n\u{feff}{category}");
-        let twice = import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, false, &unwatched());
+        let twice = import(&MemoryStore::new(), twice.as_bytes(), End::OfInput, REFUSED, &unwatched());
         let Err(ImportFailure::Nothing(why)) = twice else { panic!() };
         assert_eq!(
             why, "line 2: not JSON: expected value in column 1",
@@ -245,7 +258,7 @@ mod tests {
         let line = b"{\"category\":{\"name\":\"Dogs\",\"id\":1}}\n";
         let lines = io::BufReader::new(io::Read::chain(&line[..], Late));
         let store = MemoryStore::new();
-        let Err(ImportFailure::Nothing(why)) = import(&store, lines, End::EndLine, false, &unwatched())
+        let Err(ImportFailure::Nothing(why)) = import(&store, lines, End::EndLine, REFUSED, &unwatched())
         else {
             panic!()
         };

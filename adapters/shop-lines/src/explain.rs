@@ -120,11 +120,11 @@ mod tests {
 
     use super::super::*;
     use super::{KINDS, fields};
-    use crate::progress::unwatched;
+    use crate::fixture::{REFUSED, unwatched};
 
     fn refused(line: &str) -> String {
         let lines = format!("{{\"category\":{{\"name\":\"Rabbits\",\"id\":1}}}}\n{line}\n");
-        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, false, &unwatched()) {
+        match import(&MemoryStore::new(), lines.as_bytes(), End::OfInput, REFUSED, &unwatched()) {
             Err(ImportFailure::Nothing(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -207,7 +207,7 @@ mod tests {
                 lines.push(b'\n');
             }
             let store = MemoryStore::new();
-            let done = import(&store, &*lines, End::OfInput, false, &unwatched());
+            let done = import(&store, &*lines, End::OfInput, REFUSED, &unwatched());
             assert_eq!(done.map(|done| done.lines), Ok(4), "{of:?}");
             let mut exported = Vec::new();
             export(&store, &mut exported).unwrap();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_known_fields_are_those_of_an_export() {
-        let lines = include_str!("../../../../docs/example-shop.ndjson");
+        let lines = include_str!("../../../docs/example-shop.ndjson");
         for kind in KINDS {
             let mut written: Vec<String> = vec![];
             for line in lines.lines() {

@@ -3,7 +3,7 @@
 use petstore_memory::MemoryStore;
 
 use super::*;
-use crate::progress::unwatched;
+use crate::fixture::{REFUSED, unwatched};
 use crate::woven::both;
 
 const WORDS: &[&str] = &[
@@ -48,18 +48,18 @@ fn exported(store: &MemoryStore) -> Vec<u8> {
 
 fn check(lines: &[u8]) {
     let store = MemoryStore::new();
-    match import(&store, lines, End::OfInput, false, &unwatched()) {
+    match import(&store, lines, End::OfInput, REFUSED, &unwatched()) {
         Ok(Imported { lines: count, .. }) => {
             let first = exported(&store);
             assert_eq!(first.split_inclusive(|byte| *byte == b'\n').count() as u64, count);
             let again = MemoryStore::new();
             assert!(
-                import(&again, &*first, End::EndLine, false, &unwatched()).is_err(),
+                import(&again, &*first, End::EndLine, REFUSED, &unwatched()).is_err(),
                 "the end was not said"
             );
             assert_eq!(exported(&again), b"");
             assert_eq!(
-                import(&again, &*[&first, END_LINE].concat(), End::EndLine, false, &unwatched())
+                import(&again, &*[&first, END_LINE].concat(), End::EndLine, REFUSED, &unwatched())
                     .map(|it| it.lines),
                 Ok(count)
             );
