@@ -8,15 +8,10 @@ const KEY: &str = "pet_";
 /// The number of characters of a key that a journal keeps.
 const PREFIX_LEN: usize = 12;
 
-/// The name of a parameter under which clients of other services send a key, besides those that are masked.
-const KEY_NAME: &str = "key";
-
 /// Returns whether the query has a credential: a value of the form of a key, or a parameter that is named as one.
 pub(crate) fn is_in_query(target: &str) -> bool {
-    parameters(target).any(|(name, value)| {
-        value.starts_with(KEY)
-            || (!value.is_empty() && (name.eq_ignore_ascii_case(KEY_NAME) || is_credential_name(name)))
-    })
+    parameters(target)
+        .any(|(name, value)| value.starts_with(KEY) || (!value.is_empty() && is_credential_name(name)))
 }
 
 /// Returns the prefix of the API key in the query.

@@ -38,6 +38,7 @@ struct RuleView<'r> {
 struct FindingView<'r> {
     severity: &'static str,
     reason: &'r str,
+    advice: &'r str,
     requests: Vec<ProofView<'r>>,
 }
 
@@ -87,6 +88,7 @@ impl<'r> FindingView<'r> {
         Self {
             severity: finding.severity.as_str(),
             reason: &finding.reason,
+            advice: &finding.advice,
             requests: finding.requests.iter().map(proof).collect(),
         }
     }
@@ -107,6 +109,7 @@ mod tests {
             r#"{"name":"waits","summary":"sends nothing before the Retry-After of a 429, a 503 or a ban has passed","#,
             r#""source":"the specification, Limits","verdict":"broken","cases":1,"found":1,"findings":["#,
             r#"{"severity":"breach","reason":"It came 29.0 s too early after a 429.","#,
+            r#""advice":"Wait 30 s, as `Retry-After: 30` said, before the next request.","#,
             r#""requests":[{"sequence":1,"id":"r1"},{"sequence":2,"id":"r2"}]}]},"#,
         );
         assert!(json.starts_with(start), "{json}");

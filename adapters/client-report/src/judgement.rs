@@ -1,5 +1,7 @@
 //! The result of a rule for one client.
 
+use std::borrow::Cow;
+
 use crate::request::ClientRequest;
 
 /// The weight of a finding.
@@ -28,6 +30,8 @@ pub struct Finding<'a> {
     pub severity: Severity,
     /// A sentence about this place.
     pub reason: String,
+    /// A sentence that says what the client should have done, with the header that told it. Code is between two backticks.
+    pub advice: Cow<'static, str>,
     /// The requests that prove it, in the order of arrival. The last one did not follow the rule.
     pub requests: Vec<Proof<'a>>,
 }
@@ -46,12 +50,13 @@ impl<'a> Finding<'a> {
     pub(crate) fn new(
         severity: Severity,
         reason: String,
+        advice: impl Into<Cow<'static, str>>,
         before: &[&ClientRequest<'a>],
         last: &ClientRequest<'a>,
     ) -> Self {
         let proof = |request: &&ClientRequest<'a>| Proof { sequence: request.sequence, id: request.id };
         let requests = before.iter().chain([&last]).map(proof).collect();
-        Self { severity, reason, requests }
+        Self { severity, reason, advice: advice.into(), requests }
     }
 }
 

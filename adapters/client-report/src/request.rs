@@ -1,7 +1,9 @@
 //! One request of a client, in the form that the rules read.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use petstore_domain::{KeyPrefix, Timestamp};
 use petstore_request_journal::{AnswerOutcome, Protocol, RecordedAnswer, RecordedBody, RequestRecord};
 
@@ -15,8 +17,14 @@ pub(crate) const TIMER_TOLERANCE: Duration = Duration::from_millis(100);
 /// The path whose parameter [`WAIT`] asks the server to wait for an event.
 const EVENTS_ROUTE: &str = "/events";
 
+/// The path that is served while a window is exhausted, so that a client can see its quota.
+const QUOTA_ROUTE: &str = "/rate-limit";
+
 /// The parameter with the number of seconds to wait.
 const WAIT: &str = "wait";
+
+/// The word of the journal for a body that a planned failure has made to be no JSON.
+const MALFORMED: &str = "malformed";
 
 /// A request of a client, and its answer.
 #[derive(Debug, Clone)]
@@ -82,17 +90,26 @@ pub(crate) struct ClientAnswer<'a> {
     pub(crate) code: Option<&'a str>,
     /// The header `Retry-After`, in whole seconds, whatever its form.
     pub(crate) retry_after: Option<u64>,
+    /// The header `Retry-After` as it was sent.
+    pub(crate) retry_after_text: Option<&'a str>,
     /// The end of the window that the quota headers show in any form, in seconds since 1970.
     pub(crate) reset: Option<u64>,
+    /// The requests that are left in that window, as the quota headers show them in any form; `None` if none shows them.
+    pub(crate) remaining: Option<u32>,
+    /// The entity tag of a body that the client could read.
     pub(crate) etag: Option<&'a str>,
     /// Set if the answer has the header `Deprecation`.
     pub(crate) is_deprecated: bool,
     /// The header `Sunset`.
     pub(crate) sunset: Option<Timestamp>,
+    /// The header `Sunset` as it was sent.
+    pub(crate) sunset_text: Option<&'a str>,
     /// The cursor of the next page, as the header `Link` names it.
     pub(crate) next_cursor: Option<&'a str>,
     /// Set if the connection ends with the answer.
     pub(crate) closes: bool,
+    /// Set if a planned failure made a body that is no JSON.
+    pub(crate) is_malformed: bool,
 }
 
 impl<'a> ClientAnswer<'a> {
@@ -107,15 +124,21 @@ impl<'a> ClientAnswer<'a> {
         // Over HTTP/1.1 a client leaves a stream by closing its connection.
         let closes = answer.outcome == AnswerOutcome::Gone && protocol != Protocol::Http2;
         let reset = answer.quota.map(|quota| quota.reset);
-        let mut read = Self { status, code: answer.code(), reset, closes, ..Self::default() };
+        let is_malformed = answer.fault.as_deref().is_some_and(is_malformed);
+        let mut read = Self { status, code: answer.code(), reset, closes, is_malformed, ..Self::default() };
         // One pass, because each search for a name would split all lines again.
         for (name, value) in answer.headers.iter() {
             if let Ok(value) = str::from_utf8(value) {
                 read.read_header(name, value.trim());
             }
         }
+        read.etag = read.etag.filter(|_| !read.is_malformed);
+        if answer.headers.iter().any(|(name, _)| shows_remaining(name)) {
+            read.remaining = answer.quota.map(|quota| quota.remaining);
+        }
         if let Some(value) = answer.headers.text("retry-after") {
             read.retry_after = wait_of(value.trim(), answer.retry_after_seconds());
+            read.retry_after_text = Some(value.trim());
         }
         Some(read)
     }
@@ -128,6 +151,7 @@ impl<'a> ClientAnswer<'a> {
             self.is_deprecated = true;
         } else if is("sunset") {
             self.sunset = httpdate::parse_http_date(value).ok().map(timestamp_of);
+            self.sunset_text = Some(value);
         } else if is("link") {
             self.next_cursor = self.next_cursor.or_else(|| next_cursor(value));
         } else if is("connection") {
@@ -139,6 +163,19 @@ impl<'a> ClientAnswer<'a> {
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.code == Some(code)
     }
+}
+
+/// The headers that show how many requests are left, one for each family of forms.
+const REMAINING: [&str; 3] = ["x-ratelimit-remaining", "ratelimit-remaining", "ratelimit"];
+
+/// Returns whether a header of this name shows how many requests are left.
+fn shows_remaining(name: &[u8]) -> bool {
+    REMAINING.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()))
+}
+
+/// Returns whether a planned failure, in the words of the journal, made a body that is no JSON.
+fn is_malformed(fault: &str) -> bool {
+    fault.split(", ").any(|part| part == MALFORMED)
 }
 
 /// Returns whether an answer is a stream of events.
@@ -153,7 +190,7 @@ const WAIT_UNREAD: u64 = 1;
 /// Returns the whole seconds that a `Retry-After` asks for. A date counts as its distance from the answer's own `Date`, which
 /// the body tells, less the second in which the answer was sent, because dates have no fractions. A client that cannot read
 /// another form owes a second.
-fn wait_of(value: &str, in_body: Option<u64>) -> Option<u64> {
+pub(crate) fn wait_of(value: &str, in_body: Option<u64>) -> Option<u64> {
     let whole = value.split_once('.').map_or(value, |(whole, _)| whole);
     if let Ok(secs) = whole.parse() {
         return Some(secs);
@@ -204,9 +241,10 @@ impl<'a> ClientRequest<'a> {
         read
     }
 
-    /// Returns whether the client left while the server waited for an event as asked.
+    /// Returns whether the client left while the server waited for an event as asked. The server waits for a HEAD, too.
     fn has_left_wait(&self, answer: &RecordedAnswer) -> bool {
-        let wait = self.parameter(WAIT).filter(|_| self.method == "GET" && self.route == Some(EVENTS_ROUTE));
+        let may_wait = matches!(self.method, "GET" | "HEAD") && self.route == Some(EVENTS_ROUTE);
+        let wait = self.parameter(WAIT).filter(|_| may_wait);
         let wait = wait.and_then(|secs| secs.parse().ok()).map(Duration::from_secs);
         answer.outcome == AnswerOutcome::Gone
             && matches!(answer.status, None | Some(200))
@@ -225,6 +263,11 @@ impl<'a> ClientRequest<'a> {
         } else if is("authorization") || is("x-api-key") {
             self.key = self.key.or_else(|| text.and_then(prefix_in_header));
         }
+    }
+
+    /// Returns whether the request costs no quota, and is served while none is left.
+    pub(crate) fn is_free(&self) -> bool {
+        self.route == Some(QUOTA_ROUTE) || self.method == "OPTIONS"
     }
 
     /// Returns whether this request had ended before the head of another one arrived.
@@ -259,13 +302,12 @@ impl<'a> ClientRequest<'a> {
         self.target.split('?').next().unwrap_or_default()
     }
 
-    /// Returns the value of a parameter of the query, as it was sent.
-    pub(crate) fn parameter(&self, name: &str) -> Option<&'a str> {
+    /// Returns the value of a parameter of the query. The escapes of name and value are decoded, as the server does.
+    pub(crate) fn parameter(&self, name: &str) -> Option<Cow<'a, str>> {
+        let decoded = |text: &'a str| percent_decode_str(text).decode_utf8_lossy();
         let (_, query) = self.target.split_once('?')?;
-        query
-            .split('&')
-            .find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name))
-            .map(|(_, value)| value)
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| decoded(key) == name).map(|(_, value)| decoded(value))
     }
 
     /// Returns the prefix of the key that stands for the client: that of the headers, else that of a key in the query.

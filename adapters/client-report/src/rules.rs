@@ -3,12 +3,14 @@
 mod backs_off;
 mod follows_pages;
 mod gives_up;
+mod growing_pauses;
 mod guards_changes;
 mod heeds_deprecation;
 mod keeps_connections;
 mod one_credential;
 mod retries_safely;
 mod revalidates;
+mod spares_its_quota;
 mod waits;
 
 use std::collections::HashSet;
@@ -46,7 +48,7 @@ pub(crate) struct Evidence<'a, 'b> {
 }
 
 /// All rules, in the order of a report.
-pub const RULES: [Rule; 10] = [
+pub const RULES: [Rule; 11] = [
     Rule {
         name: "waits",
         summary: "sends nothing before the Retry-After of a 429, a 503 or a ban has passed",
@@ -55,9 +57,15 @@ pub const RULES: [Rule; 10] = [
     },
     Rule {
         name: "backs-off",
-        summary: "waits at least Retry-After after a second 429 in a row",
-        source: "the specification, Limits, rule 3",
+        summary: "waits longer while attempts fail, and at least as long as Retry-After says",
+        source: "the specification, Limits, rule 3, and practice: an overload needs time to end",
         judge: backs_off::judge,
+    },
+    Rule {
+        name: "spares-its-quota",
+        summary: "sends nothing while the last answer said that no request is left",
+        source: "draft-ietf-httpapi-ratelimit-headers-11",
+        judge: spares_its_quota::judge,
     },
     Rule {
         name: "retries-safely",
@@ -67,7 +75,7 @@ pub const RULES: [Rule; 10] = [
     },
     Rule {
         name: "gives-up",
-        summary: "ends identical attempts that fail in a row",
+        summary: "ends identical attempts that fail in a row, and stops when its key is revoked",
         source: "practice: endless retries prolong an outage",
         judge: gives_up::judge,
     },

@@ -62,7 +62,14 @@ impl Sent {
     }
 
     fn refused(self, status: u16, code: &'static str, wait: u64) -> Self {
-        self.error(status, code).answer(|answer| answer.retry_after = Some(wait))
+        self.error(status, code)
+            .answer(|answer| answer.retry_after = Some(wait))
+            .told(wait.to_string().leak())
+    }
+
+    /// Sets the text of `Retry-After`.
+    pub(crate) fn told(self, text: &'static str) -> Self {
+        self.answer(|answer| answer.retry_after_text = Some(text))
     }
 
     pub(crate) fn limited(self, wait: u64) -> Self {
@@ -84,6 +91,11 @@ impl Sent {
 
     pub(crate) fn reset(self, secs: u64) -> Self {
         self.answer(|answer| answer.reset = Some(secs))
+    }
+
+    /// Quota headers with this many requests left until `reset`, in seconds.
+    pub(crate) fn left(self, requests: u32, reset: u64) -> Self {
+        self.answer(|answer| answer.remaining = Some(requests)).reset(reset)
     }
 
     pub(crate) fn tagged(self) -> Self {
@@ -120,6 +132,11 @@ impl Sent {
     pub(crate) fn left_wait(mut self) -> Self {
         self.request.has_left_wait = true;
         self.lost()
+    }
+
+    /// A planned failure made a body that is no JSON.
+    pub(crate) fn malformed(self) -> Self {
+        self.answer(|answer| answer.is_malformed = true)
     }
 
     pub(crate) fn method(mut self, method: &'static str) -> Self {
@@ -222,4 +239,80 @@ pub(crate) fn findings(name: &str, sent: &[Sent]) -> Vec<Vec<u64>> {
     let place = RULES.iter().position(|rule| rule.name == name).expect("a rule");
     let found = report.clients[0].rules[place].findings.iter();
     found.map(|finding| finding.requests.iter().map(|proof| proof.sequence).collect()).collect()
+}
+
+/// Requests that do not follow a rule: a sample of each form of its advice, with a part of the sentence.
+fn samples() -> Vec<(&'static str, Vec<Sent>, &'static str)> {
+    let fails = |fail: fn(Sent) -> Sent| (0..6).map(|number| fail(get(number * 10_000))).collect();
+    let single = (0..11).map(|number| get(0).connection(number)).collect();
+    vec![
+        ("waits", vec![get(0).limited(30), get(9)], "Wait 30 s, as `Retry-After: 30` said"),
+        (
+            "backs-off",
+            vec![get(0).limited(1), get(1_000).limited(10), get(2_000)],
+            "wait 10 s, as `Retry-After: 10` said",
+        ),
+        ("backs-off", vec![get(0).limited(1), get(9_000).limited(1), get(11_000)], "here 9.0 s"),
+        (
+            "backs-off",
+            (0..5).map(|number| get(number * 500).error(503, "unavailable")).collect(),
+            "here 0.5 s at first",
+        ),
+        (
+            "gives-up",
+            (0..7).map(|number| get(number).error(401, "api_key_revoked")).collect(),
+            "401 with the code `api_key_revoked`",
+        ),
+        ("retries-safely", vec![post(0).lost(), post(10)], "Send a new `Idempotency-Key`"),
+        ("retries-safely", vec![post(0).lost().key("a"), post(10)], "with `Idempotency-Key: a`"),
+        ("gives-up", fails(|sent| sent.unavailable(1)), "Stop after 5 failed attempts"),
+        ("gives-up", fails(Sent::malformed), "whose body is no JSON"),
+        ("gives-up", fails(Sent::lost), "Stop after 5 attempts without an answer"),
+        ("gives-up", fails(|sent| sent.error(400, "invalid_parameter")), "answered with 400"),
+        ("spares-its-quota", vec![get(0).left(0, 60), get(5)], "here 60.0 s"),
+        ("revalidates", vec![get(0).tagged(), get(10)], "send `If-None-Match: \"1\"`"),
+        ("guards-changes", vec![get(0).tagged(), get(9).method("PUT")], "Send `If-Match: \"1\"`"),
+        (
+            "follows-pages",
+            vec![get(0).path("/pets?cursor=3").error(400, "invalid_cursor")],
+            "`Link` with `rel=\"next\"`",
+        ),
+        (
+            "heeds-deprecation",
+            vec![get(0).deprecated(), get(9).deprecated()],
+            "`Sunset` says when this one ends",
+        ),
+        ("one-credential", vec![get(0).error(400, "ambiguous_credentials")], "Send one key"),
+        ("one-credential", vec![get(0).path("/pets?api_key=pet_0123456789")], "`Authorization: Bearer KEY`"),
+        ("keeps-connections", single, "`Connection: close`"),
+    ]
+}
+
+#[test]
+fn each_rule_has_advice_that_names_a_header() {
+    let samples = samples();
+    for rule in &RULES {
+        assert!(
+            samples.iter().any(|(name, ..)| *name == rule.name),
+            "there is no sample of the advice of {}",
+            rule.name
+        );
+    }
+    for (name, sent, part) in samples {
+        let requests = numbered(&sent);
+        let report = Report::of_requests(&requests, ATTEMPTS_MAX);
+        let rule = report.clients[0].rules.iter().find(|rule| rule.rule.name == name).expect("a rule");
+        assert!(!rule.findings.is_empty(), "{name}");
+        for advice in rule.findings.iter().map(|finding| &*finding.advice) {
+            assert!(
+                advice.starts_with(|c: char| c.is_ascii_uppercase()) && advice.ends_with('.'),
+                "{name}: {advice}"
+            );
+            assert!(
+                advice.matches('`').count() >= 2 && advice.matches('`').count() % 2 == 0,
+                "{name}: {advice}"
+            );
+            assert!(advice.contains(part), "{name}: {advice}");
+        }
+    }
 }

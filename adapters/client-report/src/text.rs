@@ -46,12 +46,17 @@ fn write_client(f: &mut Formatter<'_>, client: &ClientReport<'_>) -> fmt::Result
 }
 
 fn write_findings(f: &mut Formatter<'_>, rule: &RuleReport<'_>) -> fmt::Result {
+    let mut advised = "";
     for finding in rule.findings.iter().take(FINDINGS_SHOWN) {
         write!(f, "    {}: {}", finding.severity.as_str(), finding.reason)?;
         for (place, Proof { sequence, id }) in finding.requests.iter().enumerate() {
             write!(f, "{} #{sequence} {id}", if place == 0 { " Requests" } else { "," })?;
         }
         f.write_str("\n")?;
+        // Several findings of a rule often have the same advice.
+        if std::mem::replace(&mut advised, &finding.advice) != finding.advice {
+            writeln!(f, "      advice: {}", finding.advice)?;
+        }
     }
     match rule.findings.len().saturating_sub(FINDINGS_SHOWN) {
         0 => Ok(()),
@@ -62,7 +67,7 @@ fn write_findings(f: &mut Formatter<'_>, rule: &RuleReport<'_>) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use crate::report::Report;
-    use crate::rules::ATTEMPTS_MAX;
+    use crate::rules::{ATTEMPTS_MAX, RULES};
     use crate::tests::{get, numbered};
 
     #[test]
@@ -73,18 +78,19 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[0], "Key pet_aaaaaaaa...: 6 requests");
         assert_eq!(
-            lines[2..7],
+            lines[2..8],
             [
                 "  waits              broken        1  sends nothing before the Retry-After of a 429, a 503 or a \
                  ban has passed",
                 "    breach: It came 29.0 s too early after a 429. Requests #1 r1, #2 r2",
+                "      advice: Wait 30 s, as `Retry-After: 30` said, before the next request.",
                 "    breach: It came 28.0 s too early after a 429. Requests #1 r1, #3 r3",
                 "    breach: It came 27.0 s too early after a 429. Requests #1 r1, #4 r4",
                 "    and 2 more",
             ]
         );
         assert_eq!(lines.last(), Some(&"1 rule is broken."));
-        assert_eq!(lines.len(), 2 + 10 + 4 + 1);
+        assert_eq!(lines.len(), 2 + RULES.len() + 5 + 1);
     }
 
     #[test]

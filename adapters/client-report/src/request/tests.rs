@@ -63,22 +63,42 @@ fn a_record_is_read_with_its_headers() {
         status: 429,
         code: Some("rate_limit_exceeded"),
         retry_after: Some(30),
+        retry_after_text: Some("30"),
         reset: Some(1_893_456_000),
+        remaining: None,
         etag: Some("\"1-2\""),
         is_deprecated: true,
         sunset: Timestamp::parse("2030-12-05T00:00:00Z").ok(),
+        sunset_text: Some("Thu, 05 Dec 2030 00:00:00 GMT"),
         next_cursor: Some("1ab"),
         closes: true,
+        is_malformed: false,
     };
     assert_eq!(request.answer.as_ref(), Some(&expected));
     assert_eq!((request.client(), request.idempotency_key), (Some("pet_01234567"), Some("k")));
     assert!(request.has_if_match && !request.has_if_none_match);
     assert_eq!(
-        (request.path(), request.parameter("cursor"), request.body),
+        (request.path(), request.parameter("cursor").as_deref(), request.body),
         ("/v1/pets", Some("1ab"), &b"{}"[..])
     );
     let end = request.ended.unwrap();
     assert_eq!((end.at.as_millis(), end.uptime), (2_000, Duration::from_millis(100)));
+}
+
+#[test]
+fn what_is_left_is_read_from_the_headers_of_each_form_and_known_from_no_other() {
+    for (headers, expected) in [
+        (&[("X-RateLimit-Limit", "60"), ("X-RateLimit-Remaining", "0")][..], Some(0)),
+        (&[("RateLimit-Policy", "\"minute\";q=60;w=60"), ("RateLimit", "\"minute\";r=0;t=42")], Some(0)),
+        (&[("ratelimit", "limit=60, remaining=0, reset=42")], Some(0)),
+        (&[("RateLimit-Limit", "60"), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "42")], Some(0)),
+        (&[("RateLimit-Policy", "60;w=60"), ("Retry-After", "42")], None),
+        (&[], None),
+    ] {
+        let record = record(&[], headers, AnswerOutcome::Sent);
+        let answer = ClientRequest::of(&record).answer.unwrap();
+        assert_eq!(answer.remaining, expected, "{headers:?}");
+    }
 }
 
 #[test]
@@ -122,6 +142,10 @@ fn a_client_may_end_a_wait_that_it_asked_for() {
     for (method, route, query, status, outcome, expected) in [
         ("GET", "/events", "wait=30", None, AnswerOutcome::Gone, true),
         ("GET", "/events", "limit=1&wait=1", Some(200), AnswerOutcome::Gone, true),
+        ("GET", "/events", "wait=%330", None, AnswerOutcome::Gone, true),
+        ("GET", "/events", "type=*&w%61it=30", None, AnswerOutcome::Gone, true),
+        ("HEAD", "/events", "wait=30", None, AnswerOutcome::Gone, true),
+        ("HEAD", "/events", "wait=0", None, AnswerOutcome::Gone, false),
         ("GET", "/events", "wait=30", Some(503), AnswerOutcome::Gone, false),
         ("GET", "/events", "wait=30", None, AnswerOutcome::Dropped, false),
         ("GET", "/events", "wait=0", None, AnswerOutcome::Gone, false),
@@ -150,13 +174,40 @@ fn a_client_may_end_a_wait_that_it_asked_for() {
 }
 
 #[test]
+fn a_body_that_is_no_json_is_no_result() {
+    for (fault, expected) in [
+        (Some("malformed"), true),
+        (Some("delay 5 ms, malformed"), true),
+        (Some("truncate"), false),
+        (Some("grow"), false),
+        (None, false),
+    ] {
+        let mut record = record(&[], &[("ETag", "\"1-2\"")], AnswerOutcome::Sent);
+        let answer = Arc::get_mut(record.answer.as_mut().unwrap()).unwrap();
+        (answer.status, answer.fault) = (Some(200), fault.map(Into::into));
+        let read = ClientRequest::of(&record);
+        assert_eq!(read.is_without_result(), expected, "{fault:?}");
+        // There is no body to keep with the tag.
+        assert_eq!(read.answer.unwrap().etag.is_none(), expected, "{fault:?}");
+    }
+}
+
+#[test]
 fn strange_headers_are_left_out() {
     let strange = [("retry-after", "soon"), ("sunset", "soon"), ("link", "none"), ("connection", "closed")];
     let record = record(&[("authorization", "Basic eA==")], &strange, AnswerOutcome::Sent);
     let request = ClientRequest::of(&record);
     let (code, reset) = (Some("rate_limit_exceeded"), Some(1_893_456_000));
     let retry_after = Some(WAIT_UNREAD);
-    let expected = ClientAnswer { status: 429, code, retry_after, reset, ..ClientAnswer::default() };
+    let expected = ClientAnswer {
+        status: 429,
+        code,
+        retry_after,
+        retry_after_text: Some("soon"),
+        reset,
+        sunset_text: Some("soon"),
+        ..ClientAnswer::default()
+    };
     assert_eq!(request.answer, Some(expected));
     assert_eq!(request.client(), None);
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Evidence, seconds};
+use super::{Evidence, growing_pauses, seconds};
+use crate::advice::wait_after;
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::{ClientRequest, TIMER_TOLERANCE};
 
@@ -18,11 +19,22 @@ struct Pause {
     is_as_asked: bool,
 }
 
+/// Finds pauses that are too short after refusals, and pauses that do not grow while no answer says how long to wait.
+pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
+    let mut judgement = after_refusals(evidence);
+    let untold = growing_pauses::judge(evidence);
+    judgement.cases += untold.cases;
+    judgement.findings.extend(untold.findings);
+    // Stable, so that the findings about one request stay together in this order.
+    judgement.findings.sort_by_key(|finding| finding.requests.last().map(|last| last.sequence));
+    judgement
+}
+
 /// Finds requests that follow a second 429 in a row after a pause that is shorter than `Retry-After`. A pause that is
 /// shorter than the one before is a hint, unless the client waited each time as long as the server asked: then the server
 /// has set the pauses. Random delays on top of `Retry-After` may get the hint, because a client that is refused again
 /// should reduce its rate. Requests that overlap the last attempt are no attempts of their own.
-pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
+fn after_refusals<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut last: Option<&ClientRequest<'a>> = None;
     // The pause before the last request, if that one and the one before it got 429.
@@ -41,8 +53,8 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
         let pause = previous.is_limited().then(|| pause_between(previous, request)).flatten();
         if let (Some(pause), Some(before)) = (pause, pause_before) {
             judgement.cases += 1;
-            if let Some((severity, reason)) = fault_of(pause, before, previous, request) {
-                judgement.findings.push(Finding::new(severity, reason, &[previous], request));
+            if let Some((severity, reason, advice)) = fault_of(pause, before, previous, request) {
+                judgement.findings.push(Finding::new(severity, reason, advice, &[previous], request));
             }
         }
         pause_before = pause.filter(|_| request.is_limited());
@@ -57,16 +69,19 @@ fn pause_between(refused: &ClientRequest<'_>, next: &ClientRequest<'_>) -> Optio
     Some(Pause { length, is_as_asked })
 }
 
-/// Returns what is wrong with a pause after a second refusal.
+/// Returns what is wrong with a pause after a second refusal, and the advice.
 fn fault_of(
     pause: Pause,
     before: Pause,
     refused: &ClientRequest<'_>,
     next: &ClientRequest<'_>,
-) -> Option<(Severity, String)> {
+) -> Option<(Severity, String, String)> {
     let length = seconds(pause.length);
     if refused.binds_until().is_some_and(|until| next.at.plus(TIMER_TOLERANCE) < until) {
-        return Some((Severity::Breach, format!("It came {length} after a second 429, before Retry-After.")));
+        let advice =
+            format!("After a second 429 in a row {}, and send less from then on.", wait_after(refused));
+        let reason = format!("It came {length} after a second 429, before Retry-After.");
+        return Some((Severity::Breach, reason, advice));
     }
     let is_shorter = pause.length + TIMER_TOLERANCE < before.length;
     if is_shorter && !(pause.is_as_asked && before.is_as_asked) {
@@ -74,6 +89,10 @@ fn fault_of(
         return Some((
             Severity::Hint,
             format!("It came {length} after a second 429; the pause before was {before}."),
+            format!(
+                "Make each pause at least as long as the one before, here {before}, while answers are 429; `Retry-After` is the \
+                 shortest pause."
+            ),
         ));
     }
     None

@@ -13,12 +13,45 @@ struct Row<'b, 'a> {
     attempts: u32,
 }
 
+impl<'a> Row<'_, 'a> {
+    /// Judges a request whose key has ended. One that was sent before the first such answer ended is none too many.
+    /// A few are a hint, because a program may do several independent things.
+    fn goes_on(&mut self, request: &ClientRequest<'a>, attempts_max: u32) -> Option<Finding<'a>> {
+        if !self.first.ended_before(request) {
+            return None;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        let severity = if self.attempts > attempts_max { Severity::Breach } else { Severity::Hint };
+        let code = self.first.answer.as_ref().and_then(|answer| answer.code).unwrap_or_default();
+        let reason = format!("It is request {} after the answer {code}.", self.attempts);
+        let advice = format!(
+            "Stop when an answer is 401 with the code `{code}`: no request with this key will succeed. Show the error to the user, and \
+             go on with a new key only."
+        );
+        Some(Finding::new(severity, reason, advice, &[self.first], request))
+    }
+}
+
 /// Finds identical attempts beyond the number that may fail in a row. It is a hint if they fail for a reason that another
-/// attempt cannot remove, because a test may send them on purpose.
+/// attempt cannot remove, because a test may send them on purpose. Finds also requests with a key that was revoked or has
+/// expired, as an answer before told.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     let mut rows: HashMap<_, Row<'_, 'a>> = HashMap::new();
+    let mut without_key: Option<Row<'_, 'a>> = None;
     for request in evidence.requests.iter().copied() {
+        if request.has_lost_its_key() {
+            let row = without_key.get_or_insert_with(|| {
+                judgement.cases += 1;
+                Row { first: request, last: request, attempts: 0 }
+            });
+            judgement.findings.extend(row.goes_on(request, evidence.attempts_max));
+            continue;
+        }
+        if request.status().is_some_and(|status| status < 400) {
+            // The refusal was planned for some requests only.
+            without_key = None;
+        }
         let severity = match request.status() {
             _ if request.failed_temporarily() => Severity::Breach,
             // The answer may change at any time because of other clients.
@@ -43,10 +76,32 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
         row.last = request;
         if row.attempts > evidence.attempts_max {
             let reason = format!("It is identical attempt {} in a row that fails.", row.attempts);
-            judgement.findings.push(Finding::new(severity, reason, &[row.first], request));
+            let advice = advice(severity, request, evidence.attempts_max);
+            judgement.findings.push(Finding::new(severity, reason, advice, &[row.first], request));
         }
     }
     judgement
+}
+
+/// Returns what the client should have done instead of a further attempt.
+fn advice(severity: Severity, request: &ClientRequest<'_>, attempts_max: u32) -> String {
+    match (severity, request.status()) {
+        (Severity::Hint, Some(status)) => format!(
+            "Do not repeat a request that is answered with {status}: change it as `code` and `message` of the answer say, or show them to \
+             the user."
+        ),
+        (_, Some(status)) if status < 400 => format!(
+            "Do not repeat a request whose body is no JSON again and again: after {attempts_max} attempts at most return an error, although \
+             the answer is {status} with `Content-Type: application/json`."
+        ),
+        (_, Some(status)) => format!(
+            "Stop after {attempts_max} failed attempts and return the error to the caller; after a {status} a later run may try again when \
+             `Retry-After` has passed."
+        ),
+        (_, None) => format!(
+            "Stop after {attempts_max} attempts without an answer, with pauses that grow or are as long as the last `Retry-After`, and return the error to the caller."
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +122,7 @@ mod tests {
             ("six", attempts(6, unavailable), "breach"),
             ("six lost answers", attempts(6, Sent::lost), "breach"),
             ("six refusals", attempts(6, |sent| sent.limited(1)), "breach"),
+            ("six bodies that are no JSON", attempts(6, Sent::malformed), "breach"),
             ("six wrong requests", attempts(6, invalid), "hint"),
             ("six looks for a pet", attempts(6, missing), "untested"),
             ("six that succeed", attempts(6, |sent| sent), "untested"),
@@ -95,6 +151,30 @@ mod tests {
         ] {
             assert_eq!(verdict("gives-up", &requests), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn no_request_follows_the_end_of_the_key() {
+        let revoked = |sent: Sent| sent.error(401, "api_key_revoked");
+        let pets = |count: i64| (0..count).map(move |n| revoked(get(n).path(&format!("/pets/{n}"))));
+        for (name, requests, expected) in [
+            ("stops", pets(1).collect::<Vec<_>>(), "kept"),
+            ("one more", pets(2).collect(), "hint"),
+            ("five more", pets(6).collect(), "hint"),
+            ("six more", pets(7).collect(), "breach"),
+            ("six equal ones more", (0..7).map(|n| revoked(get(n))).collect(), "breach"),
+            (
+                "six of an expired key",
+                (0..7).map(|n| get(n).error(401, "api_key_expired")).collect(),
+                "breach",
+            ),
+            ("seven at once", pets(7).map(|sent| sent.ended_after(9)).collect(), "kept"),
+            ("a success between", pets(4).chain([get(9)]).chain(pets(4)).collect(), "hint"),
+            ("another 401", (0..5).map(|n| get(n).error(401, "invalid_api_key")).collect(), "kept"),
+        ] {
+            assert_eq!(verdict("gives-up", &requests), expected, "{name}");
+        }
+        assert_eq!(findings("gives-up", &pets(3).collect::<Vec<_>>()), [vec![1, 2], vec![1, 3]]);
     }
 
     #[test]

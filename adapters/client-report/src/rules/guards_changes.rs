@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Evidence;
+use crate::advice::header;
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::ClientRequest;
 
@@ -26,7 +27,13 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
                 judgement.cases += 1;
                 if !request.has_if_match {
                     let reason = "It changes a resource that it has read, without If-Match.".to_owned();
-                    judgement.findings.push(Finding::new(Severity::Hint, reason, &[before], request));
+                    let tag = before.answer.as_ref().and_then(|answer| answer.etag);
+                    let advice = format!(
+                        "Send {}, the `ETag` of the answer that was read, with the change: the answer is 412 if another client has changed the \
+                         resource meanwhile.",
+                        header("If-Match", tag)
+                    );
+                    judgement.findings.push(Finding::new(Severity::Hint, reason, advice, &[before], request));
                 }
             }
             _ => {}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Evidence;
+use crate::advice::header;
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::ClientRequest;
 
@@ -14,16 +15,26 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
         let Some(answer) = request.answer.as_ref().filter(|answer| answer.is_deprecated) else { continue };
         judgement.cases += 1;
         let operation = (request.method, request.route.unwrap_or_else(|| request.path()));
-        let first = *announced.entry(operation).or_insert(request);
+        if !request.failed_temporarily() {
+            announced.entry(operation).or_insert(request);
+        }
+        // The repetition of a request that was refused for a moment is no other call.
+        let first = announced.get(&operation).copied().unwrap_or(request);
         let is_over =
             answer.has_code("operation_sunset") || answer.sunset.is_some_and(|end| request.at >= end);
+        let advice = || {
+            format!(
+                "Call the operation that `Link` with `rel=\"successor-version\"` names instead; {} says when this one ends.",
+                header("Sunset", answer.sunset_text)
+            )
+        };
         let told: &[_] = if first.ended_before(request) { &[first] } else { &[] };
         if is_over {
             let reason = "It calls an operation after its sunset.".to_owned();
-            judgement.findings.push(Finding::new(Severity::Breach, reason, told, request));
+            judgement.findings.push(Finding::new(Severity::Breach, reason, advice(), told, request));
         } else if !told.is_empty() {
             let reason = "It calls an operation whose answer had the header Deprecation.".to_owned();
-            judgement.findings.push(Finding::new(Severity::Hint, reason, told, request));
+            judgement.findings.push(Finding::new(Severity::Hint, reason, advice(), told, request));
         }
     }
     judgement
@@ -38,6 +49,16 @@ mod tests {
         for (name, requests, expected) in [
             ("called once", vec![get(0).deprecated()], "kept"),
             ("called again", vec![get(0).deprecated(), get(9).deprecated()], "hint"),
+            (
+                "repeated after a refusal",
+                vec![get(0).deprecated().limited(1), get(1_000).deprecated()],
+                "kept",
+            ),
+            (
+                "called again after a repetition",
+                vec![get(0).deprecated().limited(1), get(1_000).deprecated(), get(2_000).deprecated()],
+                "hint",
+            ),
             ("concurrent", vec![get(0).deprecated().ended_after(2), get(9).deprecated()], "kept"),
             ("another operation", vec![get(0).deprecated(), get(9).path("/pets")], "kept"),
             ("after the sunset", vec![get(0).deprecated().error(410, "operation_sunset")], "breach"),

@@ -33,7 +33,9 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             judgement.cases += 1;
             let reason = format!("It opens connection {} in a row for one request.", row.len());
             let before = row.get(row.len() - 2).copied();
-            judgement.findings.push(Finding::new(Severity::Hint, reason, before.as_slice(), request));
+            let advice = "Send all requests with one client object (session, agent, pool) that keeps its connections, because no answer had \
+                          `Connection: close`.";
+            judgement.findings.push(Finding::new(Severity::Hint, reason, advice, before.as_slice(), request));
         }
     }
     judgement

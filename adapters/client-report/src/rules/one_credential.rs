@@ -8,16 +8,22 @@ use crate::judgement::{Finding, Judgement, Severity};
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
     for request in evidence.requests.iter().copied() {
-        let reason = if is_in_query(request.target) {
-            "It has a key in the query."
+        let (reason, advice) = if is_in_query(request.target) {
+            (
+                "It has a key in the query.",
+                "Send the key in the header `Authorization: Bearer KEY` or `X-API-Key: KEY`, because proxies and logs record URLs.",
+            )
         } else if request.has_code("ambiguous_credentials") {
-            "It has two different keys."
+            (
+                "It has two different keys.",
+                "Send one key, either in the header `Authorization: Bearer KEY` or in `X-API-Key: KEY`.",
+            )
         } else {
             judgement.cases += usize::from(request.key.is_some());
             continue;
         };
         judgement.cases += 1;
-        judgement.findings.push(Finding::new(Severity::Breach, reason.to_owned(), &[], request));
+        judgement.findings.push(Finding::new(Severity::Breach, reason.to_owned(), advice, &[], request));
     }
     judgement
 }

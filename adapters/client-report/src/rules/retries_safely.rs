@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Evidence, REPETITION};
+use crate::advice::header;
 use crate::judgement::{Finding, Judgement, Severity};
 
 /// Finds repetitions of a POST whose result the client does not know, without `Idempotency-Key` or with another one.
@@ -22,7 +23,16 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             (Some(_), None) => "It repeats a POST without the Idempotency-Key of the first attempt.",
             (None, _) => "It repeats a POST whose first attempt had no Idempotency-Key.",
         };
-        judgement.findings.push(Finding::new(Severity::Breach, reason.to_owned(), &[first], request));
+        let advice = match first.idempotency_key {
+            Some(key) => format!(
+                "Repeat the POST with {}, the key of the first attempt, so that the server acts once and returns the first answer.",
+                header("Idempotency-Key", Some(key))
+            ),
+            None => "Send a new `Idempotency-Key`, such as a UUID, with the first attempt and the same one with each repetition, so that \
+                     the server acts once."
+                .to_owned(),
+        };
+        judgement.findings.push(Finding::new(Severity::Breach, reason.to_owned(), advice, &[first], request));
     }
     judgement
 }
@@ -40,6 +50,7 @@ mod tests {
             ("a key on the repetition only", vec![post(0).lost(), post(10).key("a")], "breach"),
             ("a key on the first only", vec![post(0).lost().key("a"), post(10)], "breach"),
             ("after a 500", vec![post(0).error(500, "internal_error"), post(10)], "breach"),
+            ("after a body that is no JSON", vec![post(0).malformed(), post(10)], "breach"),
             ("after a 503", vec![post(0).unavailable(1), post(1_000)], "breach"),
             ("after a 429, which has no effect", vec![post(0).limited(1), post(1_000)], "untested"),
             ("after a success: a second order", vec![post(0), post(10)], "untested"),

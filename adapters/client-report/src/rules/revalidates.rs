@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Evidence, REPETITION};
+use crate::advice::header;
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::{ClientRequest, Maker};
 
@@ -20,7 +21,12 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
             judgement.cases += 1;
             if !request.has_if_none_match {
                 let reason = "It reads the resource again without If-None-Match.".to_owned();
-                judgement.findings.push(Finding::new(Severity::Hint, reason, &[first], request));
+                let tag = first.answer.as_ref().and_then(|answer| answer.etag);
+                let advice = format!(
+                    "Keep the body with its `ETag` and send {} with the next GET: the answer is 304 without a body if nothing has changed.",
+                    header("If-None-Match", tag)
+                );
+                judgement.findings.push(Finding::new(Severity::Hint, reason, advice, &[first], request));
             }
         }
         let has_tag = request.answer.as_ref().is_some_and(|answer| answer.etag.is_some());

@@ -3,11 +3,9 @@
 use petstore_domain::Timestamp;
 
 use super::{Evidence, seconds};
+use crate::advice::{sentence, wait_after};
 use crate::judgement::{Finding, Judgement, Severity};
 use crate::request::{ClientRequest, TIMER_TOLERANCE};
-
-/// The path that is served while a window is exhausted, so that a client can see its quota.
-const QUOTA_ROUTE: &str = "/rate-limit";
 
 /// Finds requests whose head arrived after an answer with `Retry-After` was sent in full, and before that time has passed.
 pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
@@ -29,12 +27,12 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
         binding = binding.filter(|(_, answer)| answer.pause_until(request).is_some());
         if let Some((until, answer)) = binding
             && request.at.plus(TIMER_TOLERANCE) < until
-            && request.route != Some(QUOTA_ROUTE)
-            && request.method != "OPTIONS"
+            && !request.is_free()
         {
             let status = answer.status().unwrap_or_default();
             let reason = format!("It came {} too early after a {status}.", seconds(until.since(request.at)));
-            judgement.findings.push(Finding::new(Severity::Breach, reason, &[answer], request));
+            let advice = sentence(&format!("{}, before the next request.", wait_after(answer)));
+            judgement.findings.push(Finding::new(Severity::Breach, reason, advice, &[answer], request));
         }
         if request.binds_until().is_some() {
             judgement.cases += 1;

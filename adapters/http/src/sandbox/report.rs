@@ -1,9 +1,10 @@
 //! `GET /sandbox/report`: the client report about the requests of the journal.
 
 use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, VARY};
+use hyper::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use hyper::http::request::Parts;
-use petstore_client_report::{ATTEMPTS_MAX, Report};
+use petstore_client_report::{ATTEMPTS_MAX, PagePart, Report, ReportPage};
+use petstore_request_journal::RequestRecord;
 
 use super::query::client_report;
 use super::recorder::RequestRecorder;
@@ -15,10 +16,52 @@ const VERDICT: HeaderName = HeaderName::from_static("x-verdict");
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Returns the report as JSON, or as a table for a client that prefers plain text.
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+
+/// The content security policy of the page, which has no script and loads nothing.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+/// The name of the page.
+const TITLE: &str = "Client report";
+
+/// The form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportForm {
+    Json,
+    /// A table for a terminal.
+    Text,
+    /// A page for a browser.
+    Page,
+}
+
+impl ReportForm {
+    fn of(headers: &HeaderMap) -> Self {
+        if wire::prefers_html(headers) {
+            Self::Page
+        } else if wire::prefers_text(headers) {
+            Self::Text
+        } else {
+            Self::Json
+        }
+    }
+
+    fn body(self, report: &Report<'_>, records: &[RequestRecord]) -> String {
+        match self {
+            Self::Json => report.json(),
+            Self::Text => report.to_string(),
+            Self::Page => {
+                ReportPage { title: TITLE, parts: &[PagePart::of_report(report, records)] }.to_string()
+            }
+        }
+    }
+}
+
+/// Returns the report as JSON, as a table for a client that prefers plain text, or as a page for one that prefers HTML.
 pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<Answer, Answer> {
     let query = client_report(parts.uri.query())?;
-    let is_text = wire::prefers_text(&parts.headers);
+    let form = ReportForm::of(&parts.headers);
     let mut records = recorder.page().records;
     if let Some((name, value)) = &query.header {
         records.retain(|record| record.has_header(name, value));
@@ -30,15 +73,17 @@ pub(super) async fn report(recorder: &RequestRecorder, parts: &Parts) -> Result<
             Some(key) => report.of_key(key),
             None => report,
         };
-        let body = if is_text { report.to_string() } else { report.json() };
-        (report.summary(), body)
+        (report.summary(), form.body(&report, &records))
     });
     let (verdict, body) = judged.await.map_err(|_| Answer::failed("the client report panicked"))?;
     let answer = Answer::json(StatusCode::OK, body);
-    let answer = if is_text {
-        Answer { content: Content::Custom, ..answer }.with_header(CONTENT_TYPE, TEXT)
-    } else {
-        answer
+    let custom = |answer: Answer, media_type| {
+        Answer { content: Content::Custom, ..answer }.with_header(CONTENT_TYPE, media_type)
+    };
+    let answer = match form {
+        ReportForm::Json => answer,
+        ReportForm::Text => custom(answer, TEXT),
+        ReportForm::Page => custom(answer, HTML).with_header(CONTENT_SECURITY_POLICY, POLICY),
     };
     Ok(answer
         .with_header(VERDICT, HeaderValue::from_static(verdict))

@@ -3,6 +3,7 @@
 import { about, readIfServed } from './api.js';
 import { act, byId, el, fill, poll, setText } from './dom.js';
 import { plural, visible } from './format.js';
+import { headerCondition } from './search.js';
 
 /** Milliseconds between two readings. */
 const READ_MS = 2000;
@@ -25,9 +26,14 @@ function proof({ id, sequence }) {
   return el('a', { href: `#requests/${encodeURIComponent(id)}?sequence=${sequence}` }, `request ${sequence}`);
 }
 
-function finding({ reason, requests }) {
+/** A sentence in which each part between two backticks is code. */
+const sentence = (text) => text.split('`').map((part, place) => (place % 2 === 0 ? visible(part) : el('code', {}, visible(part))));
+
+function finding({ reason, advice, requests }, place, all) {
   const proofs = requests.slice(0, PROOFS_MAX).map((one, place) => [place > 0 ? ', ' : ' ', proof(one)]);
-  return el('li', {}, visible(reason), proofs, requests.length > PROOFS_MAX && ` and ${requests.length - PROOFS_MAX} more`);
+  const isNew = advice && advice !== all[place - 1]?.advice;
+  return el('li', {}, visible(reason), proofs, requests.length > PROOFS_MAX && ` and ${requests.length - PROOFS_MAX} more`,
+    isNew && el('span', { class: 'advice' }, sentence(advice)));
 }
 
 function rule({ name, summary, source, verdict, cases, found, findings }) {
@@ -66,6 +72,9 @@ function toFirst(event) {
 function draw(report) {
   const place = byId('report-body');
   const chosen = byId('report-key').value;
+  const condition = headerCondition(byId('report-header').value);
+  const query = new URLSearchParams([...(condition ? [['header', condition]] : []), ...(chosen ? [['key', chosen]] : [])]);
+  byId('report-page').setAttribute('href', `sandbox/report${query.size > 0 ? `?${query}` : ''}`);
   const shape = JSON.stringify([report, chosen, named]);
   if (place.shape === shape) return;
   place.shape = shape;
@@ -90,8 +99,14 @@ function draw(report) {
 
 /** Starts the panel. */
 export function startReport() {
-  const refresh = poll(panel, READ_MS, () => act(null, async () => draw(about.journal ? await readIfServed('report') : null)));
+  const header = byId('report-header');
+  const route = () => {
+    const condition = headerCondition(header.value);
+    return condition ? `report?header=${encodeURIComponent(condition)}` : 'report';
+  };
+  const refresh = poll(panel, READ_MS, () => act(null, async () => draw(about.journal ? await readIfServed(route()) : null)));
   byId('report-key').addEventListener('change', refresh);
+  header.addEventListener('input', refresh);
   panel.addEventListener('shown', () => { named = ''; });
   panel.addEventListener('named', async ({ detail }) => {
     named = detail.name;

@@ -41,12 +41,18 @@ fn a_broken_rule_is_an_exit_code() {
     let broken = sandbox.report(&[]);
     assert_eq!(broken.status.code(), Some(1));
     assert!(text(&broken.stdout).contains("  waits              broken        1  "), "{broken:?}");
+    assert!(
+        text(&broken.stdout)
+            .contains("\n      advice: Wait 60 s, as `Retry-After: 60` said, before the next request.\n")
+    );
     assert_eq!(text(&broken.stderr), "petstore: a client broke a rule: see the report\n");
 
     let json = sandbox.report(&["--json"]);
     assert_eq!(json.status.code(), Some(1));
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(report["verdict"], "broken");
+    let finding = &report["clients"][0]["rules"][0]["findings"][0];
+    assert_eq!(finding["advice"], "Wait 60 s, as `Retry-After: 60` said, before the next request.");
     let other = sandbox.report(&["--key", "pet_zzzzzzzz"]);
     assert_eq!(other.status.code(), Some(1));
     assert!(text(&other.stderr).contains("no request with a key that begins with pet_zzzzzzzz"), "{other:?}");
@@ -138,6 +144,10 @@ fn the_form_is_the_one_that_the_client_asks_for() {
         ("accept: application/json;q=0.9, text/plain\r\n", "No requests"),
         ("accept: text/plain\r\n", "No requests"),
         ("accept: text/*\r\n", "No requests"),
+        ("accept: text/html\r\n", "<!doctype html>"),
+        ("accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n", "<!doctype html>"),
+        ("accept: text/html, application/json\r\n", "{"),
+        ("accept: text/html;q=0.4, text/plain;q=0.5\r\n", "No requests"),
     ] {
         let reply = sandbox.once("GET", "/sandbox/report", accept, "").unwrap();
         assert_eq!((reply.status, reply.header("x-verdict")), (200, "none"), "{accept}");
@@ -154,6 +164,47 @@ fn the_form_is_the_one_that_the_client_asks_for() {
         let reply = sandbox.once(method, &format!("/sandbox/report{query}"), headers, "").unwrap();
         assert_eq!(reply.status, status, "{method} {query} {headers}");
     }
+}
+
+#[test]
+fn a_browser_gets_the_report_as_a_page() {
+    let mut sandbox = Sandbox::start("report-page", &["--db", "memory", "--demo", "3"]);
+    sandbox.plan(&json!({"faults": [{"route": "/pets", "first": 1, "status": 503, "retryAfter": 60}]}));
+    assert_eq!((sandbox.status_of("/v1/pets"), sandbox.status_of("/v1/pets")), (503, 200));
+    let marked = format!("x-test-id: <b>\r\nx-api-key: {}\r\n", sandbox.key);
+    assert_eq!(sandbox.once("GET", "/v1/pets?limit=1", &marked, "").unwrap().status, 200);
+    let page = |query: &str| {
+        sandbox.once("GET", &format!("/sandbox/report{query}"), "accept: text/html\r\n", "").unwrap()
+    };
+    let all = page("");
+    assert_eq!((all.status, all.header("x-verdict")), (200, "broken"));
+    assert_eq!(all.header("content-type"), "text/html; charset=utf-8");
+    assert!(
+        all.header("content-security-policy").starts_with("default-src 'none'; style-src 'unsafe-inline'; "),
+        "{}",
+        all.head
+    );
+    assert!(all.body.contains("<code>Retry-After: 60</code> said, before the next request."), "{}", all.body);
+    let rows = |body: &str| body.matches("<tr id=\"p0c0r").count();
+    assert_eq!(rows(&all.body), 3);
+    // The conditions are those of the other forms.
+    for (query, verdict, requests) in [
+        (format!("?key={}", &sandbox.key[..12]), "broken", 3),
+        ("?key=pet_zzzzzzzz".to_owned(), "none", 0),
+        ("?header=x-test-id:%3Cb%3E".to_owned(), "kept", 1),
+    ] {
+        let some = page(&query);
+        assert_eq!(
+            (some.status, some.header("x-verdict"), rows(&some.body)),
+            (200, verdict, requests),
+            "{query}"
+        );
+    }
+    assert_eq!(page("?key=").status, 400);
+    let foreign = sandbox
+        .once("GET", "/sandbox/report", "accept: text/html\r\nsec-fetch-site: cross-site\r\n", "")
+        .unwrap();
+    assert_eq!(foreign.status, 400);
 }
 
 #[test]
