@@ -30,9 +30,9 @@ pub enum SchemaState {
     },
 }
 
-/// Connects as a store would, and checks the server, poolers before it, the schema and the privileges, also those that only a
-/// first start or a migration needs. Changes nothing. Blocks: it must not be
-/// called on a runtime's thread.
+/// Connects as a store would, and checks the server, poolers before it, the schema, what a copy of its rows may lack, and the
+/// privileges, also those that only a first start or a migration needs. Changes nothing. Blocks: it must not be called on a
+/// runtime's thread.
 ///
 /// # Errors
 /// The errors of [`crate::PostgresStore::open`], except those that only a change of the schema would show.
@@ -61,7 +61,13 @@ fn examine_as(target: Target, as_sandbox: bool) -> Result<Examined, OpenError> {
             ProbedSchema::Made(_) if as_sandbox && !schema::is_sandbox(&session, schema).await? => {
                 return Err(OpenError::NotASandbox { schema: schema.to_owned() });
             }
-            ProbedSchema::Made(found) => SchemaState::Made { version: found.version, known: schema::VERSION },
+            ProbedSchema::Made(found) => {
+                // A migration makes the tables of later versions.
+                let version = usize::try_from(found.version).unwrap_or(0);
+                schema::check_columns(&session, version).await?;
+                schema::check_copy(&session, version).await?;
+                SchemaState::Made { version: found.version, known: schema::VERSION }
+            }
         };
         Ok(Examined { server, schema: state })
     })

@@ -13,7 +13,7 @@ const test = base.extend<{ petstore: Petstore; client: PetsClient }>({
   },
 });
 
-const clientWith = (shop: Petstore, key: string): PetsClient => new PetsClient(shop.url, key, (ms) => shop.clock.advance(ms));
+const clientWith = (shop: Petstore, key: string): PetsClient => new PetsClient(shop.url, key, { sleep: (ms) => shop.clock.advance(ms) });
 
 async function all(pets: AsyncIterable<Pet>): Promise<Pet[]> {
   const list: Pet[] = [];

@@ -38,15 +38,28 @@ interface Received<Body> {
 
 const inTime = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
 
+export interface ClientOptions {
+  /** The pause before a request is repeated. */
+  sleep?: (ms: number) => Promise<unknown>;
+  /** Headers of each request, such as the name of a test. */
+  headers?: Readonly<Record<string, string>>;
+}
+
 /** A client that waits as it is told, repeats orders safely, and asks again only for what has changed. */
 export class PetsClient {
   readonly #known = new Map<string, { tag: string; body: Category }>();
 
+  readonly #sleep: (ms: number) => Promise<unknown>;
+  readonly #headers: Record<string, string>;
+
   constructor(
     private readonly url: string,
-    private readonly key: string,
-    private readonly sleep: (ms: number) => Promise<unknown> = inTime,
-  ) {}
+    key: string,
+    { sleep = inTime, headers = {} }: ClientOptions = {},
+  ) {
+    this.#sleep = sleep;
+    this.#headers = { 'X-API-Key': key, 'Content-Type': 'application/json', ...headers };
+  }
 
   /** All pets, page by page. */
   async *pets({ page = 50 } = {}): AsyncGenerator<Pet> {
@@ -92,7 +105,7 @@ export class PetsClient {
   }
 
   async #send<Body>(method: string, url: string, { body, headers = {} }: { body?: object; headers?: Record<string, string> } = {}): Promise<Received<Body>> {
-    const sent = { method, headers: { 'X-API-Key': this.key, 'Content-Type': 'application/json', ...headers }, body: body ? JSON.stringify(body) : null };
+    const sent = { method, headers: { ...this.#headers, ...headers }, body: body ? JSON.stringify(body) : null };
     for (let attempt = 1; ; attempt++) {
       let failure = new ShopError(0, 'no_answer');
       let wait = 1000 * 2 ** attempt;
@@ -106,7 +119,7 @@ export class PetsClient {
         wait = Math.max(wait, 1000 * Number(answer.headers.get('Retry-After') ?? 0));
       }
       if (attempt === ATTEMPTS) throw failure;
-      await this.sleep(wait);
+      await this.#sleep(wait);
     }
   }
 }

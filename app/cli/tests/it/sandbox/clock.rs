@@ -105,3 +105,49 @@ fn a_restart_forgets_windows_and_bans_of_a_future_time() {
         assert_eq!(sandbox.get("/v1/pets").status, 200, "{sandboxed:?}");
     }
 }
+
+#[test]
+fn a_clock_that_is_held_runs_from_the_answer_on_that_makes_its_client_wait() {
+    let mut sandbox = Sandbox::start("sandbox-hold", &["--business-minute", "3", "--demo", "1"]);
+    let noon = "2030-06-01T12:00:00.000Z";
+    let other = sandbox.site.new_key();
+    let held = |sandbox: &Sandbox| {
+        let clock = sandbox.once("GET", "/sandbox/clock", "", "").unwrap().json();
+        (clock["frozen"] == true, clock["freezeFor"].as_str().is_some_and(|key| sandbox.key.starts_with(key)))
+    };
+    let hold_clock = json!({"set": noon, "freezeFor": sandbox.key});
+    sandbox.clock(&hold_clock);
+    // Neither a success nor a mistake of the client, nor what another client meets.
+    for (path, key, status) in
+        [("/v1/pets", &sandbox.key, 200), ("/v1/pets/x", &sandbox.key, 400), ("/v1/pets", &other, 401)]
+    {
+        assert_eq!(sandbox.once("GET", path, &format!("x-api-key: {key}\r\n"), "").unwrap().status, status);
+        assert_eq!(held(&sandbox), (true, true), "{path}");
+    }
+    // The last request of the minute.
+    assert_eq!(sandbox.get("/v1/pets").status, 200);
+    assert_eq!(held(&sandbox), (false, false));
+    // A refusal, an error, and a lost answer.
+    let refused = json!({"first": 1, "status": 429, "retryAfter": 1});
+    for fault in [
+        refused,
+        json!({"first": 1, "status": 500}),
+        json!({"first": 1, "drop": true}),
+        json!({"first": 1, "grow": true}),
+    ] {
+        sandbox.clock(&json!({"set": "2030-06-01T11:00:00Z"}));
+        sandbox.clock(&hold_clock);
+        sandbox.plan(&json!({"faults": [fault]}));
+        let _ = sandbox.authorized("GET", "/v1/pets", "", "");
+        assert_eq!(held(&sandbox), (false, false), "{fault}");
+    }
+    // The tester ends a hold.
+    sandbox.clock(&hold_clock);
+    sandbox.clock(&json!({"advance": "1s"}));
+    assert_eq!(held(&sandbox), (true, true));
+    sandbox.clock(&json!({"freeze": true}));
+    assert_eq!(held(&sandbox), (true, false));
+    sandbox.clock(&hold_clock);
+    assert_eq!(sandbox.once("DELETE", "/sandbox/clock", "", "").unwrap().json()["frozen"], false);
+    assert_eq!(held(&sandbox), (false, false));
+}

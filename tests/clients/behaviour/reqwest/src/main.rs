@@ -1,82 +1,96 @@
-//! reqwest with reqwest-retry, whose pauses grow without regard to Retry-After.
+//! reqwest with the middleware of reqwest-retry, whose pauses grow without regard to Retry-After.
 
-use std::time::Duration;
+use std::env::var;
 
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LINK};
 use reqwest::{Method, Response};
-use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use reqwest_retry::RetryTransientMiddleware;
 use reqwest_retry::policies::ExponentialBackoff;
 use serde_json::{Value, json};
 
-struct Client {
-    http: ClientWithMiddleware,
-    base: String,
-}
+/// The client with its retries.
+struct Client(ClientWithMiddleware);
+
+type Failure = Box<dyn std::error::Error>;
 
 impl Client {
     fn new() -> Self {
-        let setting = |name| std::env::var(name).expect(name);
-        let key = HeaderValue::from_str(&format!("Bearer {}", setting("PETSTORE_KEY"))).unwrap();
-        let headers = HeaderMap::from_iter([(reqwest::header::AUTHORIZATION, key)]);
-        let http = reqwest::Client::builder().default_headers(headers).build().unwrap();
-        let policy = ExponentialBackoff::builder()
-            .retry_bounds(Duration::from_millis(100), Duration::from_secs(1))
-            .build_with_max_retries(3);
+        let policy = ExponentialBackoff::builder().build_with_max_retries(4);
         let retries = RetryTransientMiddleware::new_with_policy(policy);
-        Self { http: ClientBuilder::new(http).with(retries).build(), base: setting("PETSTORE_URL") }
+        Self(ClientBuilder::new(reqwest::Client::new()).with(retries).build())
     }
 
-    async fn get(&self, path: &str) -> Result<Response, Error> {
-        // A link of the server is a whole address.
-        let address = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.base) };
-        self.http.get(address).send().await
-    }
-
-    async fn send(
+    /// Sends a request. Fails if the library has no more attempts for it.
+    async fn need(
         &self,
         method: Method,
         path: &str,
-        headers: [(&str, &str); 2],
-        body: Value,
-    ) -> Result<Response, Error> {
-        let request = self.http.request(method, format!("{}{path}", self.base)).body(body.to_string());
-        headers.into_iter().fold(request, |request, (name, value)| request.header(name, value)).send().await
+        body: Option<Value>,
+        idempotency_key: Option<&str>,
+    ) -> Result<(Option<String>, Value), Failure> {
+        let url = if path.starts_with("http") { path.to_owned() } else { var("PETSTORE_URL")? + path };
+        let mut request = self.0.request(method, url).header(AUTHORIZATION, format!("Bearer {}", var("PETSTORE_KEY")?));
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        if let Some(key) = idempotency_key {
+            request = request.header("Idempotency-Key", key);
+        }
+        let answer: Response = request.send().await?.error_for_status()?;
+        let links = answer.headers().get(LINK).and_then(|links| links.to_str().ok()).map(str::to_owned);
+        Ok((links, serde_json::from_slice(&answer.bytes().await?)?))
+    }
+
+    async fn get(&self, path: &str) -> Result<(Option<String>, Value), Failure> {
+        self.need(Method::GET, path, None, None).await
     }
 }
 
+/// Returns the address of the next page.
+fn next_of(links: Option<String>) -> Option<String> {
+    let links = links?;
+    let link = links.split(", ").find(|link| link.ends_with("rel=\"next\""))?;
+    Some(link.trim_start_matches('<').split('>').next()?.to_owned())
+}
+
+fn len(list: &Value) -> usize {
+    list.as_array().map_or(0, Vec::len)
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> Result<(), Failure> {
     let client = Client::new();
 
     // All pets, by the links of the server.
-    let mut link = Some("/pets?limit=50".to_owned());
-    while let Some(address) = link {
-        let page = client.get(&address).await.unwrap();
-        assert!(page.status().is_success());
-        let links = page.headers()["link"].to_str().unwrap();
-        let next = links.split(", ").find(|one| one.ends_with("rel=\"next\""));
-        link = next.map(|one| one.trim_start_matches('<').split('>').next().unwrap().to_owned());
-        page.bytes().await.unwrap();
+    let (mut link, mut pets) = (Some("/pets?limit=20".to_owned()), 0);
+    while let Some(path) = link {
+        let (links, page) = client.get(&path).await?;
+        pets += len(&page);
+        link = next_of(links);
+    }
+    assert!(pets >= 100, "{pets} pets");
+
+    // Some pets, each by its number.
+    for pet in 1..=12 {
+        client.get(&format!("/pets?id={pet}")).await?;
     }
 
     // A category is read twice and changed.
     for _ in 0..2 {
-        client.get("/categories/1").await.unwrap().bytes().await.unwrap();
+        client.get("/categories/1").await?;
     }
-    let merge_patch = [("content-type", "application/merge-patch+json"), ("accept", "application/json")];
-    let changed =
-        client.send(Method::PATCH, "/categories/1", merge_patch, json!({"description": "Small"})).await;
-    assert!(changed.unwrap().status().is_success());
+    client.need(Method::PUT, "/categories/1", Some(json!({"name": "Birds of prey"})), None).await?;
 
-    // An order whose first answer is lost.
-    let once = [("content-type", "application/json"), ("idempotency-key", "order-1")];
-    let order = client.send(Method::POST, "/store/orders", once, json!({"petId": 7})).await;
-    assert!(order.unwrap().status().is_success());
-
-    // A list that is refused twice.
-    assert!(client.get("/inventory").await.unwrap().status().is_success());
-
-    // A list that always fails.
-    assert_eq!(client.get("/store/orders").await.unwrap().status(), 503);
+    // Two orders. What the library repeats has the same Idempotency-Key.
+    for pet in [7, 8] {
+        let key = format!("order-of-{pet}");
+        let (_, order) =
+            client.need(Method::POST, "/store/orders", Some(json!({"petId": pet})), Some(&key)).await?;
+        assert_eq!(order["petId"], pet);
+    }
+    let (_, orders) = client.get("/store/orders?petId=7").await?;
+    assert_eq!(len(&orders), 1);
+    client.get("/inventory").await?;
+    Ok(())
 }
