@@ -22,6 +22,7 @@ use crate::error::TestingError;
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     pub(crate) demo: Option<u32>,
+    pub(crate) shop: Option<PathBuf>,
     pub(crate) free: Option<(u32, u32)>,
     pub(crate) pro: Option<(u32, u32)>,
     pub(crate) business: Option<(u32, u32)>,
@@ -35,6 +36,13 @@ impl Builder {
     #[must_use]
     pub fn demo(mut self, pets: u32) -> Self {
         self.demo = Some(pets);
+        self
+    }
+
+    /// Begins with the shop in this file instead, which has the lines of `petstore import`. A reset restores it.
+    #[must_use]
+    pub fn shop(mut self, file: impl Into<PathBuf>) -> Self {
+        self.shop = Some(file.into());
         self
     }
 

@@ -52,7 +52,17 @@ impl SandboxClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<T, TestingError> {
-        let bytes = self.send(method.clone(), path, body).await?;
+        self.exchange(method, path, body.map(Sent::json)).await
+    }
+
+    /// Sends a request with a body of any type, and reads the JSON of its answer.
+    pub(crate) async fn exchange<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        sent: Option<Sent>,
+    ) -> Result<T, TestingError> {
+        let bytes = self.send_any(method.clone(), path, sent).await?;
         serde_json::from_slice(&bytes).map_err(|error| failed(&method, path, error.to_string()))
     }
 
@@ -63,12 +73,11 @@ impl SandboxClient {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Bytes, TestingError> {
-        let call = Call {
-            address: self.address,
-            method: method.clone(),
-            path: path.to_owned(),
-            body: body.map(|body| body.to_string().into()),
-        };
+        self.send_any(method, path, body.map(Sent::json)).await
+    }
+
+    async fn send_any(&self, method: Method, path: &str, sent: Option<Sent>) -> Result<Bytes, TestingError> {
+        let call = Call { address: self.address, method: method.clone(), path: path.to_owned(), sent };
         let program = self.program.clone();
         let sent = runtime::run(async move {
             let why = match tokio::time::timeout(REQUEST_TIME, call.send()).await {
@@ -99,12 +108,24 @@ impl SandboxClient {
     }
 }
 
+/// The body of a request.
+pub(crate) struct Sent {
+    pub(crate) body: Bytes,
+    pub(crate) content_type: &'static str,
+}
+
+impl Sent {
+    fn json(body: &Value) -> Self {
+        Self { body: body.to_string().into(), content_type: "application/json" }
+    }
+}
+
 /// A request of a test to the sandbox.
 struct Call {
     address: SocketAddr,
     method: Method,
     path: String,
-    body: Option<Bytes>,
+    sent: Option<Sent>,
 }
 
 impl Call {
@@ -115,10 +136,11 @@ impl Call {
         let serving = tokio::spawn(connection);
         let mut request =
             Request::builder().method(&self.method).uri(&self.path).header("host", self.address.to_string());
-        if self.body.is_some() {
-            request = request.header("content-type", "application/json");
+        if let Some(sent) = &self.sent {
+            request = request.header("content-type", sent.content_type);
         }
-        let request = request.body(Full::new(self.body.clone().unwrap_or_default()))?;
+        let body = self.sent.as_ref().map(|sent| sent.body.clone()).unwrap_or_default();
+        let request = request.body(Full::new(body))?;
         let read = match sender.send_request(request).await {
             Ok(answer) => read(answer).await,
             Err(error) => Err(error.into()),

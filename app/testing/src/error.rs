@@ -53,6 +53,9 @@ pub enum TestingError {
         /// The requests that came.
         requests: Vec<ReceivedRequest>,
     },
+    /// An exam could not be held.
+    #[error("petstore exam: {0}")]
+    Exam(String),
     /// The petstore did not stop cleanly.
     #[error("the petstore did not stop in order: {0}")]
     Stop(String),

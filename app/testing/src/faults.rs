@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::SandboxClient;
 use crate::error::TestingError;
 
-const PATH: &str = "/sandbox/faults";
+pub(crate) const PATH: &str = "/sandbox/faults";
 
 /// The planned faults of a petstore.
 #[derive(Debug, Clone)]
@@ -194,6 +194,11 @@ impl Fault {
         self.0.insert(name.to_owned(), value.into());
         self
     }
+
+    /// Returns whether a member has this value.
+    pub(crate) fn has(&self, name: &str, value: &Value) -> bool {
+        self.0.get(name) == Some(value)
+    }
 }
 
 impl Faults<'_> {
@@ -218,12 +223,31 @@ impl Faults<'_> {
         self.0.send(Method::PUT, PATH, Some(&json!({"seed": seed, "faults": rules}))).await.map(drop)
     }
 
+    /// Adds rules behind those of the plan. Returns them with their numbers.
+    ///
+    /// # Errors
+    /// As for [`Faults::plan`].
+    pub async fn add(
+        &self,
+        rules: impl IntoIterator<Item = Fault>,
+    ) -> Result<Vec<PlannedFault>, TestingError> {
+        add(self.0, rules).await
+    }
+
+    /// Removes the rule with this number.
+    ///
+    /// # Errors
+    /// The plan has no such rule, or the petstore did not answer.
+    pub async fn remove(&self, id: u64) -> Result<(), TestingError> {
+        self.0.send(Method::DELETE, &format!("{PATH}/{id}"), None).await.map(drop)
+    }
+
     /// The rules of the plan in their order, with their counts.
     ///
     /// # Errors
     /// The petstore did not answer.
     pub async fn planned(&self) -> Result<Vec<PlannedFault>, TestingError> {
-        self.0.read(Method::GET, PATH, None).await.map(|plan: PlanReading| plan.faults)
+        planned(self.0).await
     }
 
     /// Removes the planned faults.
@@ -233,4 +257,19 @@ impl Faults<'_> {
     pub async fn clear(&self) -> Result<(), TestingError> {
         self.0.send(Method::DELETE, PATH, None).await.map(drop)
     }
+}
+
+/// Adds rules behind those of the plan.
+pub(crate) async fn add(
+    client: &SandboxClient,
+    rules: impl IntoIterator<Item = Fault>,
+) -> Result<Vec<PlannedFault>, TestingError> {
+    let rules: Vec<_> = rules.into_iter().map(|rule| Value::Object(rule.0)).collect();
+    let added: PlanReading = client.read(Method::POST, PATH, Some(&json!({ "faults": rules }))).await?;
+    Ok(added.faults)
+}
+
+/// The rules of the plan.
+pub(crate) async fn planned(client: &SandboxClient) -> Result<Vec<PlannedFault>, TestingError> {
+    client.read(Method::GET, PATH, None).await.map(|plan: PlanReading| plan.faults)
 }

@@ -12,9 +12,10 @@ use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::{Documents, Http, HttpSettings, Server, TokioTimer};
 use petstore_memory::MemoryStore;
 use petstore_ports::api::{Administration, InitialKey, Petstore as Api, Sandbox};
-use petstore_ports::{Clock, Housekeeping, ImportError, StoreError};
-use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows, fill_with_demo};
+use petstore_ports::{Clock, Housekeeping, ImportError, Row, ShopText, ShopTextFault, StoreError};
+use petstore_sandbox::{SandboxClock, ShopBaseline, StoreSandbox, demo_rows, fill_with_demo, fill_with_shop};
 use petstore_service::{Policy, Ports, Service};
+use petstore_shop_lines::ShopLines;
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
@@ -36,11 +37,8 @@ pub(crate) struct InProcess {
 pub(crate) async fn start(builder: Builder) -> Result<StartedServer<InProcess>, TestingError> {
     let epoch = SystemEntropy::number().map_err(store_failed)?;
     let store = Arc::new(MemoryStore::with_epoch(epoch));
-    let mut shop = vec![];
-    if let Some(pets) = builder.demo {
-        fill_with_demo(&*store, pets).map_err(import_failed)?;
-        shop = demo_rows(&MemoryStore::new(), pets).map_err(import_failed)?;
-    }
+    let lines = ShopLines::new(|| Box::new(MemoryStore::new()));
+    let shop = fill(&builder, &store, &lines)?;
     let clock = Arc::new(SandboxClock::new(Arc::new(SystemClock)));
     let ports = Ports::of_one_store(
         Arc::clone(&store),
@@ -54,7 +52,7 @@ pub(crate) async fn start(builder: Builder) -> Result<StartedServer<InProcess>, 
         store: Arc::clone(&store) as _,
         clock: Arc::clone(&clock),
         entropy: Arc::new(SystemEntropy),
-        shop: shop.into(),
+        baseline: ShopBaseline::new(shop.into(), Arc::clone(&store) as _, Arc::new(lines)),
     };
     let settings = HttpSettings {
         enforce_sunset: true,
@@ -80,6 +78,23 @@ pub(crate) async fn start(builder: Builder) -> Result<StartedServer<InProcess>, 
         sandbox: SandboxClient { address, program: None },
         server: InProcess { server, _housekeeping: housekeeping },
     })
+}
+
+/// Fills the store with the shop of the start, and returns its rows.
+fn fill(builder: &Builder, store: &MemoryStore, lines: &ShopLines) -> Result<Vec<Row>, TestingError> {
+    let Some(file) = &builder.shop else {
+        let Some(pets) = builder.demo else { return Ok(vec![]) };
+        fill_with_demo(store, pets).map_err(import_failed)?;
+        return demo_rows(&MemoryStore::new(), pets).map_err(import_failed);
+    };
+    let refused = |why: String| TestingError::Start(format!("{}: {why}", file.display()));
+    if builder.demo.is_some() {
+        return Err(refused("a petstore has a shop or demo pets, and not both".to_owned()));
+    }
+    let text = std::fs::read(file).map_err(|error| refused(error.to_string()))?;
+    let rows = lines.read(&text).map_err(|ShopTextFault(why)| refused(why))?;
+    fill_with_shop(store, &rows).map_err(import_failed)?;
+    Ok(rows)
 }
 
 /// The contract that is served, without a reference page.

@@ -30,10 +30,14 @@
 //! petstore or set its clock must then run one after the other; it is simpler to start a petstore for each test, which takes a
 //! few milliseconds.
 
+mod baseline;
 mod builder;
 mod client;
 mod clock;
 mod error;
+mod exam;
+mod exam_process;
+mod exam_report;
 mod faults;
 mod in_process;
 mod keys;
@@ -45,10 +49,15 @@ mod received;
 mod report;
 mod requests;
 mod runtime;
+mod scope;
 
+pub use baseline::BaselineCounts;
 pub use builder::Builder;
 pub use clock::{ClockReading, ShopClock};
 pub use error::TestingError;
+pub use exam::Exam;
+pub use exam_process::ExamShop;
+pub use exam_report::{ExamAnswer, ExamReport, ExamRequest, ExamScenario};
 pub use faults::{BodyFault, Fault, FaultPoint, Faults, PlannedFault, QuotaWindow};
 pub use keys::NewKey;
 pub use petstore::Petstore;
@@ -58,6 +67,7 @@ pub use report::{
     BehaviorFinding, BehaviorReport, BehaviorVerdict, ClientBehavior, JudgedRule, ProvingRequest,
 };
 pub use requests::RequestQuery;
+pub use scope::{Scope, ScopeFaults};
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

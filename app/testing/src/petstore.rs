@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::Method;
 use serde::Deserialize;
 
+use crate::baseline::{self, BaselineCounts};
 use crate::builder::Builder;
 use crate::client::{SandboxClient, StartedServer};
 use crate::clock::ShopClock;
@@ -16,6 +18,7 @@ use crate::program::Program;
 use crate::program_start;
 use crate::report::BehaviorReport;
 use crate::requests::{self, RequestQuery, encoded, key_prefix};
+use crate::scope::Scope;
 
 /// A petstore that serves on a free port of this machine. It stops when the value is dropped.
 #[derive(Debug)]
@@ -117,13 +120,46 @@ impl Petstore {
         self.sandbox.read(Method::POST, "/sandbox/keys", Some(&wanted)).await.map(|made: MadeKey| made.secret)
     }
 
-    /// Restores the shop of the start. Accounts and keys stay; used quotas, bans, kept answers and planned faults are deleted.
+    /// Restores the shop of the baseline, at first that of the start. Accounts and keys stay; used quotas, bans, kept answers and planned faults are deleted.
     /// The clock does not change.
     ///
     /// # Errors
     /// A request in flight did not end within two seconds, or the petstore did not answer.
     pub async fn reset(&self) -> Result<(), TestingError> {
         self.sandbox.send(Method::POST, "/sandbox/reset", None).await.map(drop)
+    }
+
+    /// The lines of the shop that a reset restores: categories, then pets, then orders.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn baseline(&self) -> Result<String, TestingError> {
+        baseline::read(&self.sandbox).await
+    }
+
+    /// Sets the shop that a reset restores, to these lines of `petstore import`: all of them, or none if a line is wrong. The
+    /// present shop stays until a reset.
+    ///
+    /// # Errors
+    /// The petstore refused the lines, and its message names the line; or it did not answer.
+    pub async fn put_baseline(&self, lines: impl Into<Bytes>) -> Result<BaselineCounts, TestingError> {
+        baseline::put(&self.sandbox, lines.into()).await
+    }
+
+    /// Makes the shop as it is now the one that a reset restores.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn save_baseline(&self) -> Result<BaselineCounts, TestingError> {
+        baseline::save(&self.sandbox).await
+    }
+
+    /// Lets a reset restore the shop of the start again.
+    ///
+    /// # Errors
+    /// The petstore did not answer.
+    pub async fn drop_baseline(&self) -> Result<(), TestingError> {
+        baseline::discard(&self.sandbox).await
     }
 
     /// The requests that clients sent since the start or the last reset.
@@ -164,6 +200,12 @@ impl Petstore {
     /// The planned faults of the petstore.
     pub fn faults(&self) -> Faults<'_> {
         Faults(&self.sandbox)
+    }
+
+    /// The part of this petstore that belongs to one test: with a header for its client, and with faults, requests and a report of
+    /// the requests that have it. The name is the value of the header, such as `orders.create`.
+    pub fn scope(&self, name: &str) -> Scope<'_> {
+        Scope::new(&self.sandbox, name)
     }
 
     /// Stops the petstore, and waits until the last answer was sent.

@@ -26,7 +26,7 @@ impl ProgramFolder {
     pub(crate) fn create() -> Result<Self, TestingError> {
         let number = SystemEntropy::number().map_err(|error| TestingError::Start(error.report()))?;
         let path = std::env::temp_dir().join(format!("petstore-{number:016x}"));
-        let created = create_private(&path);
+        let created = petstore_platform::create_private_folder(&path);
         created.map_err(|error| TestingError::Start(format!("cannot create {}: {error}", path.display())))?;
         Ok(Self { path, is_kept: AtomicBool::new(false) })
     }
@@ -62,14 +62,6 @@ impl Drop for ProgramFolder {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
-}
-
-/// Creates a folder that other users cannot enter, because a key is created through a socket in it.
-fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// Reads the last lines of a file.

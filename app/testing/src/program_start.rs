@@ -39,10 +39,7 @@ fn spawn(builder: &Builder) -> Result<StartedServer<Arc<Program>>, TestingError>
     let folder = ProgramFolder::create()?;
     let mut command = Command::new(&path);
     command.args(flags(builder)?).current_dir(folder.path());
-    // Settings for another server must not act here.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PETSTORE_")) {
-        command.env_remove(name);
-    }
+    without_settings(&mut command);
     // The log is a file, so that the program never waits for a full pipe.
     let log = File::create(folder.log()).map_err(|error| start_failed(&error))?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
@@ -70,6 +67,14 @@ fn spawn(builder: &Builder) -> Result<StartedServer<Arc<Program>>, TestingError>
     })
 }
 
+/// Removes the settings of the environment, which are for another server.
+pub(crate) fn without_settings(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PETSTORE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// The flags of the program. The program refuses a flag of the test that repeats one of these.
 fn flags(builder: &Builder) -> Result<Vec<OsString>, TestingError> {
     // The same check, and the same message, as in this process.
@@ -90,6 +95,12 @@ fn flags(builder: &Builder) -> Result<Vec<OsString>, TestingError> {
                 flags.push(format!("{name}-day={day}").into());
             }
         }
+    }
+    if let Some(file) = &builder.shop {
+        // The program runs in another folder.
+        let file = std::path::absolute(file).map_err(|error| start_failed(&error))?;
+        flags.push("--sandbox-shop".into());
+        flags.push(file.into_os_string());
     }
     flags.extend(builder.flags.iter().cloned());
     Ok(flags)

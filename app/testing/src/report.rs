@@ -86,6 +86,10 @@ pub struct BehaviorFinding {
     pub severity: String,
     /// The reason, with the requests by number.
     pub reason: String,
+    /// A sentence that says what the client should have done, with the header that told it. None from a program that is older than this
+    /// crate.
+    #[serde(default)]
+    pub advice: Option<String>,
     /// The requests that prove it.
     pub requests: Vec<ProvingRequest>,
 }
@@ -100,6 +104,19 @@ pub struct ProvingRequest {
     pub id: String,
 }
 
+/// The verdict in one word.
+impl fmt::Display for BehaviorVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Untested => "untested",
+            Self::Kept => "kept",
+            Self::Hint => "hint",
+            Self::Broken => "broken",
+        })
+    }
+}
+
 impl BehaviorReport {
     /// Returns whether a client broke a rule.
     pub fn is_broken(&self) -> bool {
@@ -107,7 +124,7 @@ impl BehaviorReport {
     }
 }
 
-/// The findings, one a line.
+/// The findings, one a line, each with its advice.
 impl fmt::Display for BehaviorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for client in &self.clients {
@@ -115,7 +132,11 @@ impl fmt::Display for BehaviorReport {
             writeln!(f, "{key}: {} requests", client.requests)?;
             for rule in &client.rules {
                 for finding in &rule.findings {
-                    writeln!(f, "  {}: {}", rule.name, finding.reason)?;
+                    write!(f, "  {}: {}", rule.name, finding.reason)?;
+                    if let Some(advice) = &finding.advice {
+                        write!(f, " {advice}")?;
+                    }
+                    f.write_str("\n")?;
                 }
             }
         }

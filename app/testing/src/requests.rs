@@ -65,6 +65,11 @@ impl<'a> RequestQuery<'a> {
         self.parameter("key", &key_prefix(key))
     }
 
+    /// Selects requests with this header.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.parameter("header", &format!("{name}:{value}"))
+    }
+
     /// Selects requests whose target contains this text.
     pub fn target(self, part: &str) -> Self {
         self.parameter("target", part)

@@ -35,3 +35,9 @@ pub(crate) async fn run<T: Send + 'static>(
         None => Err("the task was not started".to_owned()),
     }
 }
+
+/// Starts the work, and does not wait for its end.
+pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<(), String> {
+    RUNTIME.as_ref().map_err(Clone::clone)?.spawn(work);
+    Ok(())
+}

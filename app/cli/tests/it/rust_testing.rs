@@ -3,7 +3,9 @@
 #[path = "../../../testing/tests/api/checks.rs"]
 mod checks;
 
-use std::os::unix::fs::PermissionsExt;
+#[path = "../../../testing/tests/api/baselines.rs"]
+mod baselines;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,11 @@ async fn the_program_does_all_that_the_interface_promises() {
 #[tokio::test]
 async fn the_program_tells_what_its_clients_did() {
     checks::observation(builder()).await;
+}
+
+#[tokio::test]
+async fn the_program_begins_with_a_shop_of_ones_own() {
+    baselines::baseline("program", builder()).await;
 }
 
 #[tokio::test]
@@ -98,7 +105,7 @@ async fn a_program_that_was_killed_is_reported_with_its_log() {
 /// Writes a program that runs these lines of shell.
 fn write_script(path: &std::path::Path, lines: &str) {
     std::fs::write(path, format!("#!/bin/sh\n{lines}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    petstore_test_servers::system::set_mode(path, 0o755);
 }
 
 #[tokio::test]

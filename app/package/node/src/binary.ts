@@ -1,7 +1,7 @@
 // The server's binary, which is in a package of the same version for each platform. It is never searched for elsewhere.
 
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { PetstoreNotAvailable } from './errors.js';
 
@@ -18,6 +18,9 @@ const manifest = require('../package.json') as Manifest;
 export const version: string = manifest.version;
 
 const platform = `${process.platform}-${process.arch}`;
+
+/** The name of the binary in its package. */
+const program = process.platform === 'win32' ? 'petstore.exe' : 'petstore';
 
 /** The bytes of a binary that are read at once. */
 const CHUNK_BYTES = 1 << 20;
@@ -37,8 +40,9 @@ function check(): string {
   let found: string;
   let path: string;
   try {
-    found = (require(`${name}/package.json`) as { version: string }).version;
-    path = require.resolve(`${name}/bin/petstore`);
+    // Read and not required: a package can have another file in place of its manifest, which would be executed.
+    found = (JSON.parse(readFileSync(require.resolve(`${name}/package.json`), 'utf8')) as { version: string }).version;
+    path = require.resolve(`${name}/bin/${program}`);
   } catch {
     throw notInstalled(name);
   }
@@ -76,6 +80,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files',
   ENFILE: 'too many open files in the system',
   ENOENT: 'no such file or directory',
+  ENOEXEC: 'exec format error',
   ENOMEM: 'not enough memory',
 };
 
@@ -91,7 +96,9 @@ export function cannotStart(binary: string, error: Refusal, folder = '.'): Petst
     // A file that is not found although it exists names a loader or an interpreter that this system lacks.
     if (isAbsolute(binary) && mode(binary)) return wrongFormat(binary, `${reason}; its loader or interpreter is missing`);
   }
-  return new PetstoreNotAvailable(`${binary} cannot be started: ${reason}${wayOut(binary, code)}`);
+  // Bun tells it, and Node has a shell execute such a file.
+  const wrong = code === 'ENOEXEC' ? endedAtOnce(binary) : undefined;
+  return wrong ?? new PetstoreNotAvailable(`${binary} cannot be started: ${reason}${wayOut(binary, code)}`);
 }
 
 /** The error for a binary that ended at once, if it is none for this platform. The system refuses such a file, and then Node has
@@ -99,7 +106,7 @@ export function cannotStart(binary: string, error: Refusal, folder = '.'): Petst
 export function endedAtOnce(binary: string): PetstoreNotAvailable | undefined {
   const format = formatOf(binary);
   if (format === undefined || format === platform) return undefined;
-  return wrongFormat(binary, `exec format error; it is ${format === '' ? 'no program of Linux' : `made for ${format}`}`);
+  return wrongFormat(binary, `exec format error; it is ${format === '' ? `no program of ${SYSTEMS[process.platform] ?? process.platform}` : `made for ${format}`}`);
 }
 
 /** The error for a binary that this platform does not run. */
@@ -113,22 +120,32 @@ function wayOut(binary: string, code: string): string {
   switch (code) {
     case 'EACCES':
     case 'EPERM': {
+      // Windows has no permission of this kind.
+      if (process.platform === 'win32') return '; a policy or a virus scanner may forbid it';
       const bits = mode(binary);
       if (bits === undefined) return '; its folder cannot be read';
+      if ((bits & constants.S_IFMT) === constants.S_IFDIR) return '; it is a folder';
       return bits & 0o111
         ? '; its folder is mounted noexec, or this user may not execute it: install it into another folder'
-        : `; it has no permission to be executed: chmod +x ${binary}, or install the package again`;
+        : `; it has no permission to be executed: chmod +x ${quoted(binary)}, or install the package again`;
     }
     case 'E2BIG': {
       const size = Object.entries(process.env).reduce((sum, [name, value]) => sum + Buffer.byteLength(`${name}=${value}`), 0);
       return `; the environment has ${size} bytes: remove large variables`;
     }
+    case 'ENOEXEC':
+      return '; the file is damaged or incomplete: install it again';
     case 'EMFILE':
     case 'ENFILE':
       return '; close files, or raise `ulimit -n`';
     default:
       return '';
   }
+}
+
+/** A text as a word of a shell: bare if no character in it means something else there. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The mode of a file or a folder; undefined if there is none that this user sees. */
@@ -140,13 +157,21 @@ function mode(path: string): number | undefined {
   }
 }
 
-/** The processors in an ELF header, by the names that Node has for them. */
-const PROCESSORS: Readonly<Record<number, string>> = { 62: 'x64', 183: 'arm64' };
+/** The systems, as people name them. */
+const SYSTEMS: Readonly<Record<string, string>> = { darwin: 'macOS', linux: 'Linux', win32: 'Windows' };
 
-/** The platform in the ELF header of a file; empty if it is no program of Linux for a known processor; undefined for a script
- * and for a file that cannot be read. */
+/** The processors in the headers of ELF, of Mach-O and of Windows, by the names that Node has for them. */
+const LINUX: Readonly<Record<number, string>> = { 62: 'x64', 183: 'arm64' };
+const MACOS: Readonly<Record<number, string>> = { 0x01000007: 'x64', 0x0100000c: 'arm64' };
+const WINDOWS: Readonly<Record<number, string>> = { 0x8664: 'x64', 0xaa64: 'arm64' };
+
+/** The bytes of a file in which its header is. */
+const HEADER_BYTES = 4096;
+
+/** The platform in the header of a file; empty if it is no program for a known processor; undefined for a script and for a file
+ * that cannot be read. */
 function formatOf(path: string): string | undefined {
-  const header = Buffer.alloc(20);
+  const header = Buffer.alloc(HEADER_BYTES);
   try {
     const file = openSync(path, 'r');
     try {
@@ -157,9 +182,17 @@ function formatOf(path: string): string | undefined {
   } catch {
     return undefined;
   }
-  if (header.toString('latin1', 0, 2) === '#!') return undefined;
-  const processor = PROCESSORS[header.readUInt16LE(18)];
-  return header.toString('latin1', 0, 6) === '\x7fELF\x02\x01' && processor ? `linux-${processor}` : '';
+  const begin = header.toString('latin1', 0, 6);
+  if (begin.startsWith('#!')) return undefined;
+  const windows = Math.min(header.readUInt32LE(60), HEADER_BYTES - 6);
+  for (const [system, magic, processor] of [
+    ['linux', '\x7fELF\x02\x01', LINUX[header.readUInt16LE(18)]],
+    ['darwin', '\xcf\xfa\xed\xfe', MACOS[header.readUInt32LE(4)]],
+    ['win32', 'MZ', WINDOWS[header.readUInt16LE(windows + 4)]],
+  ] as const) {
+    if (begin.startsWith(magic) && processor !== undefined) return `${system}-${processor}`;
+  }
+  return '';
 }
 
 /** The command that installs this package and the one with the binary. */

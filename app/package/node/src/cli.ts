@@ -5,6 +5,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { cannotStart, endedAtOnce, findBinary, type Refusal } from './binary.js';
 
+/** The signals that end a program. Windows makes them of Ctrl-C, Ctrl-Break and the end of the console. */
+const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.platform === 'win32' ? (['SIGBREAK'] as const) : [])];
+
 function fail(error: unknown): never {
   process.stderr.write(`petstore: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
@@ -21,7 +24,9 @@ function start(binary: string): ChildProcess {
 function run(binary: string): void {
   const server = start(binary);
   // This process ends when the server has ended, so that a shell or a supervisor waits for the stop in order.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.kill(signal));
+  // On Windows the console tells the server, too, and a signal from here would end it at once.
+  const own = process.platform === 'win32';
+  for (const signal of SIGNALS) process.on(signal, () => own || server.kill(signal));
   server.on('error', (error) => fail(cannotStart(binary, error)));
   server.on('exit', (code, signal) => {
     const wrong = code ? endedAtOnce(binary) : undefined;

@@ -1,3 +1,4 @@
+import type { ExamReport } from './exam-report.js';
 import type { Report } from './report.js';
 import type { ReceivedRequest } from './requests.js';
 import type { Delivery } from './sinks.js';
@@ -67,6 +68,19 @@ export class RulesBroken extends PetstoreError {
   constructor(
     message: string,
     readonly report: Report,
+  ) {
+    super(message);
+  }
+}
+
+/** The client broke rules in an exam, or failed where it has to succeed. The message has the scenarios, the rules, and the requests that
+ * prove it. */
+export class ExamFailed extends PetstoreError {
+  override name = 'ExamFailed';
+
+  constructor(
+    message: string,
+    readonly report: ExamReport,
   ) {
     super(message);
   }

@@ -1,5 +1,11 @@
 import type { Sandbox } from './sandbox.js';
 
+/** A header of the calls that a rule matches. */
+export interface FaultHeader {
+  name: string;
+  value: string;
+}
+
 /** A rule: the calls that it matches, and what happens to them. The names are those of the server;
  * docs/sandbox.md in its source describes them. */
 export interface Fault {
@@ -10,7 +16,7 @@ export interface Fault {
   /** The calls with this API key, or with a key that begins so; without it any. */
   key?: string;
   /** The calls with this header; without it any. */
-  header?: { name: string; value: string };
+  header?: FaultHeader;
   /** The calls over HTTP, or those of tools over MCP; without it both. */
   via?: 'http' | 'mcp';
   /** The rule lets this many calls pass before the first one that it may act on. */
@@ -67,13 +73,66 @@ export class Faults {
     await this.#sandbox.call('PUT', '/faults', { body: { seed, faults: [faults].flat() } });
   }
 
+  /** Adds rules behind those of the plan. Returns them with their numbers. */
+  async add(faults: Fault | readonly Fault[]): Promise<PlannedFault[]> {
+    return rules(await this.#sandbox.call('POST', '/faults', { body: { faults: [faults].flat() } }));
+  }
+
+  /** Removes the rule with this number. */
+  async remove(id: number): Promise<void> {
+    await this.#sandbox.call('DELETE', `/faults/${id}`);
+  }
+
   /** The rules of the plan, with their counts. */
   async planned(): Promise<PlannedFault[]> {
-    return ((await this.#sandbox.call('GET', '/faults')) as { faults: PlannedFault[] }).faults;
+    return rules(await this.#sandbox.call('GET', '/faults'));
   }
 
   /** Removes the plan. A reset does it, too. */
   async clear(): Promise<void> {
     await this.#sandbox.call('DELETE', '/faults');
   }
+}
+
+/** The failures of one scope. They do not depend on the rules of other scopes. */
+export class ScopeFaults {
+  readonly #sandbox: Sandbox;
+  readonly #all: Faults;
+  readonly #header: FaultHeader;
+
+  /** @internal */
+  constructor(sandbox: Sandbox, header: FaultHeader) {
+    this.#sandbox = sandbox;
+    this.#all = new Faults(sandbox);
+    this.#header = header;
+  }
+
+  /** Replaces the rules of this scope. The first rule that acts on a call decides. */
+  async plan(faults: Fault | readonly Fault[]): Promise<void> {
+    await this.clear();
+    await this.add(faults);
+  }
+
+  /** Adds rules behind those of this scope. Returns them with their numbers. */
+  async add(faults: Fault | readonly Fault[]): Promise<PlannedFault[]> {
+    const { name, value } = this.#header;
+    const other = [faults].flat().find(({ header }) => header && (header.name !== name || header.value !== value));
+    if (other) throw new TypeError(`a rule of this scope is for its own header, ${name}: ${value}, and not for ${JSON.stringify(other.header)}`);
+    return this.#all.add([faults].flat().map((fault) => ({ ...fault, header: this.#header })));
+  }
+
+  /** The rules of this scope, with their counts. */
+  async planned(): Promise<PlannedFault[]> {
+    const { name, value } = this.#header;
+    return (await this.#all.planned()).filter(({ header }) => header?.name === name.toLowerCase() && header.value === value);
+  }
+
+  /** Removes the rules of this scope. */
+  async clear(): Promise<void> {
+    await this.#sandbox.call('DELETE', '/faults', { query: { header: `${this.#header.name}:${this.#header.value}` } });
+  }
+}
+
+function rules(answer: unknown): PlannedFault[] {
+  return (answer as { faults: PlannedFault[] }).faults;
 }

@@ -1,19 +1,23 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import { resolve, sep } from 'node:path';
+import * as baseline from './baseline.js';
+import type { BaselineCounts, ShopRecord } from './baseline.js';
 import { findBinary } from './binary.js';
 import { Clock } from './clock.js';
 import { PetstoreError } from './errors.js';
 import { Faults } from './faults.js';
+import { Observed } from './observed.js';
 import { ServerProcess, type Ready } from './process.js';
-import { proving, Report, type ClientReport, type Verdict } from './report.js';
-import { describe, line, prefix, read, type ReceivedRequest, type RequestFilter } from './requests.js';
 import { Sandbox } from './sandbox.js';
+import { Scope, type ScopeOptions } from './scope.js';
 import { settle, Sink, type Settled } from './sinks.js';
 
 export interface PetstoreOptions {
   /** The number of pets at the start and after each reset, always the same ones; without it the shop is empty. */
   demo?: number;
+  /** A file with the shop at the start and after each reset, instead of `demo`: the lines of `petstore import`. */
+  shop?: string;
   /** Settings of the server, by the names that `petstore settings` lists: `{ 'free-minute': 3 }`. */
   settings?: Readonly<Record<string, string | number | boolean>>;
   /** Another binary than that of this package: a path, or a name in the `PATH`. */
@@ -35,11 +39,11 @@ export interface NewKey {
   day?: number;
 }
 
-const OWN = ['db', 'listen', 'sandbox', 'demo', 'end-with-stdin', 'ready-json'];
+const OWN = ['db', 'listen', 'sandbox', 'demo', 'sandbox-shop', 'end-with-stdin', 'ready-json'];
 
 /** A server in memory, on a free port of this machine. It ends with `stop`, with `await using`, or with this process, even
  * if this process is killed. It does not keep this process from ending. */
-export class Petstore {
+export class Petstore extends Observed {
   /** The base of the contract, such as `http://127.0.0.1:41237/v1`. */
   readonly url: string;
   /** An API key of the Business plan, which survives every reset. */
@@ -56,20 +60,22 @@ export class Petstore {
   readonly #sandbox: Sandbox;
 
   private constructor(process: ServerProcess, ready: Ready) {
+    const sandbox = new Sandbox(ready.sandbox, process);
+    super(sandbox, ready.url);
     this.url = ready.url;
     this.key = ready.key;
     this.sandboxUrl = ready.sandbox;
     this.version = ready.version;
     this.pid = ready.pid;
     this.#process = process;
-    this.#sandbox = new Sandbox(ready.sandbox, process);
+    this.#sandbox = sandbox;
     this.clock = new Clock(this.#sandbox);
     this.faults = new Faults(this.#sandbox);
   }
 
   /** Starts a server. */
   static async start(options: PetstoreOptions = {}): Promise<Petstore> {
-    const { demo, binary = findBinary(), startMs = 10_000 } = options;
+    const { demo, shop, binary = findBinary(), startMs = 10_000 } = options;
     const settings: Record<string, string | number | boolean> = { ...options.settings };
     const taken = OWN.filter((name) => name in settings);
     if (taken.length > 0) {
@@ -80,7 +86,9 @@ export class Petstore {
     const flags = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
     const args = ['--db=memory', '--sandbox', '--listen=127.0.0.1:0', '--end-with-stdin', '--ready-json', ...flags];
     if (demo) args.push(`--demo=${demo}`);
-    // The server starts in another folder; a name without a folder is looked up in the `PATH`.
+    // The server starts in another folder.
+    if (shop !== undefined) args.push(`--sandbox-shop=${resolve(shop)}`);
+    // A name without a folder is looked up in the `PATH`.
     const program = binary.includes(sep) ? resolve(binary) : binary;
     const [process, ready] = await ServerProcess.start(program, args, startMs);
     return new Petstore(process, ready);
@@ -95,9 +103,31 @@ export class Petstore {
     return this.stop();
   }
 
-  /** Restores the initial shop, quotas, and an empty plan of failures. Keys stay valid, and the clock goes on. */
+  /** Restores the shop of the baseline, quotas, and an empty plan of failures. Keys stay valid, and the clock goes on. */
   async reset(): Promise<void> {
     await this.#sandbox.call('POST', '/reset');
+  }
+
+  /** The records of the shop that a reset restores: categories, then pets, then orders. */
+  baseline(): Promise<ShopRecord[]> {
+    return baseline.records(this.#sandbox);
+  }
+
+  /** Sets the shop that a reset restores: all of it, or nothing if a line is wrong. `shop` is a file with the lines of `petstore import`,
+   * or records such as `{ category: { name: 'Dogs', id: 1 } }`. The present shop stays until a reset. The baseline stays over resets, so
+   * also for later tests on this server. */
+  putBaseline(shop: string | readonly ShopRecord[]): Promise<BaselineCounts> {
+    return baseline.put(this.#sandbox, shop);
+  }
+
+  /** Makes the shop as it is now the one that a reset restores, also for later tests on this server. */
+  saveBaseline(): Promise<BaselineCounts> {
+    return baseline.save(this.#sandbox);
+  }
+
+  /** Lets a reset restore the shop of the start again. */
+  dropBaseline(): Promise<void> {
+    return baseline.drop(this.#sandbox);
   }
 
   /** Creates a key, by default of a new account on the Free plan. */
@@ -106,23 +136,16 @@ export class Petstore {
     return this.#process.command('keys', 'create', '--db=memory', '--quiet', ...flags.map(([name, value]) => `--${name}=${value}`));
   }
 
-  /** The requests that the server received, oldest first. */
-  requests(filter: RequestFilter = {}): Promise<ReceivedRequest[]> {
-    return read(this.#sandbox, filter);
-  }
-
   /** Deletes the requests that the server received so far. A reset does it, too. */
   async clearRequests(): Promise<void> {
     await this.#sandbox.call('DELETE', '/requests');
   }
 
-  /** The report about the behaviour of the client; for one key, or for all of them. */
-  async report({ key }: { key?: string } = {}): Promise<Report> {
-    const sent = await this.#sandbox.call('GET', '/report', { query: { key: prefix(key) } });
-    const { verdict, clients } = sent as { verdict: Verdict; clients: ClientReport[] };
-    const lines = new Map<number, string>();
-    for (const { sequence, id } of proving(clients)) lines.set(sequence, await line(this.#sandbox, id, sequence));
-    return new Report({ verdict, clients }, lines);
+  /** The part of this petstore that belongs to one test: with a header for its client, and with failures, requests and a report of the
+   * requests that have it. Tests that run side by side then share one server. `name` is the value of the header, such as
+   * `orders.create`. */
+  scope(name: string, options: ScopeOptions = {}): Scope {
+    return new Scope(this.#sandbox, name, options);
   }
 
   /** A receiver of webhooks in the sandbox. */
@@ -134,11 +157,6 @@ export class Petstore {
    * `NotDelivered` if it takes longer than `seconds`; 10 unless given, at most 60. */
   settle({ seconds = 10 }: { seconds?: number } = {}): Promise<Settled> {
     return settle(this.#sandbox, seconds);
-  }
-
-  /** The last requests in lines, with the bodies of errors, for the report of a failed test; 20 of them unless given. */
-  async lastRequests({ limit = 20 }: { limit?: number } = {}): Promise<string> {
-    return `Last requests of ${this.url}\n${describe(await this.requests({ limit }))}`;
   }
 }
 

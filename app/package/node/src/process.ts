@@ -17,6 +17,9 @@ const STOP_MS = 15_000;
 /** The time in which a server that closed its connections is seen to end. */
 const ENDING_MS = 500;
 
+/** The times that a folder is tried to be removed: on Windows a virus scanner may have opened a file in it. */
+export const REMOVALS = 5;
+
 /** The pause between two looks at the connection to the test runner. */
 const RUNNER_MS = 500;
 
@@ -38,11 +41,11 @@ const READY = ['url', 'sandbox', 'key', 'pid', 'version'] as const;
 const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
 
 /** The environment without settings of a petstore, which would change the server of the tests. */
-function environment(): NodeJS.ProcessEnv {
+export function environment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PETSTORE_')));
 }
 
-/** Whether an error is the system's refusal to start a program. */
+/** Returns whether an error is the system's refusal to start a program. */
 function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && String((error as NodeJS.ErrnoException).syscall).startsWith('spawn');
 }
@@ -58,7 +61,14 @@ export class ServerProcess {
   #wasStopped = false;
   #wasRefused = false;
   readonly #cleanUp = (): void => {
-    if (!this.#hasFailed()) rmSync(this.#folder, { recursive: true, force: true });
+    if (this.#hasFailed()) return;
+    // Windows removes no folder in which a program runs. The end of Node would end the server a little later.
+    if (process.platform === 'win32') this.#child.kill();
+    try {
+      rmSync(this.#folder, { recursive: true, force: true, maxRetries: REMOVALS });
+    } catch {
+      // A folder for temporary files that is left does not make tests fail.
+    }
   };
 
   private constructor(binary: string, folder: string, child: ChildProcess) {
@@ -95,10 +105,10 @@ export class ServerProcess {
   static #spawn(binary: string, args: readonly string[], folder: string): ChildProcess {
     const log = openSync(join(folder, 'log'), 'w');
     try {
-      return spawn(binary, args, { cwd: folder, env: environment(), stdio: ['pipe', 'pipe', log] });
+      return spawn(binary, args, { cwd: folder, env: environment(), stdio: ['pipe', 'pipe', log], windowsHide: true });
     } catch (error) {
       // Some refusals of the system come as an exception, and others as an event.
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: REMOVALS });
       throw cannotStart(binary, error as Refusal, folder);
     } finally {
       closeSync(log);
@@ -157,7 +167,7 @@ export class ServerProcess {
   command(...args: readonly string[]): Promise<string> {
     const call = ['petstore', ...args.slice(0, 2)].join(' ');
     return new Promise<string>((resolve, reject) => {
-      const options = { cwd: this.#folder, env: environment(), timeout: COMMAND_MS };
+      const options = { cwd: this.#folder, env: environment(), timeout: COMMAND_MS, windowsHide: true };
       execFile(this.#binary, args, options, (error, stdout, stderr) => {
         if (!error) resolve(stdout.trim());
         else reject(isRefusal(error) ? error : this.errorOf(call, stderr.trim() || error.message));
@@ -182,7 +192,7 @@ export class ServerProcess {
     return this.#hasEnded() ? this.#stopped(`${call}: the petstore has ended`) : new SandboxError(call, null, message);
   }
 
-  /** Whether the server was started, and ended in another way than in order. */
+  /** Returns whether the server was started, and ended in another way than in order. */
   #hasFailed(): boolean {
     return this.#child.pid !== undefined && !this.#wasRefused && this.#hasEnded() && this.#child.exitCode !== 0;
   }

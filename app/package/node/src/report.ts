@@ -3,7 +3,7 @@
 import { RulesBroken } from './errors.js';
 
 /** The findings of a rule that an error shows. */
-const EVIDENCE = 3;
+export const EVIDENCE = 3;
 
 /** The verdict about a rule, a client or all of them; `untested` if a rule applied to no request, `none` without requests. */
 export type Verdict = 'broken' | 'hint' | 'kept' | 'untested' | 'none';
@@ -12,6 +12,7 @@ export type Verdict = 'broken' | 'hint' | 'kept' | 'untested' | 'none';
 export type RuleName =
   | 'waits'
   | 'backs-off'
+  | 'spares-its-quota'
   | 'retries-safely'
   | 'gives-up'
   | 'revalidates'
@@ -25,6 +26,8 @@ export type RuleName =
 export interface Finding {
   readonly severity: 'breach' | 'hint';
   readonly reason: string;
+  /** The advice: what the client should have done, with the header that told it; absent from a server that is older than this member. */
+  readonly advice?: string;
   readonly requests: readonly { readonly sequence: number; readonly id: string }[];
 }
 
@@ -63,7 +66,7 @@ export class Report {
     this.#lines = lines;
   }
 
-  /** Whether a client broke a rule. */
+  /** `true` if a client broke a rule. */
   get isBroken(): boolean {
     return this.verdict === 'broken';
   }
@@ -95,8 +98,9 @@ export class Report {
       const breaches = provable(rule);
       return [
         `${rule.name} is broken by ${who}: a client ${rule.summary}`,
-        ...breaches.slice(0, EVIDENCE).flatMap(({ reason, requests }) => [
+        ...breaches.slice(0, EVIDENCE).flatMap(({ reason, advice, requests }, place) => [
           `  ${reason}`,
+          ...(advice && advice !== breaches[place - 1]?.advice ? [`  advice: ${advice}`] : []),
           ...requests.map(({ sequence }) => `    ${this.#lines.get(sequence) ?? `#${sequence}`}`),
         ]),
         ...(breaches.length > EVIDENCE ? [`  and ${breaches.length - EVIDENCE} more`] : []),
@@ -115,7 +119,8 @@ export class Report {
   }
 }
 
-function provable({ findings }: JudgedRule): Finding[] {
+/** The findings that break a rule. */
+export function provable({ findings }: JudgedRule): Finding[] {
   return findings.filter(({ severity }) => severity === 'breach');
 }
 

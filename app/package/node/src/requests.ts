@@ -167,10 +167,10 @@ export function prefix(key: string | undefined): string | undefined {
   return key?.slice(0, PREFIX_LENGTH);
 }
 
-/** Reads the requests that match. */
-export async function read(sandbox: Sandbox, filter: RequestFilter): Promise<ReceivedRequest[]> {
+/** Reads the requests that match; with `header` only those that have it, as `name:value`. */
+export async function read(sandbox: Sandbox, filter: RequestFilter, header?: string): Promise<ReceivedRequest[]> {
   const { count, wait = 5, key, ...rest } = filter;
-  const query: Query = { ...rest, key: prefix(key), count, wait: count === undefined ? undefined : wait };
+  const query: Query = { ...rest, key: prefix(key), header, count, wait: count === undefined ? undefined : wait };
   const sent = (await sandbox.call('GET', '/requests', { query, wait })) as SentRequest[];
   const found = sent.map((one) => new ReceivedRequest(one));
   if (count !== undefined && found.length < count) {

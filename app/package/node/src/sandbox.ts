@@ -16,6 +16,14 @@ interface Call {
   readonly wait?: number;
 }
 
+interface Exchange {
+  /** The body, with its type. */
+  readonly text?: string | Uint8Array | undefined;
+  readonly type?: string;
+  readonly query?: Query;
+  readonly wait?: number;
+}
+
 /** The requests below `/sandbox`, each on a connection of its own. They do not use `fetch`, which tests may replace. */
 export class Sandbox {
   constructor(
@@ -24,22 +32,27 @@ export class Sandbox {
   ) {}
 
   /** Sends a request. Returns the JSON of the response; null if it has no body. */
-  async call(method: string, path: string, { body, query = {}, wait = 0 }: Call = {}): Promise<unknown> {
+  async call(method: string, path: string, { body, ...rest }: Call = {}): Promise<unknown> {
+    const text = await this.exchange(method, path, { ...rest, text: body === undefined ? undefined : JSON.stringify(body) });
+    return text ? JSON.parse(text) : null;
+  }
+
+  /** Sends a request with a body of a type; JSON unless given. Returns the body of the response. */
+  async exchange(method: string, path: string, { text, type = 'application/json', query = {}, wait = 0 }: Exchange = {}): Promise<string> {
     const url = new URL(this.url + path);
     for (const [name, value] of Object.entries(query)) {
       for (const one of [value ?? []].flat()) url.searchParams.append(name, String(one));
     }
     const call = `${method} ${url.pathname}${url.search}`;
-    const [status, text] = await this.#send(method, url, body, wait).catch(async (error: Error) => {
+    const [status, answer] = await this.#send(method, url, text, type, wait).catch(async (error: Error) => {
       throw await this.process.errorOfRequest(call, error.message);
     });
-    if (status >= 300) throw refused(call, status, text);
-    return text ? JSON.parse(text) : null;
+    if (status >= 300) throw refused(call, status, answer);
+    return answer;
   }
 
-  #send(method: string, url: URL, body: unknown, wait: number): Promise<[number, string]> {
-    const sent = body === undefined ? undefined : JSON.stringify(body);
-    const headers = sent === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(sent) };
+  #send(method: string, url: URL, sent: string | Uint8Array | undefined, type: string, wait: number): Promise<[number, string]> {
+    const headers = sent === undefined ? {} : { 'Content-Type': type, 'Content-Length': Buffer.byteLength(sent) };
     return new Promise((resolve, reject) => {
       const options = { method, headers, agent: false as const, timeout: CALL_MS + wait * 1000 };
       const sending = request(url, options, (response) => {

@@ -40,7 +40,7 @@ test('a broken rule is told with the requests that prove it', async () => {
   assert.match(String(report), /^pet_\S+: 4 requests, broken\n  waits: It came .*\n(.*\n)*  retries-safely: It repeats/);
   // The evidence does not depend on the journal any more.
   await shop.reset();
-  const failed = assertThrown(() => report.assertKept('gives-up', 'backs-off'));
+  const failed = assertThrown(() => report.assertKept('gives-up', 'heeds-deprecation'));
   assert.equal(failed.name, 'RulesBroken');
   assert.equal(failed.report, report);
   const lines = failed.message.split('\n');
@@ -48,13 +48,14 @@ test('a broken rule is told with the requests that prove it', async () => {
     'the client does not keep the rules',
     `waits is broken by the client with the key ${shop.key.slice(0, 12)}…: a client sends nothing before the Retry-After`,
     '  It came ',
+    '  advice: Wait 30 s, as `Retry-After: 30` said, before the next request.',
     '    #1 ',
     '    #2 ',
     'retries-safely is broken by the client with the key',
     '  It repeats a POST whose first attempt had no Idempotency-Key',
     '    #3 ',
     '    #4 ',
-    'backs-off is untested: no request met what the rule is about',
+    'heeds-deprecation is untested: no request met what the rule is about',
   ]) {
     const place = lines.findIndex((line) => line.startsWith(beginning));
     assert(place >= 0, `${beginning}\n${failed.message}`);

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { Petstore } from 'petstore-server';
 
 const PLATFORM = `${process.platform}-${process.arch}`;
@@ -51,6 +52,24 @@ function elf(processor) {
   return header;
 }
 
+/** The beginning of a program of macOS for this processor. */
+function machO(processor) {
+  const header = Buffer.alloc(64);
+  header.write('\xcf\xfa\xed\xfe', 'latin1');
+  header.writeUInt32LE(processor, 4);
+  return header;
+}
+
+/** The beginning of a program of Windows for this processor. */
+function windows(processor) {
+  const header = Buffer.alloc(128);
+  header.write('MZ', 'latin1');
+  header.writeUInt32LE(64, 60);
+  header.write('PE', 64, 'latin1');
+  header.writeUInt16LE(processor, 68);
+  return header;
+}
+
 test('another binary than that of the build is not executed', () => {
   const mark = join(root, 'executed');
   const { folder, path } = installed({ content: `#!/bin/sh\ntouch ${mark}\n`, digest: false });
@@ -60,6 +79,16 @@ test('another binary than that of the build is not executed', () => {
   const command = spawnSync(process.execPath, ['node_modules/petstore-server/dist/cli.js', '--version'], { cwd: folder, encoding: 'utf8' });
   assert.equal(command.status, 1);
   assert.match(command.stderr, /^petstore: .* is not executed/);
+  assert(!existsSync(mark));
+});
+
+test('nothing in the package with the binary is executed before its digest is checked', () => {
+  const { folder } = installed();
+  const mark = join(root, 'required');
+  const other = join(folder, 'node_modules', BINARY);
+  writeFileSync(join(other, 'other.js'), `require('node:fs').writeFileSync(${JSON.stringify(mark)}, ''); module.exports = { version: '1.0.0' };`);
+  edit(folder, BINARY, { main: './other.js', exports: { '.': './other.js', './package.json': './other.js', './bin/petstore': './bin/petstore' } });
+  assert.match(refusal(folder), /^PetstoreNotAvailable /);
   assert(!existsSync(mark));
 });
 
@@ -117,6 +146,8 @@ test('a wrong format names the platform', async () => {
     ['no program', /exec format error; it is no program of Linux/],
     [elf(243), /exec format error; it is no program of Linux/],
     [elf(other), /exec format error; it is made for linux-(x64|arm64)/],
+    [machO(0x0100000c), /exec format error; it is made for darwin-arm64/],
+    [windows(0x8664), /exec format error; it is made for win32-x64/],
     ['#!/no/loader\n', /no such file or directory \(ENOENT\); its loader or interpreter is missing/],
   ]) {
     const { folder, path } = installed({ content });
@@ -133,6 +164,18 @@ test('a wrong format names the platform', async () => {
   }
 });
 
+test('a format that the runtime refuses is named', async () => {
+  const { cannotStart } = await import(pathToFileURL(join(realpathSync('node_modules/petstore-server'), 'dist', 'binary.js')));
+  const refused = Object.assign(new Error('ENOEXEC: unknown error, posix_spawn'), { code: 'ENOEXEC' });
+  for (const [content, reason] of [
+    ['no program', /: exec format error; it is no program of Linux; this is linux-/],
+    [elf(process.arch === 'x64' ? 183 : 62), /: exec format error; it is made for linux-(x64|arm64); this is linux-/],
+    [elf(process.arch === 'x64' ? 62 : 183), /: exec format error \(ENOEXEC\); the file is damaged or incomplete: install it again$/],
+  ]) {
+    assert.match(cannotStart(installed({ content }).path, refused).message, reason);
+  }
+});
+
 test('a lost permission is named', () => {
   const { folder, path } = installed({ content: '#!/bin/sh\n', mode: 0o644 });
   const expected = `${path} cannot be started: permission denied (EACCES); it has no permission to be executed: chmod +x ${path}, `;
@@ -140,6 +183,16 @@ test('a lost permission is named', () => {
   const command = spawnSync(process.execPath, ['node_modules/petstore-server/dist/cli.js'], { cwd: folder, encoding: 'utf8' });
   assert.equal(command.status, 1);
   assert(command.stderr.startsWith(`petstore: ${expected}`), command.stderr);
+});
+
+test('a command in an error has the path as one word, and a folder is named', async () => {
+  const folder = mkdtempSync(join(root, "it's a "));
+  const binary = join(folder, 'petstore');
+  writeFileSync(binary, '#!/bin/sh\nexit 3\n', { mode: 0o644 });
+  const message = await Petstore.start({ binary }).catch((error) => error.message);
+  execFileSync('sh', ['-c', /: (chmod .*), or install/.exec(message)[1]]);
+  await assert.rejects(Petstore.start({ binary }), { name: 'PetstoreStopped', message: /did not start \(exit code 3\)/ });
+  await assert.rejects(Petstore.start({ binary: folder }), { message: `${folder} cannot be started: permission denied (EACCES); it is a folder` });
 });
 
 test('a binary has a relative path or a name', async () => {

@@ -48,20 +48,21 @@ def test_a_broken_rule_is_told_with_the_requests_that_prove_it(shop: Petstore) -
     assert [send(shop, "GET", "/pets") for _ in range(2)] == [503, 200]
     assert [send(shop, "POST", "/categories", {"name": "Newts"}) for _ in range(2)] == [0, 201]
     with pytest.raises(RulesBroken) as failed:
-        shop.report().assert_kept("gives-up", "backs-off")
+        shop.report().assert_kept("gives-up", "heeds-deprecation")
     assert failed.value.report.is_broken and isinstance(failed.value, AssertionError)
     lines = iter(str(failed.value).splitlines())
     expected = [
         "the client does not keep the rules",
         f"waits is broken by the client with the key {shop.key[:12]}…: a client sends nothing before the Retry-After",
         "  It came ",
+        "  advice: Wait 30 s, as `Retry-After: 30` said, before the next request.",
         "    #1 ",
         "    #2 ",
         "retries-safely is broken by the client with the key",
         "  It repeats a POST whose first attempt had no Idempotency-Key",
         "    #3 ",
         "    #4 ",
-        "backs-off is untested: no request met what the rule is about",
+        "heeds-deprecation is untested: no request met what the rule is about",
     ]
     for beginning in expected:
         assert any(line.startswith(beginning) for line in lines), (beginning, str(failed.value))

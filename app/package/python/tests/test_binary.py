@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore_server import Petstore, PetstoreNotAvailable, PetstoreStopped, _binary
+from petstore_server import Petstore, PetstoreNotAvailable, PetstoreStopped, _binary, _process
 
 OTHER_WAYS = r"Other ways.*app/package/image.*cargo install"
 
@@ -34,6 +34,16 @@ def elf(processor: int) -> bytes:
     return b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + (2).to_bytes(2, "little") + processor.to_bytes(2, "little") + bytes(44)
 
 
+def mach_o(processor: int) -> bytes:
+    """The beginning of a program of macOS for this processor."""
+    return b"\xcf\xfa\xed\xfe" + processor.to_bytes(4, "little") + bytes(56)
+
+
+def windows(processor: int) -> bytes:
+    """The beginning of a program of Windows for this processor."""
+    return b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little") + b"PE\0\0" + processor.to_bytes(2, "little") + bytes(60)
+
+
 def write(path: Path, content: bytes, mode: int = 0o755) -> Path:
     path.write_bytes(content)
     path.chmod(mode)
@@ -46,6 +56,8 @@ def write(path: Path, content: bytes, mode: int = 0o755) -> Path:
         (b"no program", "Exec format error; it is no program of Linux"),
         (elf(243), "Exec format error; it is no program of Linux"),
         (elf({"x86_64": 183}.get(platform.machine(), 62)), "Exec format error; it is made for Linux on (x86_64|aarch64)"),
+        (mach_o(0x0100_000C), "Exec format error; it is made for macOS on arm64"),
+        (windows(0x8664), "Exec format error; it is made for Windows on x86_64"),
         (b"#!/no/loader\n", "No such file or directory; its loader or interpreter is missing"),
     ],
 )
@@ -57,6 +69,13 @@ def test_a_wrong_format_names_the_platform(own: Path, tmp_path: Path, content: b
     other = write(tmp_path / "other", content)
     with pytest.raises(PetstoreNotAvailable, match=rf"^{other} cannot be started: {reason}; this is {here}$"):
         Petstore(binary=other)
+
+
+def test_another_platform_is_no_way_out_of_a_damaged_file_or_a_folder(own: Path, tmp_path: Path) -> None:
+    write(own, elf({"x86_64": 62}.get(platform.machine(), 183)))
+    damaged = "cannot be started: Exec format error; the file is damaged or incomplete: install it again"
+    assert refusal() == f"{own} {damaged}" and refusal(own) == f"{own} {damaged}"
+    assert refusal(tmp_path) == f"{tmp_path} cannot be started: Permission denied; it is a folder"
 
 
 def test_a_lost_permission_is_named(own: Path) -> None:
@@ -128,4 +147,25 @@ def test_a_program_that_ends_at_once_is_started(tmp_path: Path) -> None:
     program = write(tmp_path / "petstore", b"#!/bin/sh\necho wrong library >&2\nexit 3\n")
     with pytest.raises(PetstoreStopped, match=r"did not start \(exit code 3\); its log, .*, ends with:\nwrong library$") as failed:
         Petstore(binary=program)
+    shutil.rmtree(Path(str(failed.value).split("its log, ")[1].split(", ")[0]).parent)
+
+
+def test_the_command_of_windows_waits_for_the_binary() -> None:
+    code = "from petstore_server import _binary, __main__; __main__.run_below(_binary.OWN)"
+    for arguments, expected in (["--version"], 0), (["--no-such-flag"], 2):
+        ended = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+        assert ended.returncode == expected, ended.stderr
+
+
+def test_the_first_line_is_read_on_a_thread_where_a_pipe_cannot_be_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_process, "_read_line", _process._line_by_thread)
+    with Petstore() as shop:
+        assert shop.new_key()
+    silent = write(tmp_path / "petstore", b"#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(PetstoreStopped, match="did not start within 0.2 seconds") as failed:
+        Petstore(binary=silent, start_seconds=0.2)
+    shutil.rmtree(Path(str(failed.value).split("its log, ")[1].split(", ")[0]).parent)
+    ended = write(tmp_path / "ended", b"#!/bin/sh\nexit 3\n")
+    with pytest.raises(PetstoreStopped, match=r"did not start \(exit code 3\)") as failed:
+        Petstore(binary=ended)
     shutil.rmtree(Path(str(failed.value).split("its log, ")[1].split(", ")[0]).parent)

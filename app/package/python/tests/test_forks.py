@@ -1,4 +1,4 @@
-"""Children that are forked without exec, as multiprocessing and locust make them: the server belongs to their parent."""
+"""Children that are forked without exec, as multiprocessing and locust make them: server and exam belong to their parent."""
 
 import multiprocessing
 import os
@@ -66,6 +66,55 @@ def test_a_forked_child_leaves_no_server_when_its_parent_is_killed() -> None:
         assert has_ended(server) and is_running(child)
     finally:
         os.kill(child, signal.SIGKILL)
+
+
+def test_a_forked_child_leaves_no_exam_when_its_parent_is_killed() -> None:
+    code = (
+        "import os, time; from petstore_server import exam\n"
+        "def client(shop):\n"
+        "    child = os.fork()\n"
+        "    if child: print(child, flush=True)\n"
+        "    time.sleep(60)\n"
+        "exam(client, 'lost-answers')"
+    )
+    run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    child = int(run.stdout.readline())
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    (judge,) = set(map(int, children)) - {child}
+    run.kill()
+    run.wait()
+    try:
+        assert has_ended(judge) and is_running(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_forked_child_leaves_the_exam_to_its_parent() -> None:
+    # The children end as programs do, through the `finally` of the exam, or go on in it.
+    code = """if True:
+        import os, sys
+        from petstore_server import PetstoreError, exam
+        parent = os.getpid()
+
+        def client(shop):
+            for way in ("leaves", "fails", "goes on"):
+                child = os.fork()
+                if child == 0 and way == "leaves":
+                    sys.exit(0)
+                if child == 0 and way == "fails":
+                    raise ValueError
+                if child == 0:
+                    return
+                assert os.waitpid(child, 0)[1] == 0, way
+
+        try:
+            scenarios = exam(client, "lost-answers", "calm").scenarios
+            assert os.getpid() == parent and len(scenarios) == 2
+        except PetstoreError as error:
+            assert os.getpid() != parent and "forked child" in str(error), error
+    """
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_a_forked_child_uses_the_server_and_leaves_it_to_its_parent() -> None:

@@ -59,6 +59,15 @@ def test_settings_of_pytest_are_those_of_the_server(pytester: pytest.Pytester) -
     assert "'gzip' has no value; write it as name=value" in pytester.runpytest_subprocess().stdout.str()
 
 
+def test_the_fixture_begins_with_the_shop_of_a_file(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".ndjson", shop='{"category": {"name": "Newts", "id": 7}}')
+    pytester.makeini("[pytest]\npetstore_shop = shop.ndjson")
+    pytester.makepyfile("def test_shop(petstore): assert petstore.baseline()[0]['category']['name'] == 'Newts'")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    pytester.makeini("[pytest]\npetstore_shop = shop.ndjson other.ndjson")
+    assert "are several files; name one" in pytester.runpytest_subprocess().stdout.str()
+
+
 def test_a_failed_test_shows_the_last_requests_of_its_shops(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -112,6 +121,86 @@ def test_a_failed_test_shows_the_last_requests_of_its_shops(pytester: pytest.Pyt
     assert text.count("Last requests of") == 4 and "/store/inventory" not in text
     # The frames of the package are hidden: the failure points into the test.
     assert "_requests.py" not in text and "_petstore.py" not in text, text
+
+
+SCENARIOS = """
+    import json, urllib.request, pytest
+
+    def order(shop, pet, **headers):
+        headers |= {"X-API-Key": shop.key, "Content-Type": "application/json"}
+        body = json.dumps({"petId": pet}).encode()
+        for _ in range(2):
+            try:
+                return urllib.request.urlopen(urllib.request.Request(shop.url + "/store/orders", body, headers)).close()
+            except OSError:
+                pass
+
+    @pytest.fixture
+    def usual(petstore_server):
+        return petstore_server.key
+
+    @pytest.mark.petstore_scenario("lost-answers", "retries-safely")
+    def test_careful(usual, petstore):
+        assert petstore.key != usual
+        order(petstore, 3, **{"Idempotency-Key": "a"})
+
+    @pytest.mark.petstore_scenario("lost-answers")
+    def test_careless(petstore):
+        order(petstore, 3)
+
+    @pytest.mark.petstore_scenario("lost-answers", "waits")
+    def test_untested(petstore):
+        order(petstore, 3, **{"Idempotency-Key": "a"})
+
+    @pytest.mark.petstore_scenario("lost-answers")
+    def test_fails(petstore):
+        order(petstore, 3)
+        assert False, "for another reason"
+
+    @pytest.mark.petstore_scenario("calm")
+    def test_skips(petstore):
+        pytest.skip("not today")
+
+    @pytest.mark.petstore_scenario("buzy")
+    def test_unknown(petstore):
+        pass
+
+    @pytest.mark.petstore_scenario()
+    def test_unnamed(petstore):
+        pass
+
+    @pytest.mark.petstore_scenario("dialects")
+    def test_several(petstore):
+        pass
+
+    def test_without(petstore, petstore_server):
+        assert petstore.faults.planned() == []
+        order(petstore, 3)
+        assert len(petstore.requests(status=201, key=petstore.key)) == 1
+"""
+
+
+def test_a_test_is_in_a_scenario_and_judged_at_its_end(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(SCENARIOS)
+    result = pytester.runpytest_subprocess("--strict-markers")
+    result.assert_outcomes(passed=2, failed=4, skipped=1, errors=2)
+    result.stdout.re_match_lines_random(
+        [
+            r"E +petstore_server\._errors\.ExamFailed: the client does not pass the exam",
+            r"E? +lost-answers: retries-safely is broken: a client repeats a POST .*",
+            r"E? +lost-answers: +advice: Send a new `Idempotency-Key`.*",
+            r"E? +lost-answers: +#2 .* POST /v1/store/orders 409 pet_not_available",
+            r"E? +waits is untested: no request met .* in lost-answers",
+            r"E +AssertionError: for another reason",
+            r"-+ Captured petstore call -+",
+            r"retries-safely is broken: .*",
+            r".*buzy: there is none with this name.*",
+            r".*petstore_scenario needs the name of a scenario.*",
+            r".*the scenario dialects has several steps, and a test is one: use petstore_server\.exam",
+        ]
+    )
+    marked = pytester.runpytest_subprocess("--markers").stdout.str()
+    assert "@pytest.mark.petstore_scenario(name, *tested): " in marked
 
 
 def test_each_worker_has_its_own_server(pytester: pytest.Pytester) -> None:

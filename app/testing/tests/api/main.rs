@@ -1,6 +1,8 @@
 //! A petstore in the process of its test. The tests of the program `petstore` are in its crate, with the same checks.
 
+mod baselines;
 mod checks;
+mod scopes;
 
 use petstore_testing::{Petstore, TestingError};
 
@@ -61,4 +63,9 @@ async fn the_contract_is_served() {
         ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap()
     });
     assert_eq!(served.await.unwrap(), petstore_contract::YAML);
+}
+
+#[tokio::test]
+async fn a_petstore_in_this_process_begins_with_a_shop_of_ones_own() {
+    baselines::baseline("in-process", Petstore::builder()).await;
 }

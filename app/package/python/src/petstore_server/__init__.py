@@ -8,8 +8,10 @@
 With pytest, the fixture `petstore` is such a server, reset before each test.
 """
 
+from ._baseline import BaselineCounts
 from ._clock import Clock
 from ._errors import (
+    ExamFailed,
     NotDelivered,
     NotEnoughRequests,
     PetstoreError,
@@ -18,20 +20,31 @@ from ._errors import (
     RulesBroken,
     SandboxError,
 )
-from ._faults import Fault, Faults, PlannedFault
+from ._exam import ExamShop, exam
+from ._exam_report import ExamReport, ExamRequest, ExamScenario
+from ._faults import Fault, FaultDate, FaultHeader, Faults, PlannedFault, ScopeFaults
 from ._messages import Headers, Message
 from ._petstore import Petstore
 from ._report import ClientReport, Finding, JudgedRule, ProvingRequest, Report
 from ._requests import Answer, Quota, ReceivedRequest
+from ._scope import Scope
 from ._sinks import Delivery, OpenDelivery, Settled, Sink, SinkAnswer, Sinks
 from ._version import __version__
 
 __all__ = [
     "Answer",
+    "BaselineCounts",
     "ClientReport",
     "Clock",
     "Delivery",
+    "ExamFailed",
+    "ExamReport",
+    "ExamRequest",
+    "ExamScenario",
+    "ExamShop",
     "Fault",
+    "FaultDate",
+    "FaultHeader",
     "Faults",
     "Finding",
     "Headers",
@@ -51,9 +64,12 @@ __all__ = [
     "Report",
     "RulesBroken",
     "SandboxError",
+    "Scope",
+    "ScopeFaults",
     "Settled",
     "Sink",
     "SinkAnswer",
     "Sinks",
     "__version__",
+    "exam",
 ]

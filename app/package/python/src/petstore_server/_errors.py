@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._exam_report import ExamReport
     from ._report import Report
     from ._requests import ReceivedRequest
     from ._sinks import Delivery
@@ -57,5 +58,14 @@ class RulesBroken(PetstoreError, AssertionError):
     """The client broke rules of the report, or met no case of a rule. The message has the rules, and the requests that prove it."""
 
     def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class ExamFailed(PetstoreError, AssertionError):
+    """The client broke rules in an exam, or failed where it has to succeed. The message has the scenarios, the rules, and the requests
+    that prove it."""
+
+    def __init__(self, message: str, report: ExamReport) -> None:
         super().__init__(message)
         self.report = report

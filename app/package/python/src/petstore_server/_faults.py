@@ -84,11 +84,53 @@ class Faults:
         """Replaces the plan. The first rule that acts on a call decides."""
         self._sandbox.call("PUT", "/faults", {"seed": seed, "faults": list(faults)})
 
+    def add(self, *faults: Fault) -> list[PlannedFault]:
+        """Adds rules behind those of the plan. Returns them with their numbers."""
+        return _rules(self._sandbox.call("POST", "/faults", {"faults": list(faults)}))
+
+    def remove(self, id: int) -> None:
+        """Removes the rule with this number."""
+        self._sandbox.call("DELETE", f"/faults/{id}")
+
     def planned(self) -> list[PlannedFault]:
         """The rules of the plan, with their counts."""
-        answer: Any = self._sandbox.call("GET", "/faults")
-        return cast(list[PlannedFault], answer["faults"])
+        return _rules(self._sandbox.call("GET", "/faults"))
 
     def clear(self) -> None:
         """Removes the plan. A reset does it, too."""
         self._sandbox.call("DELETE", "/faults")
+
+
+class ScopeFaults:
+    """The failures of one scope. They do not depend on the rules of other scopes."""
+
+    def __init__(self, sandbox: Sandbox, name: str, value: str) -> None:
+        self._all = Faults(sandbox)
+        self._sandbox = sandbox
+        self._header: FaultHeader = {"name": name, "value": value}
+
+    def plan(self, *faults: Fault) -> None:
+        """Replaces the rules of this scope. The first rule that acts on a call decides."""
+        self.clear()
+        self.add(*faults)
+
+    def add(self, *faults: Fault) -> list[PlannedFault]:
+        """Adds rules behind those of this scope. Returns them with their numbers."""
+        own = [fault.copy() for fault in faults]
+        for fault in own:
+            if (header := fault.setdefault("header", self._header)) != self._header:
+                raise ValueError(f"a rule of this scope is for its own header, {self._header}, and not for {header}")
+        return self._all.add(*own)
+
+    def planned(self) -> list[PlannedFault]:
+        """The rules of this scope, with their counts."""
+        name, value = self._header["name"].lower(), self._header["value"]
+        return [rule for rule in self._all.planned() if rule.get("header") == {"name": name, "value": value}]
+
+    def clear(self) -> None:
+        """Removes the rules of this scope."""
+        self._sandbox.call("DELETE", "/faults", query={"header": f"{self._header['name']}:{self._header['value']}"})
+
+
+def _rules(answer: Any) -> list[PlannedFault]:
+    return cast(list[PlannedFault], answer["faults"])

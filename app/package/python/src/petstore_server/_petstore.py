@@ -1,28 +1,27 @@
 """The petstore of a test run."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from ._binary import find_binary
+from . import _baseline
+from ._baseline import BaselineCounts, Shop
+from ._binary import find_binary, program
 from ._clock import Clock
 from ._errors import PetstoreError
 from ._faults import Faults
+from ._observed import Observed
 from ._process import ServerProcess
-from ._report import Report, report
-from ._requests import ReceivedRequest, Words, line, read
 from ._sandbox import Sandbox
+from ._scope import HEADER, Scope
 from ._sinks import Settled, Sinks, settle
-
-PREFIX_LENGTH = 12
-"""The characters of a key by which the server names it in journal and report."""
 
 Setting = str | int | bool
 """The value of a setting, such as `{"free-minute": 3}`."""
 
 
-class Petstore:
+class Petstore(Observed):
     """A server in memory, on a free port of this machine. It ends with the `with` statement, with `stop()`, or with this
     process, even if this process is killed."""
 
@@ -42,17 +41,19 @@ class Petstore:
         demo: int | None = None,
         settings: Mapping[str, Setting] | None = None,
         *,
+        shop: Path | str | None = None,
         binary: Path | str | None = None,
         start_seconds: float = 10.0,
     ) -> None:
         """Starts the server.
 
         demo: the number of pets at the start and after each reset, always the same ones; none for an empty shop.
+        shop: a file with the shop at the start and after each reset, instead of `demo`: the lines of `petstore import`.
         settings: settings of the server, by the names that `petstore settings` lists.
         binary: another binary than that of this package: a path, or a name in the `PATH`.
         start_seconds: the time limit of the start.
         """
-        taken = {"db", "listen", "sandbox", "demo", "end-with-stdin", "ready-json"} & set(settings or {})
+        taken = {"db", "listen", "sandbox", "demo", "sandbox-shop", "end-with-stdin", "ready-json"} & set(settings or {})
         if taken:
             raise PetstoreError(f"the settings {', '.join(sorted(taken))} are those of the sandbox and cannot be changed")
         chosen: dict[str, Setting] = dict(settings or {})
@@ -63,14 +64,17 @@ class Petstore:
         arguments += [f"--{name}={_text(value)}" for name, value in chosen.items()]
         if demo:
             arguments.append(f"--demo={demo}")
-        self._process = ServerProcess(_program(binary) if binary else find_binary(), arguments, start_seconds)
+        if shop is not None:
+            # The server starts in another folder.
+            arguments.append(f"--sandbox-shop={Path(shop).absolute()}")
+        self._process = ServerProcess(program(binary) if binary else find_binary(), arguments, start_seconds)
         ready = self._process.ready
         self.url = ready["url"]
         self.key = ready["key"]
         self.sandbox_url = ready["sandbox"]
         self.version = ready["version"]
         self.pid = ready["pid"]
-        self._sandbox = Sandbox(self.sandbox_url, self._process)
+        super().__init__(Sandbox(self.sandbox_url, self._process))
         self.clock = Clock(self._sandbox)
         self.faults = Faults(self._sandbox)
         self.sinks = Sinks(self._sandbox)
@@ -88,8 +92,29 @@ class Petstore:
         self._process.stop()
 
     def reset(self) -> None:
-        """Restores the initial shop, quotas, and an empty plan of failures. Keys stay valid, and the clock goes on."""
+        """Restores the shop of the baseline, quotas, and an empty plan of failures. Keys stay valid, and the clock goes on."""
         self._sandbox.call("POST", "/reset")
+
+    def baseline(self) -> list[dict[str, Any]]:
+        """The records of the shop that a reset restores: categories, then pets, then orders."""
+        return _baseline.records(self._sandbox)
+
+    def put_baseline(self, shop: Shop) -> BaselineCounts:
+        """Sets the shop that a reset restores: all of it, or nothing if a line is wrong. The present shop stays until a reset. The
+        baseline stays over resets, so also for later tests on this server.
+
+        shop: a file with the lines of `petstore import`, or records such as `{"category": {"name": "Dogs", "id": 1}}`.
+        """
+        __tracebackhide__ = True
+        return _baseline.put(self._sandbox, shop)
+
+    def save_baseline(self) -> BaselineCounts:
+        """Makes the shop as it is now the one that a reset restores, also for later tests on this server."""
+        return _baseline.save(self._sandbox)
+
+    def drop_baseline(self) -> None:
+        """Lets a reset restore the shop of the start again."""
+        _baseline.drop(self._sandbox)
 
     def new_key(
         self,
@@ -112,43 +137,6 @@ class Petstore:
         flags = [f"--{name}={value}" for name, value in options.items() if value is not None]
         return self._process.command("keys", "create", "--db=memory", "--quiet", *flags)
 
-    def requests(
-        self,
-        *,
-        count: int | None = None,
-        wait: int = 5,
-        method: Words | None = None,
-        route: str | None = None,
-        status: Words | int | None = None,
-        key: str | None = None,
-        target: str | None = None,
-        hint: str | None = None,
-        after: int | None = None,
-        limit: int | None = None,
-    ) -> list[ReceivedRequest]:
-        """The requests that the server received, oldest first.
-
-        count: the least number of requests. The call returns as soon as that many have been answered, and raises
-            `NotEnoughRequests` if they have not within `wait` seconds (at most 30).
-        method, status, target: only these methods, statuses (`404` or `4xx`), or targets that contain this text.
-        route: only this path of the contract, such as `/pets/{petId}`.
-        key: only requests with this key.
-        hint: only requests with this hint of the report.
-        after: only requests behind this `sequence`.
-        """
-        __tracebackhide__ = True
-        filters: dict[str, Words | int | None] = {
-            "method": method,
-            "route": route,
-            "status": status,
-            "key": _prefix(key),
-            "target": target,
-            "hint": hint,
-            "after": after,
-            "limit": limit,
-        }
-        return read(self._sandbox, count, wait, filters)
-
     def clear_requests(self) -> None:
         """Deletes the requests that the server received so far. A reset does it, too."""
         self._sandbox.call("DELETE", "/requests")
@@ -159,20 +147,14 @@ class Petstore:
         __tracebackhide__ = True
         return settle(self._sandbox, seconds)
 
-    def report(self, key: str | None = None) -> Report:
-        """The report about the behaviour of the client, by rule; for one key, or for all of them."""
-        query = {"key": _prefix(key)} if key else None
-        return report(self._sandbox.call("GET", "/report", query=query), partial(line, self._sandbox))
+    def scope(self, name: str, *, header: str = HEADER) -> Scope:
+        """The part of this petstore that belongs to one test: with a header for its client, and with failures, requests and a report
+        of the requests that have it. Tests that run side by side then share one server.
 
-
-def _prefix(key: str | None) -> str | None:
-    return key[:PREFIX_LENGTH] if key else None
-
-
-def _program(binary: Path | str) -> Path:
-    """The path of a binary, which starts in another folder; a name without a folder is looked up in the `PATH`."""
-    path = Path(binary)
-    return path.absolute() if path.name != str(binary) else path
+        name: the value of the header, such as `orders.create`.
+        header: the name of the header.
+        """
+        return Scope(self._sandbox, name, header)
 
 
 def _text(value: Setting) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import selectors
 import shutil
 import subprocess
@@ -11,10 +12,11 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ._binary import cannot_start
 from ._errors import PetstoreStopped, SandboxError
+from ._forks import owned, starting
 
 READY = ("url", "sandbox", "key", "pid", "version")
 """The members of the server's first line that this package reads."""
@@ -35,24 +37,32 @@ COMMAND_SECONDS = 30
 """The time limit of a command."""
 
 
-_servers: "weakref.WeakSet[ServerProcess]" = weakref.WeakSet()
-"""The servers that this process has started."""
+def _line_by_selector(output: IO[bytes], deadline: float) -> bytes | None:
+    """The first line of a pipe; empty if it ends without one, and none if it has none at the deadline."""
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                return None
+            part = os.read(output.fileno(), PIPE_BYTES)
+            if not part:
+                break
+            line += part
+    return line
 
-_starting = threading.RLock()
-"""Held while a server starts and is entered into `_servers`, and while this process forks: a child finds every pipe there."""
+
+def _line_by_thread(output: IO[bytes], deadline: float) -> bytes | None:
+    """The same on Windows, where no pipe can be waited for. After the deadline the thread ends with the pipe."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
+    try:
+        return lines.get(timeout=max(0.0, deadline - time.monotonic()))
+    except queue.Empty:
+        return None
 
 
-def _leave_to_parent() -> None:
-    """Gives up, in a child that was forked without exec, the servers of its parent: the child would keep their pipes open, and
-    remove their folders when it ends."""
-    for server in list(_servers):
-        server.leave_to_parent()
-    _servers.clear()
-    _starting.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_leave_to_parent)
+_read_line = _line_by_thread if os.name == "nt" else _line_by_selector
 
 
 class ServerProcess:
@@ -70,18 +80,18 @@ class ServerProcess:
         self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._log = self._folder / "log"
         try:
-            with self._log.open("wb") as log, _starting:
+            with self._log.open("wb") as log, starting:
                 self._child = subprocess.Popen(
                     [str(binary), *arguments],
                     # Without buffers, whose locks another thread may hold during a fork.
                     bufsize=0,
                     cwd=self._folder,
-                    env=_environment(),
+                    env=environment(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
                 )
-                _servers.add(self)
+                owned.add(self)
         except OSError as error:
             self._remove_folder()
             raise cannot_start(binary, error) from error
@@ -112,20 +122,9 @@ class ServerProcess:
         """The first line; empty if the server ends without one, and none if it has printed none at the deadline."""
         output = self._child.stdout
         assert output is not None
-        line = b""
-        with selectors.DefaultSelector() as selector:
-            selector.register(output, selectors.EVENT_READ)
-            while not line.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    return None
-                part = os.read(output.fileno(), PIPE_BYTES)
-                if not part:
-                    break
-                line += part
-        return line
+        return _read_line(output, deadline)
 
     def leave_to_parent(self) -> None:
-        """Closes this process's copies of the pipes, and no longer waits for the server or removes its folder."""
         self._is_own = False
         self._remove_folder.detach()
         self._close_pipes()
@@ -140,7 +139,7 @@ class ServerProcess:
         command = [str(self._binary), *arguments]
         try:
             done = subprocess.run(
-                command, cwd=self._folder, env=_environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
+                command, cwd=self._folder, env=environment(), capture_output=True, text=True, timeout=COMMAND_SECONDS
             )
         except OSError as error:
             raise cannot_start(self._binary, error) from error
@@ -166,7 +165,7 @@ class ServerProcess:
         """An error with the exit code, and with the path and the end of the log."""
         code = self._child.poll()
         ended = "" if code is None else f" (exit code {code})"
-        log = self._log.read_text(errors="replace").strip() if self._log.exists() else ""
+        log = self._log.read_text(encoding="utf-8", errors="replace").strip() if self._log.exists() else ""
         lines = "\n".join(log.splitlines()[-LOG_LINES:])
         state = f"ends with:\n{lines}" if lines else "is empty"
         return PetstoreStopped(f"{message}{ended}; its log, {self._log}, {state}")
@@ -194,6 +193,6 @@ class ServerProcess:
                 pipe.close()
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment without settings of a petstore, which would change the server of the tests."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PETSTORE_")}

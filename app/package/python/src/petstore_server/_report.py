@@ -26,6 +26,8 @@ class Finding:
     """`breach` or `hint`."""
     reason: str
     requests: list[ProvingRequest]
+    advice: str | None = None
+    """The advice: what the client should have done, with the header that told it; `None` from a server that is older than this member."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Report:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a client broke a rule."""
+        """`True` if a client broke a rule."""
         return self.verdict == "broken"
 
     def rules(self, name: str) -> list[JudgedRule]:
@@ -92,8 +94,12 @@ class Report:
         key = f"the client with the key {client.key_prefix}…" if client.key_prefix else "the client without a key"
         yield f"{rule.name} is broken by {key}: a client {rule.summary}"
         breaches = [finding for finding in rule.findings if finding.severity == "breach"]
+        advised = None
         for finding in breaches[:EVIDENCE]:
             yield f"  {finding.reason}"
+            if finding.advice and finding.advice != advised:
+                advised = finding.advice
+                yield f"  advice: {advised}"
             for request in finding.requests:
                 yield f"    {self._line(request.id, request.sequence)}"
         if len(breaches) > EVIDENCE:
@@ -113,11 +119,12 @@ def report(members: Mapping[str, Any], line: Callable[[str, int], str]) -> Repor
 
 
 def _client(members: Mapping[str, Any]) -> ClientReport:
-    rules = [_rule(rule) for rule in members["rules"]]
+    rules = [judged_rule(rule) for rule in members["rules"]]
     return ClientReport(members["keyPrefix"], members["requests"], members["verdict"], rules)
 
 
-def _rule(members: Mapping[str, Any]) -> JudgedRule:
+def judged_rule(members: Mapping[str, Any]) -> JudgedRule:
+    """A rule from the server's JSON."""
     return JudgedRule(
         name=members["name"],
         summary=members["summary"],
@@ -131,4 +138,4 @@ def _rule(members: Mapping[str, Any]) -> JudgedRule:
 
 def _finding(members: Mapping[str, Any]) -> Finding:
     requests = [ProvingRequest(request["sequence"], request["id"]) for request in members["requests"]]
-    return Finding(members["severity"], members["reason"], requests)
+    return Finding(members["severity"], members["reason"], requests, members.get("advice"))

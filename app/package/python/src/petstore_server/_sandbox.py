@@ -31,17 +31,31 @@ class Sandbox:
     ) -> Any:
         """Sends a request. Returns the JSON of the response; none if it has no body."""
         __tracebackhide__ = True
+        sent = None if body is None else json.dumps(body).encode()
+        text = self.exchange(method, path, sent, query=query, wait=wait)
+        return json.loads(text) if text else None
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "application/json",
+        query: Mapping[str, Any] | None = None,
+        wait: int = 0,
+    ) -> bytes:
+        """Sends a request with a body of this type. Returns the body of the response."""
+        __tracebackhide__ = True
         target = f"{self._address.path}{path}"
         if query:
             target += "?" + urlencode(query, doseq=True)
-        sent = None if body is None else json.dumps(body).encode()
-        headers = {"Connection": "close"} | ({} if sent is None else {"Content-Type": "application/json"})
+        headers = {"Connection": "close"} | ({} if body is None else {"Content-Type": kind})
         connection = http.client.HTTPConnection(
             self._address.hostname or "", self._address.port, timeout=CALL_SECONDS + wait
         )
         call = f"{method} {target}"
         try:
-            connection.request(method, target, sent, headers)
+            connection.request(method, target, body, headers)
             response = connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -49,7 +63,7 @@ class Sandbox:
         finally:
             connection.close()
         if response.status < 300:
-            return json.loads(text) if text else None
+            return text
         raise _refused(call, response.status, text)
 
 
