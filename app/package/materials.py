@@ -43,8 +43,10 @@ def described(target: str) -> dict:
 
 
 def is_static(binary: Path) -> bool:
-    """Returns whether the binary needs no library, so that it contains glibc."""
-    return "(NEEDED)" not in run("readelf", "--wide", "--dynamic", str(binary))
+    """Returns whether the binary needs no library, so that it contains glibc; false for another system than Linux."""
+    with binary.open("rb") as file:
+        is_of_linux = file.read(4) == b"\x7fELF"
+    return is_of_linux and "(NEEDED)" not in run("readelf", "--wide", "--dynamic", str(binary))
 
 
 def beside_crates(binary: Path) -> list[dict]:

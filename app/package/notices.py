@@ -86,7 +86,8 @@ def rust_std() -> tuple[str, list[str]]:
 
 
 def main() -> None:
-    binary, target = Path(sys.argv[1]).resolve(), run("rustc", "--print", "host-tuple").strip()
+    binary = Path(sys.argv[1]).resolve()
+    target = run(sys.executable, "app/package/platform.py", str(binary), "target").strip()
     packages = json.loads(run("cargo", "metadata", "--locked", "--format-version", "1"))["packages"]
     parts: dict[str, tuple[list[str], str]] = {}
 

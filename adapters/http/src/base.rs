@@ -10,4 +10,5 @@ pub(crate) mod observe;
 pub(crate) mod page_file;
 pub(crate) mod settings;
 pub(crate) mod stats;
+pub(crate) mod system;
 pub(crate) mod timer;

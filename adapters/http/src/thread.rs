@@ -114,12 +114,9 @@ pub(crate) trait HookedRequest {
     ) -> LocalFuture<'r, Result<(), Intercepted>>;
 
     /// Returns the form of the quota headers of the response; `None` for that of the server.
-    fn quota_shape(
-        &self,
-        thread: &ThreadState,
-        parts: &Parts,
-        head: &RequestHead<'_>,
-    ) -> Option<Arc<QuotaShape>>;
+    fn quota_shape(&self, _: &ThreadState, _: &Parts, _: &RequestHead<'_>) -> Option<Arc<QuotaShape>> {
+        None
+    }
 
     /// Acts on the answer to a request that came inside of another one, before the other one is answered with it. Returns the
     /// id of the request; none if nothing is recorded.
@@ -135,8 +132,10 @@ pub(crate) trait HookedRequest {
     /// an error if the connection is to be closed without the answer.
     fn after(
         self: Box<Self>,
-        served: Served<'_>,
-    ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>>;
+        _: Served<'_>,
+    ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// The way in which an answer ends.

@@ -11,8 +11,8 @@
 use std::fs::File;
 use std::path::Path;
 
+use petstore_platform::{mark, mark_at, mark_of, unmark};
 use petstore_ports::BatchNumber;
-use rustix::fs::XattrFlags;
 
 use crate::epoch_text::digits;
 
@@ -36,6 +36,11 @@ impl Mark {
     /// Returns true if the mark can be one of a content with this epoch.
     pub(crate) fn is_of(&self, epoch: u64) -> bool {
         self.epoch.is_none_or(|marked| marked == epoch)
+    }
+
+    /// Returns true if the mark names this epoch.
+    pub(crate) fn names(&self, epoch: u64) -> bool {
+        self.epoch == Some(epoch)
     }
 
     fn parse(value: &[u8]) -> Option<Self> {
@@ -81,7 +86,7 @@ impl Marker {
                 Some(epoch) => format!("{}:{}", digits(epoch), last.0),
                 None => last.0.to_string(),
             };
-            let _ = rustix::fs::fsetxattr(data, MARK, value.as_bytes(), XattrFlags::empty());
+            mark(data, MARK, value.as_bytes());
             self.last = last;
         }
     }
@@ -90,8 +95,7 @@ impl Marker {
     /// the file is accepted.
     pub(crate) fn remove_stale(&self, data: &File, kept: BatchNumber) {
         let mut value = [0; MARK_MAX];
-        let Ok(length) = rustix::fs::fgetxattr(data, MARK, &mut value) else { return };
-        let mark = value.get(..length).and_then(Mark::parse);
+        let mark = mark_of(data, MARK, &mut value).and_then(Mark::parse);
         if mark.is_some_and(|mark| mark.last > kept || self.epoch.is_some_and(|epoch| !mark.is_of(epoch))) {
             remove(data);
         }
@@ -101,11 +105,10 @@ impl Marker {
 /// Returns the mark of a database; none without a mark.
 pub(crate) fn read(database: &Path) -> Option<Mark> {
     let mut value = [0; MARK_MAX];
-    let length = rustix::fs::getxattr(database, MARK, &mut value).ok()?;
-    Mark::parse(value.get(..length)?)
+    Mark::parse(mark_at(database, MARK, &mut value)?)
 }
 
 /// Removes the mark. The file is the one that was opened: its path may lead to another one meanwhile.
 pub(crate) fn remove(data: &File) {
-    let _ = rustix::fs::fremovexattr(data, MARK);
+    unmark(data, MARK);
 }

@@ -17,8 +17,8 @@ use crate::{BackupError, Copied, NameCollisions, PartialFile, connection, meta, 
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Writes a data file with these rows and without an epoch, like a [`backup`](crate::backup). The file is written in
-/// the folder of the database. When the function returns, the file no longer has a name. The returned descriptor is the
-/// only access to it.
+/// the folder of the database. When the function returns, the file no longer has a name, on some versions of Windows when the
+/// returned descriptor is closed. That is the only access to it.
 pub fn copy_of(
     database: &Path,
     header: &Header,

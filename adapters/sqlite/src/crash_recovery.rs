@@ -6,18 +6,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use petstore_platform::read_exact_at;
 use petstore_ports::BatchNumber;
 use rusqlite::Connection;
 
-use crate::batch_mark;
 use crate::checkpoint::{self, LogCopy};
 use crate::error::EngineError;
 use crate::files::{self, with_suffix};
 use crate::wal::{DamageScan, Frame, HEADER_BYTES, LogHeader, LogPosition};
-use crate::{OpenError, connection, meta};
+use crate::{OpenError, batch_mark, connection, log_base, meta};
 
 /// Number of bytes of the log that are read at once.
 const PIECE_BYTES: usize = 1024 * 1024;
@@ -92,11 +91,25 @@ fn check_log(database: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a database whose log is damaged, missing, or without the batches that are known to have been in it.
+/// Refuses a data file that a server would refuse at its start for its log, without opening it for writing. A file that was
+/// closed normally is not looked at. Must not run in a process that has the file open.
+pub fn check_log_of(file: &Path) -> Result<(), OpenError> {
+    let database = files::resolve_link(file);
+    if files::has_log(&database) || batch_mark::read(&database).is_some() {
+        check_at_rest(&database)?;
+    }
+    Ok(())
+}
+
+/// Refuses a database whose log is damaged, missing, of another file, or without the batches that are known to have been in it.
 pub(crate) fn check_at_rest(database: &Path) -> Result<(), OpenError> {
     let has_log = files::has_log(database);
     if has_log {
         check_log(database)?;
+        if !log_base::continues(database, batch_mark::read(database).as_ref()) {
+            let log = with_suffix(database, "-wal");
+            return Err(OpenError::LogOfOther { path: database.into(), log });
+        }
     }
     check_complete(database, has_log)
 }
@@ -123,7 +136,7 @@ fn damage(log: &Path) -> io::Result<Option<LogPosition>> {
 /// first frame, so a log of more bytes whose header is invalid is damaged even if no frame in it is valid.
 fn read_once(log: &File) -> io::Result<Option<([u8; HEADER_BYTES], LogPosition)>> {
     let mut header = [0; HEADER_BYTES];
-    if !is_complete(log.read_exact_at(&mut header, 0))? {
+    if !is_complete(read_exact_at(log, &mut header, 0))? {
         return Ok(None);
     }
     // If the header is damaged, the page size is unknown, so all possible page sizes are tried.
@@ -148,7 +161,7 @@ fn scan_frames(log: &File, scan: &mut DamageScan) -> io::Result<()> {
     while at < end {
         let left = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece.len());
         let frames = &mut piece[..left / frame * frame];
-        if frames.is_empty() || !is_complete(log.read_exact_at(frames, at))? {
+        if frames.is_empty() || !is_complete(read_exact_at(log, frames, at))? {
             break;
         }
         frames.chunks_exact(frame).for_each(|frame| scan.add(Frame::new(frame)));

@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::data_lock;
 use crate::file_identity::FileIdentity;
 use crate::files::MAGIC;
-use crate::lock_file::lock_with_retry;
 use crate::schema;
 use crate::schema::APPLICATION_ID;
 
@@ -62,12 +62,9 @@ impl DataFile {
         self.opened.file()
     }
 
-    /// Locks the file itself. The lock lasts as long as this value.
-    ///
-    /// The file is locked only on Linux, where `flock` locks and SQLite's POSIX locks do not conflict. On systems
-    /// derived from BSD they conflict, so SQLite would wait for this lock.
+    /// Locks the file itself, on the systems on which [`data_lock`] can. The lock lasts as long as this value.
     pub(crate) fn lock(&self) -> Result<(), TryLockError> {
-        if cfg!(target_os = "linux") { lock_with_retry(self.file()) } else { Ok(()) }
+        data_lock::lock(self.file())
     }
 
     /// Checks that the path leads to this file and that the file has the header of a petstore's file.

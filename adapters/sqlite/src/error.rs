@@ -151,6 +151,17 @@ pub enum OpenError {
         /// The last batch that was on disk, and the last one that is found.
         missing: MissingBatches,
     },
+    /// The log is that of another file, or of a later state of this one.
+    #[error(
+        "{} cannot be used: {} does not continue it: one of them was replaced; bring back the two files that belong \
+         together, or move the -wal away, which drops the changes in it", path.display(), log.display()
+    )]
+    LogOfOther {
+        /// The data file, as it was named.
+        path: PathBuf,
+        /// The log beside it.
+        log: PathBuf,
+    },
     /// The engine cannot read or write the file now.
     #[error("{} cannot be used", path.display())]
     Engine {
@@ -311,6 +322,9 @@ impl From<OpenError> for StoreError {
                 "the data file's -wal lacks acknowledged changes: batch {} was on disk, and the last one is batch {}",
                 missing.marked.0, missing.found.0
             )),
+            OpenError::LogOfOther { .. } => {
+                Self::unavailable("the -wal does not continue the data file: one of them was replaced")
+            }
             OpenError::Engine { source, .. } => {
                 Self::unavailable("the data file cannot be used").with_source(source)
             }

@@ -3,11 +3,11 @@
 //! A file can be removed or replaced while a server has it open. The server would then write to a file that no later start
 //! finds.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use petstore_platform::{id_at, id_of, read_exact_at};
 use petstore_ports::StoreError;
 
 /// A file that was opened, and the path by which it was found.
@@ -40,9 +40,8 @@ impl FileIdentity {
         removed: &'static str,
         replaced: &'static str,
     ) -> Result<(), &'static str> {
-        let id = |of: &Metadata| (of.dev(), of.ino());
-        match (fs::metadata(&self.path), self.file.metadata()) {
-            (Ok(found), Ok(opened)) if id(&found) != id(&opened) => Err(replaced),
+        match (id_at(&self.path), id_of(&self.file)) {
+            (Ok(found), Ok(opened)) if found != opened => Err(replaced),
             (Err(error), _) if is_missing(&error) => Err(removed),
             _ => Ok(()),
         }
@@ -51,7 +50,7 @@ impl FileIdentity {
     /// Returns the first bytes, padded with zeros at the end of the file. None if the file cannot be read.
     pub(crate) fn first_bytes<const N: usize>(&self) -> Option<[u8; N]> {
         let mut bytes = [0; N];
-        match self.file.read_exact_at(&mut bytes, 0) {
+        match read_exact_at(&self.file, &mut bytes, 0) {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => None,
             Ok(()) | Err(_) => Some(bytes),
         }

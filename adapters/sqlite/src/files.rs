@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Read and write for the owner only, because the file contains key digests and customers' data. SQLite gives the log
-/// the same mode.
-pub(crate) const PRIVATE: u32 = 0o600;
+use petstore_platform::{Private, open_to_sync, sync_folder};
+
+use crate::batch_mark;
 
 /// Returns the path of a companion file of a database. If the path of the database is a symbolic link, the companion
 /// file is in the folder of the file that the link leads to.
@@ -48,6 +47,7 @@ pub(crate) fn resolve_link(path: &Path) -> PathBuf {
 pub(crate) fn check_path(database: &Path) -> io::Result<()> {
     const MISSING: &str = "it does not exist, but its -wal does, which holds the last changes: bring the data file back, or move the -wal away";
     const EMPTY: &str = "it is empty, but its -wal is not, which holds the last changes: bring the data file back, or move the -wal away";
+    const EMPTIED: &str = "it is empty, but an attribute of it says that it had changes: bring it and its -wal back, or remove it to begin a new store";
     let no = |why| Err(io::Error::other(why));
     let is_absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let has_log = fs::metadata(with_suffix(database, "-wal")).is_ok_and(|found| found.len() > 0);
@@ -59,6 +59,8 @@ pub(crate) fn check_path(database: &Path) -> io::Result<()> {
         (Err(error), _) if has_log && is_absent(&error) => no(MISSING),
         // The engine removes the log of an empty file.
         (_, Ok(found)) if has_log && found.len() == 0 => no(EMPTY),
+        // The attributes of a file stay when it is emptied.
+        (_, Ok(found)) if found.len() == 0 && batch_mark::read(database).is_some() => no(EMPTIED),
         _ => Ok(()),
     }
 }
@@ -68,16 +70,17 @@ pub(crate) fn has_log(database: &Path) -> bool {
     fs::symlink_metadata(with_suffix(database, "-wal")).is_ok()
 }
 
-/// Creates an empty file and makes its name durable. Fails if the file exists. So it never opens an existing database;
+/// Creates an empty file for its owner only, because it will contain key digests and customers' data, and makes its name
+/// durable. SQLite gives the log the same mode. Fails if the file exists. So it never opens an existing database;
 /// closing the descriptor of such a file would release SQLite's locks on it.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?.sync_all()?;
+    OpenOptions::new().write(true).create_new(true).private().open(path)?.sync_all()?;
     sync_directory_of(path)
 }
 
 /// Syncs the log of a database, if there is one. SQLite has no locks on the log, so closing it here is harmless.
 pub(crate) fn sync_log(database: &Path) -> io::Result<()> {
-    match File::open(with_suffix(database, "-wal")) {
+    match open_to_sync(&with_suffix(database, "-wal")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         log => log?.sync_all(),
     }
@@ -85,5 +88,5 @@ pub(crate) fn sync_log(database: &Path) -> io::Result<()> {
 
 /// Syncs the directory of a file, so that changes to its names are durable.
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+    path.parent().map_or(Ok(()), sync_folder)
 }

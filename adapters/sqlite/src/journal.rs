@@ -1,24 +1,23 @@
 //! The implementation of the journal port.
 
+mod opening;
+
 use std::fs::File;
-use std::io;
 use std::ops::ControlFlow;
-use std::path::{self, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use petstore_domain::Timestamp;
 use petstore_ports::{
     Batch, BatchNumber, BulkLoad, DeliveryNote, EventBatch, EventBatchReader, EventBounds, EventLimits,
-    EventRange, EventsPruned, Header, Journal, LastIds, Row, StoreError, Unwatched, UsageCount, WorkProgress,
+    EventRange, EventsPruned, Header, Journal, Row, StoreError, UsageCount,
 };
 use rusqlite::{Connection, params};
 
 use crate::batch_mark::Marker;
 use crate::checkpoint::{self, CheckpointHealth, LogCopy, LogState};
 use crate::coalesced_batch::CoalescedBatch;
-use crate::connection::Writer;
 use crate::crash_recovery::GivenUp;
-use crate::data_file::DataFile;
 use crate::error::{is_busy, is_damage, unreadable};
 use crate::event_reader::EventReader;
 use crate::file_identity::FileLoss;
@@ -26,19 +25,13 @@ use crate::open_database::OpenDatabase;
 use crate::open_files::{OpenFiles, batch_lost};
 use crate::table::put;
 use crate::{
-    LogPosition, MissingBatches, OpenError, OpenOptions, RepairedValues, aliases, batch_mark, connection,
-    crash_recovery, event_batches, event_reader, files, load, lock_file, meta, mount, schema, tables,
+    LogPosition, MissingBatches, OpenError, batch_mark, connection, crash_recovery, event_batches,
+    event_reader, load, meta, schema, tables,
 };
 
 /// Maximum number of expired idempotency records that one call deletes. It limits the call to a few milliseconds of the
 /// writer's time.
 const PRUNE_MAX: usize = 1_000;
-
-/// The number of records that have ever been created, of the kinds of which there may be many.
-fn rows_at_most(header: &Header) -> u64 {
-    let LastIds { pet, category, order, account, key } = header.last_ids;
-    [pet, category, order, account, key].into_iter().fold(0, u64::saturating_add)
-}
 
 /// A journal in one SQLite file.
 pub struct SqliteJournal {
@@ -63,78 +56,6 @@ pub struct SqliteJournal {
 }
 
 impl SqliteJournal {
-    /// Opens the journal in this file, or creates it. `epoch_if_new` becomes the epoch of a new file. It also becomes
-    /// the epoch of a copy by [`backup`](crate::backup) when the copy is opened for the first time.
-    pub fn open(path: impl AsRef<Path>, epoch_if_new: u64) -> Result<Self, OpenError> {
-        Self::open_with(path, epoch_if_new, OpenOptions::default()).map(|(journal, _)| journal)
-    }
-
-    /// Opens the journal with options. Also returns the values of older versions that were repaired. An older file is
-    /// migrated, and a copy gets its epoch, with [`Journal::accept`] or the first write; until then the file is unchanged,
-    /// and no other connection reads it.
-    pub fn open_with(
-        path: impl AsRef<Path>,
-        epoch_if_new: u64,
-        options: OpenOptions,
-    ) -> Result<(Self, RepairedValues), OpenError> {
-        Self::open_watched(path, epoch_if_new, options, &Unwatched)
-    }
-
-    /// Opens the journal like [`SqliteJournal::open_with`], and reports how far a migration of its tables is.
-    pub fn open_watched(
-        path: impl AsRef<Path>,
-        epoch_if_new: u64,
-        options: OpenOptions,
-        progress: &dyn WorkProgress,
-    ) -> Result<(Self, RepairedValues), OpenError> {
-        let path = path.as_ref();
-        let failed = |source| OpenError::File { path: path.into(), source };
-        // SQLite would take a path that begins with `file:` for a URI.
-        let path = path::absolute(files::resolve_link(path)).map_err(failed)?;
-        files::check_path(&path).map_err(failed)?;
-        mount::check(&path).map_err(failed)?;
-        aliases::check_was_used(&path)?;
-        let lock = lock_file::lock(&path)?;
-        // The path is checked again under the lock, because another process may have created the file meanwhile.
-        files::check_path(&path).map_err(failed)?;
-        match files::create(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            Ok(()) | Err(_) => {}
-        }
-        let data = DataFile::open(&path).map_err(failed)?;
-        aliases::lock(&data, &path)?;
-        aliases::check_logs(&path).map_err(failed)?;
-        aliases::check_last_name(&path).map_err(failed)?;
-        aliases::record_name(&data, &path);
-        let open_files = OpenFiles::of(data);
-        let given_up = crash_recovery::recover_log(&path, open_files.data().file(), options.damaged_log)?;
-        let Writer { connection, repaired, is_tentative } =
-            connection::writer(&path, Some(epoch_if_new), options.name_collisions, progress)?;
-        let header =
-            meta::read(&connection).map_err(|source| OpenError::Unreadable { path: path.clone(), source })?;
-        open_files.set_kept(header.last_batch);
-        let mut journal = Self {
-            path,
-            log: Arc::default(),
-            tentative: None,
-            open: None,
-            open_files,
-            may_have_committed: false,
-            is_suspect: false,
-            given_up,
-            marked: Marker::new(header.epoch),
-            rows_at_most: rows_at_most(&header),
-            _lock: lock,
-        };
-        if is_tentative {
-            journal.tentative = Some(connection);
-        } else {
-            journal.remove_stale_mark();
-            journal.start(connection)?;
-        }
-        Ok((journal, repaired))
-    }
-
     /// Begins to use a file whose content was accepted.
     fn start(&mut self, connection: Connection) -> Result<(), OpenError> {
         let (open, copied) = OpenDatabase::start(connection, &self.open_files, &self.log)?;

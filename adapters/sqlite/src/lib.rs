@@ -14,7 +14,7 @@
 //! - Complete files: a data file that is a mount point is refused, because its log would be stored elsewhere (`mount`).
 //! - Crash recovery: a log is checked before SQLite reads it (`crash_recovery`, `wal`), so that SQLite never drops
 //!   acknowledged changes as a torn end. An attribute of the data file remembers the last batch, so that an emptied or
-//!   missing log is noticed (`batch_mark`).
+//!   missing log is noticed (`batch_mark`). A log that does not continue the data file is refused (`log_base`).
 //! - Detection of changed files: while the files are in use, they are checked for removal and replacement (`file_identity`,
 //!   `data_file`, `log_file`) and read again (`scrubber`). After damage nothing more is written.
 //! - Validated content: constraints of the tables check each row (`schema`), and each row is parsed like any input
@@ -34,6 +34,7 @@ mod connection;
 mod copy;
 mod crash_recovery;
 mod data_file;
+mod data_lock;
 mod epoch_text;
 mod error;
 mod event_batches;
@@ -44,6 +45,7 @@ mod files;
 mod journal;
 mod load;
 mod lock_file;
+mod log_base;
 mod log_file;
 mod members;
 mod meta;
@@ -65,7 +67,7 @@ mod wal;
 
 pub use checkpoint::CheckpointHealth;
 pub use copy::{copy_of, keep_copy};
-pub use crash_recovery::{DamagedLog, MissingBatches};
+pub use crash_recovery::{DamagedLog, MissingBatches, check_log_of};
 pub use error::{BackupError, EngineError, OpenError};
 pub use event_file::EventFile;
 pub use files::{COMPANIONS, companion, is_database};

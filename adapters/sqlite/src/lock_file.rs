@@ -2,13 +2,14 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use petstore_platform::Private;
+
 use crate::OpenError;
-use crate::files::{PRIVATE, companion};
+use crate::files::companion;
 
 /// Takes the lock file of a database. The lock lasts as long as the returned file.
 ///
@@ -23,13 +24,8 @@ pub(crate) fn lock(database: &Path) -> Result<File, OpenError> {
         let path = if is_folder_missing { database } else { path.as_path() };
         OpenError::File { path: path.into(), source }
     };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(PRIVATE)
-        .open(&path)
-        .map_err(failed)?;
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(false).private().open(&path).map_err(failed)?;
     match lock_with_retry(&file) {
         Ok(()) => {
             // A process that finds the file locked reads the process id for its message. If the id cannot be written,

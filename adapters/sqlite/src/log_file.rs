@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use petstore_platform::read_exact_at;
 
 use crate::file_identity::{FileIdentity, FileLoss};
 use crate::files::with_suffix;
@@ -31,7 +32,7 @@ impl LogFile {
 
     /// Fills a buffer from an offset. Returns false if the log cannot be read, and an error if it is too short.
     pub(crate) fn fill(&self, bytes: &mut [u8], at: u64) -> Result<bool, FileLoss> {
-        match self.file().read_exact_at(bytes, at) {
+        match read_exact_at(self.file(), bytes, at) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(FileLoss::Data("the data file's -wal has been cut short"))
             }

@@ -1,11 +1,14 @@
 //! A file that is written under a temporary name and renamed when it is complete.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::files::{PRIVATE, with_suffix};
+use petstore_platform::{
+    LOCKS_EXCLUDE_OWN_HANDLES, Private, id_of, id_of_entry, make_private, sync_readable_folder,
+};
+
+use crate::files::with_suffix;
 
 /// A file that is written under the target's name with `.part` appended. When this value is dropped, an unfinished file
 /// is removed, because it could be mistaken for a complete file.
@@ -58,7 +61,7 @@ impl PartialFile {
         // Another process may use the temporary name from now on.
         self.is_finished = true;
         let target = std::path::absolute(&self.target)?;
-        target.parent().and_then(|folder| File::open(folder).ok()).map_or(Ok(()), |folder| folder.sync_all())
+        target.parent().map_or(Ok(()), sync_readable_folder)
     }
 }
 
@@ -76,10 +79,18 @@ fn begin(path: &Path) -> io::Result<File> {
     let busy = || {
         io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it: wait until that has ended")
     };
+    if LOCKS_EXCLUDE_OWN_HANDLES {
+        // Such a lock would exclude SQLite, which writes a backup through its own handle. But these systems remove no file
+        // that a process has open, so the removal tells that another process writes the file.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(busy()),
+            Ok(()) | Err(_) => {}
+        }
+    }
     // A symbolic link is not followed, because it may belong to another user. A link, or a file without write
     // permission, is removed once and replaced by a new file.
     let is_ours = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(PRIVATE).open(path);
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).private().open(path);
     let opened = if is_ours { open() } else { Err(io::ErrorKind::PermissionDenied.into()) };
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -87,22 +98,23 @@ fn begin(path: &Path) -> io::Result<File> {
             // it is returned.
             let is_absent = |failed: &io::Error| failed.kind() == io::ErrorKind::NotFound;
             fs::remove_file(path).map_err(|failed| if is_absent(&failed) { error } else { failed })?;
-            OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?
+            OpenOptions::new().write(true).create_new(true).private().open(path)?
         }
         opened => opened?,
     };
-    match file.try_lock() {
+    let locked = if LOCKS_EXCLUDE_OWN_HANDLES { Ok(()) } else { file.try_lock() };
+    match locked {
         Err(TryLockError::WouldBlock) => return Err(busy()),
         Err(TryLockError::Error(error)) => return Err(error),
         Ok(()) => {}
     }
     // Another process may have finished and renamed the file before this process got the lock. The path then leads to
     // another file or to none.
-    let (ours, there) = (file.metadata()?, fs::symlink_metadata(path));
-    if !there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+    let ours = id_of(&file)?;
+    if !id_of_entry(path).is_ok_and(|there| there == ours) {
         return Err(busy());
     }
     file.set_len(0)?;
-    file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    make_private(&file, path)?;
     Ok(file)
 }

@@ -21,6 +21,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
+    #[cfg(petstore_planted_member)]
+    "ALTER TABLE pets ADD COLUMN former_name TEXT CHECK (length(former_name) BETWEEN 1 AND 100)",
 ];
 
 /// The schema version from which a file stores the version of its folding rule.

@@ -8,12 +8,12 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use petstore_platform::change_stamp;
 use rusqlite::Connection;
 
 use crate::checkpoint::{self, LogState};
@@ -144,7 +144,7 @@ impl Task {
     }
 
     fn stamps(&self) -> io::Result<Stamps> {
-        let stamp = |found: &Metadata| (found.ctime(), found.ctime_nsec(), found.len());
+        let stamp = |found: &Metadata| (change_stamp(found), found.len());
         Ok([stamp(&self.log_file.file().metadata()?), stamp(&self.files.data().file().metadata()?)])
     }
 
@@ -294,7 +294,7 @@ impl VerifiedLog {
 }
 
 /// The change times and lengths of the log and of the data file.
-type Stamps = [(i64, i64, u64); 2];
+type Stamps = [((i64, i64), u64); 2];
 
 /// The count of scrubs since the files were last changed.
 #[derive(Default)]
@@ -320,11 +320,11 @@ mod tests {
     #[test]
     fn unchanged_files_are_scrubbed_a_few_times_and_again_after_a_change() {
         let mut unchanged = UnchangedScrubs::default();
-        let stamps = [(1, 2, 3), (4, 5, 6)];
+        let stamps = [((1, 2), 3), ((4, 5), 6)];
         let scrubs =
             |unchanged: &mut UnchangedScrubs, stamps| (0..9).filter(|_| unchanged.is_due(stamps)).count();
         assert_eq!(scrubs(&mut unchanged, stamps), 3);
-        assert_eq!(scrubs(&mut unchanged, [(1, 2, 3), (4, 6, 6)]), 3);
+        assert_eq!(scrubs(&mut unchanged, [((1, 2), 3), ((4, 6), 6)]), 3);
         assert_eq!(scrubs(&mut unchanged, stamps), 3);
     }
 

@@ -161,15 +161,15 @@ fn an_incomplete_last_transaction_is_cut() {
 /// The attribute of a data file that marks its last batch on disk.
 const MARK: &str = "user.petstore.last_batch";
 
-/// Sets the mark, as a killed server leaves it. Returns false on a file system without attributes.
+/// Sets the mark, as a killed server leaves it. Returns false on a file system without attributes, and on Windows.
 fn leave_mark(path: &Path, mark: &str) -> bool {
-    rustix::fs::setxattr(path, MARK, mark.as_bytes(), rustix::fs::XattrFlags::empty()).is_ok()
+    petstore_platform::mark(&fs::File::open(path).unwrap(), MARK, mark.as_bytes());
+    self::mark(path).is_some()
 }
 
 fn mark(path: &Path) -> Option<String> {
     let mut value = [0_u8; 64];
-    let length = rustix::fs::getxattr(path, MARK, &mut value).ok()?;
-    Some(String::from_utf8_lossy(&value[..length]).into_owned())
+    petstore_platform::mark_at(path, MARK, &mut value).map(|mark| String::from_utf8_lossy(mark).into_owned())
 }
 
 #[test]
@@ -305,4 +305,78 @@ fn a_file_that_was_used_without_a_checkpoint_and_lost_its_log_is_refused() {
         (0, EPOCH),
         "a store that was closed in order is a new store"
     );
+}
+
+/// Opens the database of a room, writes one batch, and ends the use normally.
+fn use_once(room: &Room, number: u64) {
+    let mut journal = room.open();
+    keep(&mut journal, number, [Change::Category(category(number, &format!("Cats {number}")))]).unwrap();
+}
+
+#[test]
+fn a_log_is_refused_beside_an_older_copy_of_its_file_or_beside_another_file() {
+    let room = Room::new();
+    use_once(&room, 1);
+    let old = fs::read(room.database()).unwrap();
+    use_once(&room, 2);
+    let mut journal = room.open();
+    keep(&mut journal, 3, [Change::Category(category(3, "Cats 3"))]).unwrap();
+    let files = Files::of(&room);
+    // The row of the second batch would be missing, and nothing else.
+    let stale = Files { data: old.clone(), log: files.log.clone() }.put(&room);
+    let log = room.path("crash.db-wal");
+    let refused = |error: &OpenError| matches!(error, OpenError::LogOfOther { path, log: of } if *path == stale && *of == log);
+    assert!(SqliteJournal::open(&stale, EPOCH).is_err_and(|error| refused(&error)));
+    let read = read_snapshot(&stale, &mut |_| Ok(())).unwrap_err().to_string();
+    assert!(read.contains("the -wal does not continue the data file"), "{read}");
+    assert_eq!((fs::read(&stale).unwrap(), fs::read(&log).unwrap()), (old, files.log.clone()));
+    assert_eq!(last(&mut SqliteJournal::open(files.put(&room), EPOCH).unwrap()), 3);
+
+    let other = Room::new();
+    let (of_other, _) = in_use(&other, 1);
+    // Its tables are in its log alone.
+    let first = Files::of(&other);
+    assert_eq!(last(&mut SqliteJournal::open(first.put(&room), EPOCH).unwrap()), 1);
+    drop(of_other);
+    for data in [fs::read(other.database()).unwrap(), first.data] {
+        let mixed = Files { data, log: files.log.clone() }.put(&room);
+        let error = SqliteJournal::open(mixed, EPOCH).map(drop).unwrap_err();
+        assert!(refused(&error), "{error:?}");
+    }
+}
+
+#[test]
+fn the_log_of_another_file_with_the_same_numbers_is_refused_by_the_mark() {
+    let rooms = [Room::new(), Room::new()];
+    let [own, other] = [EPOCH, EPOCH + 1].map(|epoch| {
+        let room = &rooms[usize::from(epoch != EPOCH)];
+        for number in [1, 2] {
+            let mut journal = SqliteJournal::open(room.database(), epoch).unwrap();
+            keep(&mut journal, number, [Change::Category(category(number, &format!("Cats {number}")))])
+                .unwrap();
+            if number == 2 {
+                return Files::of(room);
+            }
+        }
+        unreachable!("the second use returns")
+    });
+    let mixed = Files { data: own.data, log: other.log }.put(&rooms[0]);
+    if leave_mark(&mixed, &format!("{EPOCH:016x}:2")) {
+        let error = SqliteJournal::open(&mixed, EPOCH).map(drop).unwrap_err();
+        assert!(matches!(error, OpenError::LogOfOther { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn an_emptied_data_file_is_not_taken_for_a_new_one() {
+    let room = Room::new();
+    use_once(&room, 1);
+    let database = room.database();
+    if !leave_mark(&database, &format!("{EPOCH:016x}:1")) {
+        return;
+    }
+    // The attributes of the file stay.
+    fs::write(&database, "").unwrap();
+    let refused = SqliteJournal::open(&database, EPOCH).map(drop).unwrap_err().report();
+    assert!(refused.contains("an attribute of it says that it had changes"), "{refused}");
 }

@@ -4,12 +4,13 @@ mod common;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, iter, thread};
+use std::{fs, io, iter, thread};
 
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::{SqliteJournal, backup};
+use petstore_test_servers::system::is_unix;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -17,27 +18,41 @@ use rusqlite::config::DbConfig;
 const READS: usize = 2_000;
 
 /// A change to the files, and the expected error.
-type Case = (fn(&Room), &'static str);
+type Case = (fn(&Room) -> io::Result<()>, &'static str);
 
 /// Changes that leave the data file intact.
 const LOG_IS_LOST: [Case; 2] = [
-    (|room| fs::remove_file(log(room)).unwrap(), "the data file's -wal has been removed"),
+    (|room| fs::remove_file(log(room)), "the data file's -wal has been removed"),
     (replace_log, "another file is in the place of the data file's -wal that was opened"),
 ];
 
 const OVERWRITTEN: &str = "the data file has been overwritten";
 const LOG_OVERWRITTEN: &str = "the data file's -wal has been overwritten";
 const DATA_IS_LOST: [Case; 6] = [
-    (|room| fs::remove_file(room.database()).unwrap(), "the data file has been removed"),
+    (|room| fs::remove_file(room.database()), "the data file has been removed"),
     (remove_all, "the data file has been removed"),
     (
-        |room| fs::rename(copy(room), room.database()).unwrap(),
+        |room| fs::rename(copy(room), room.database()),
         "another file is in the place of the data file that was opened",
     ),
     (overwrite, OVERWRITTEN),
-    (|room| fs::write(room.database(), []).unwrap(), OVERWRITTEN),
-    (|room| fs::write(log(room), []).unwrap(), LOG_OVERWRITTEN),
+    (|room| fs::write(room.database(), []), OVERWRITTEN),
+    (|room| fs::write(log(room), []), LOG_OVERWRITTEN),
 ];
+
+/// Changes the files of a journal. Returns false on Windows for a change that it refuses: it neither removes nor replaces a file
+/// that the journal has open, and the journal goes on.
+#[must_use]
+fn is_changed(room: &Room, journal: &mut SqliteJournal, (act, what): Case) -> bool {
+    let done = act(room);
+    let is_in_place = [OVERWRITTEN, LOG_OVERWRITTEN].contains(&what);
+    assert_eq!(done.is_ok(), is_unix() || is_in_place, "{what}: {done:?}");
+    if done.is_err() {
+        assert_eq!(journal.check(), Ok(()), "{what}");
+        keep(journal, 3, [Change::OrderDeleted(OrderId::FIRST)]).unwrap();
+    }
+    done.is_ok()
+}
 
 fn log(room: &Room) -> PathBuf {
     room.path("petstore.db-wal")
@@ -47,19 +62,19 @@ fn copy(room: &Room) -> PathBuf {
     room.path("backup.db")
 }
 
-fn overwrite(room: &Room) {
-    fs::copy(copy(room), room.database()).unwrap();
+fn overwrite(room: &Room) -> io::Result<()> {
+    fs::copy(copy(room), room.database()).map(drop)
 }
 
-fn replace_log(room: &Room) {
+fn replace_log(room: &Room) -> io::Result<()> {
     fs::write(room.path("other"), "somebody else's").unwrap();
-    fs::rename(room.path("other"), log(room)).unwrap();
+    fs::rename(room.path("other"), log(room))
 }
 
-fn remove_all(room: &Room) {
-    for name in ["petstore.db", "petstore.db-wal", "petstore.db-shm"] {
-        fs::remove_file(room.path(name)).unwrap();
-    }
+fn remove_all(room: &Room) -> io::Result<()> {
+    ["petstore.db", "petstore.db-wal", "petstore.db-shm"]
+        .into_iter()
+        .try_for_each(|name| fs::remove_file(room.path(name)))
 }
 
 /// Opens a journal whose log contains changes that the data file lacks. A backup of the journal is in the same folder.
@@ -80,10 +95,8 @@ fn locked(room: &Room, journal: &mut SqliteJournal) -> Connection {
     tool
 }
 
-fn remove_log(room: &Room) {
-    for name in ["petstore.db-wal", "petstore.db-shm"] {
-        fs::remove_file(room.path(name)).unwrap();
-    }
+fn remove_log(room: &Room) -> io::Result<()> {
+    ["petstore.db-wal", "petstore.db-shm"].into_iter().try_for_each(|name| fs::remove_file(room.path(name)))
 }
 
 /// Returns the content of the files.
@@ -110,10 +123,13 @@ fn check_lost(told: &StoreError, what: &str) {
 
 #[test]
 fn a_changed_file_is_reported_until_the_journal_is_opened_again() {
-    for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
+    for case in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
         let room = Room::new();
         let mut journal = in_use(&room);
-        act(&room);
+        if !is_changed(&room, &mut journal, case) {
+            continue;
+        }
+        let what = case.1;
         let told = journal.check().unwrap_err();
         check_lost(&told, what);
         for _ in 0..2 {
@@ -127,10 +143,13 @@ fn a_changed_file_is_reported_until_the_journal_is_opened_again() {
 #[test]
 fn a_file_that_has_replaced_another_is_left_unchanged() {
     for is_noticed in [false, true] {
-        for (act, what) in DATA_IS_LOST {
+        for case in DATA_IS_LOST {
             let room = Room::new();
             let mut journal = in_use(&room);
-            act(&room);
+            if !is_changed(&room, &mut journal, case) {
+                continue;
+            }
+            let what = case.1;
             let before = found(&room);
             if is_noticed {
                 check_lost(&journal.check().unwrap_err(), what);
@@ -144,10 +163,13 @@ fn a_file_that_has_replaced_another_is_left_unchanged() {
 #[test]
 fn a_log_that_has_lost_its_path_is_copied_into_the_data_file_and_its_replacement_is_left_unchanged() {
     for is_noticed in [false, true] {
-        for (act, what) in LOG_IS_LOST {
+        for case in LOG_IS_LOST {
             let room = Room::new();
             let mut journal = in_use(&room);
-            act(&room);
+            if !is_changed(&room, &mut journal, case) {
+                continue;
+            }
+            let what = case.1;
             let [_, before] = found(&room);
             if is_noticed {
                 check_lost(&journal.check().unwrap_err(), what);
@@ -163,7 +185,7 @@ fn a_log_that_has_lost_its_path_is_copied_into_the_data_file_and_its_replacement
 fn a_failed_write_leaves_a_replaced_file_unchanged() {
     let room = Room::new();
     let mut journal = in_use(&room);
-    overwrite(&room);
+    overwrite(&room).unwrap();
     let before = found(&room);
     assert!(append(&mut journal, 77, &[], IDS).is_err());
     check_lost(&journal.recover().unwrap_err(), OVERWRITTEN);
@@ -187,12 +209,15 @@ fn a_tool_that_empties_the_log_is_no_damage() {
 fn a_read_beside_the_journal_refuses_changed_files_and_leaves_them_unchanged() {
     let refused =
         |read: Result<Header, StoreError>| read.is_err_and(|error| error.to_string().contains("restart"));
-    for (act, what) in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
+    for case in LOG_IS_LOST.into_iter().chain(DATA_IS_LOST) {
         let room = Room::new();
         let mut journal = in_use(&room);
         let open_files = journal.open_files();
         assert_eq!(open_files.read_snapshot(&mut |_| Ok(())).unwrap().last_batch, BatchNumber(2));
-        act(&room);
+        if !is_changed(&room, &mut journal, case) {
+            continue;
+        }
+        let what = case.1;
         let before = found(&room);
         // The content of the log is checked only by the writer.
         let is_seen = !what.ends_with("-wal has been overwritten");
@@ -223,7 +248,11 @@ fn a_file_is_not_read_if_its_log_was_removed_while_the_journal_had_it_closed() {
     let mut journal = in_use(&room);
     let _tool = locked(&room, &mut journal);
     let open_files = journal.open_files();
-    remove_log(&room);
+    let removed = remove_log(&room);
+    assert_eq!(removed.is_ok(), is_unix(), "Windows removes no file that the tool has open: {removed:?}");
+    if removed.is_err() {
+        return;
+    }
     // The loss of the log is found only because a batch is missing.
     assert_eq!(open_files.check(), Ok(()));
     let lost = open_files.read_snapshot(&mut |row| panic!("{row:?}")).unwrap_err();
@@ -242,7 +271,7 @@ fn a_file_that_lacks_an_acknowledged_batch_is_not_read() {
     let tool = locked(&room, &mut journal);
     tool.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     drop(tool);
-    remove_log(&room);
+    remove_log(&room).unwrap();
     assert_eq!(open_files.check(), Ok(()));
     let behind = StoreError::corrupt("batch 3 was on disk, and the file ends at 2");
     assert_eq!(open_files.read_snapshot(&mut |row| panic!("{row:?}")), Err(behind.clone()));

@@ -3,13 +3,13 @@
 mod common;
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::*;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::SqliteJournal;
+use petstore_test_servers::system::{read_exact_at, write_all_at};
 
 /// Number of checks within which the scrubber, a separate thread, must find the damage.
 const CALLS: usize = 200_000;
@@ -33,8 +33,8 @@ fn length(path: &Path) -> u64 {
 fn flip(path: &Path, at: u64) {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut byte = [0];
-    file.read_exact_at(&mut byte, at).unwrap();
-    file.write_all_at(&[byte[0] ^ 0x04], at).unwrap();
+    read_exact_at(&file, &mut byte, at).unwrap();
+    write_all_at(&file, &[byte[0] ^ 0x04], at).unwrap();
 }
 
 fn cut(path: &Path, length: u64) {
@@ -45,7 +45,8 @@ fn cut(path: &Path, length: u64) {
 ///
 /// The length changes last: a scrub that runs in between must not find an empty file, which is another kind of damage.
 fn put(path: &Path, bytes: &[u8]) {
-    OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, 0).unwrap();
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    write_all_at(&file, bytes, 0).unwrap();
     cut(path, bytes.len() as u64);
 }
 

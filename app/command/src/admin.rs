@@ -1,16 +1,19 @@
-//! Administration over a Unix socket: each request and each answer is one line of JSON.
+//! Administration over a channel of this machine: each request and each answer is one line of JSON.
 //!
 //! The public listener offers no administration. Only the server's user and root may use the socket.
 
+mod channel;
 mod client;
 mod handler;
 mod protocol;
 mod server;
-mod socket_staging;
 mod transfers;
 mod webhooks;
 
-pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun, connect, cut_off};
+#[cfg(test)]
+pub(crate) use channel::pair;
+pub(crate) use channel::{Stream, connect, cut_off};
+pub(crate) use client::{ServerAddress, ask, ask_within, begin, begun};
 pub(crate) use handler::AdminHandler;
 pub(crate) use protocol::{
     AccountView, AdminAnswer, AdminRequest, KeyRef, KeyView, PlanChoice, PlanName, Replaced, account_name,

@@ -3,27 +3,42 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use rustix::process::Signal as Number;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 use crate::log::Log;
-use crate::runtime::single_threaded;
 use crate::stdin_end;
+
+#[cfg(unix)]
+#[path = "signals/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "signals/windows.rs"]
+mod system;
+
+pub(crate) use self::system::{Signals as SystemSignals, survive_the_file_size_limit};
 
 /// The time after the first stop signal in which further stop signals count as the same request. GNU `timeout` sends
 /// its signal twice: to its child, and to the process group.
 const ONE_WISH: Duration = Duration::from_millis(500);
 
-/// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error like that of a full disk. The
-/// default action of this signal ends the process.
-pub(crate) fn survive_the_file_size_limit() {
-    // If this runtime cannot be started, the signal is not ignored. The command then also fails to start a runtime, and
-    // reports that.
-    if let Ok(runtime) = single_threaded() {
-        let _heard = runtime.enter();
-        let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
+/// A signal, or an event of a console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    Interrupt,
+    Terminate,
+    #[cfg_attr(windows, expect(dead_code, reason = "only Unix has it"))]
+    Hangup,
+}
+
+impl Received {
+    /// The exit code that shells give to a program that the signal ends.
+    pub(crate) const fn exit_code(self) -> u8 {
+        match self {
+            Self::Hangup => 129,
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
     }
 }
 
@@ -36,9 +51,7 @@ pub(crate) enum SignalRequest {
 
 /// The signals that a server handles, and the end of its standard input if the server ends with it.
 pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
+    system: SystemSignals,
     /// Completes when standard input has ended; none if that is ignored.
     stdin_end: Option<oneshot::Receiver<()>>,
     /// Set if standard input has ended, which was the reason to stop.
@@ -57,9 +70,7 @@ impl Signals {
 
     fn try_listen(ends_with_stdin: bool) -> io::Result<Self> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
+            system: SystemSignals::listen()?,
             stdin_end: ends_with_stdin.then(stdin_end::watch).transpose()?,
             has_stdin_ended: false,
             at_terminal: io::stderr().is_terminal(),
@@ -98,15 +109,15 @@ impl Signals {
 
     pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => SignalRequest::Stop,
-            _ = self.interrupt.recv() => SignalRequest::Stop,
+            received = self.system.next() => match received {
+                Received::Interrupt | Received::Terminate => SignalRequest::Stop,
+                // SIGHUP is also sent when a terminal is closed. A server that was started on a terminal then stops.
+                Received::Hangup if self.at_terminal && !io::stderr().is_terminal() => SignalRequest::Stop,
+                Received::Hangup => SignalRequest::Reload,
+            },
             () = ended(&mut self.stdin_end) => {
                 self.has_stdin_ended = true;
                 SignalRequest::Stop
-            }
-            // SIGHUP is also sent when a terminal is closed. A server that was started on a terminal then stops.
-            _ = self.hangup.recv() => {
-                if self.at_terminal && !io::stderr().is_terminal() { SignalRequest::Stop } else { SignalRequest::Reload }
             }
         }
     }

@@ -22,6 +22,18 @@ pub(crate) fn watch() -> io::Result<oneshot::Receiver<()>> {
     thread::Builder::new().name("stdin".to_owned()).spawn(watch).map(|_| end)
 }
 
+/// Returns a receiver that completes when standard input has a line, or has ended.
+pub(crate) fn line() -> io::Result<oneshot::Receiver<()>> {
+    let (ended, end) = oneshot::channel();
+    let watch = move || {
+        let mut first = [0];
+        let mut input = io::stdin().lock();
+        while matches!(input.read(&mut first), Ok(1..)) && first != *b"\n" {}
+        let _ = ended.send(());
+    };
+    thread::Builder::new().name("stdin".to_owned()).spawn(watch).map(|_| end)
+}
+
 /// Reads up to the end. An error is an end, too: nothing can be read any more.
 fn drain(mut input: impl Read) {
     let mut dropped = [0; 4096];

@@ -17,6 +17,7 @@ mod redis;
 pub mod skips;
 mod small_disk;
 mod standby;
+pub mod system;
 
 pub use pgbouncer::PgBouncer;
 pub use ports::free_port;

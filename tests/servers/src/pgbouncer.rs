@@ -12,8 +12,8 @@ use crate::postgres::Postgres;
 use crate::reaper::Reaper;
 use crate::skips;
 
-/// PgBouncer in transaction mode: each transaction of a client may run on another connection to the server. Dropping it
-/// stops it.
+/// PgBouncer, in transaction mode unless another one is named: each transaction of a client may run on another connection to
+/// the server. Dropping it stops it.
 pub struct PgBouncer {
     port: u16,
     process: Child,
@@ -32,6 +32,15 @@ impl PgBouncer {
     /// The pooler does not start; the message has its log.
     #[track_caller]
     pub fn start(server: &Postgres, connections: u32) -> Option<Self> {
+        Self::start_in("transaction", server, connections)
+    }
+
+    /// Starts a pooler like [`PgBouncer::start`], in another mode, such as `statement`.
+    ///
+    /// # Panics
+    /// The pooler does not start; the message has its log.
+    #[track_caller]
+    pub fn start_in(mode: &str, server: &Postgres, connections: u32) -> Option<Self> {
         let Some(program) = PLACES.into_iter().map(Path::new).find(|place| place.exists()) else {
             skips::skip("PgBouncer is not installed (pgbouncer)");
             return None;
@@ -42,7 +51,7 @@ impl PgBouncer {
         let port = free_port();
         let text = format!(
             "[databases]\n* = host={} port={} user=petstore\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = any\npool_mode = transaction\nmax_client_conn = 500\n\
+             unix_socket_dir =\nauth_type = any\npool_mode = {mode}\nmax_client_conn = 500\n\
              default_pool_size = {connections}\nlogfile = {folder}/log\npidfile = {folder}/pgbouncer.pid\n",
             server.socket_folder().display(),
             server.port(),

@@ -12,7 +12,7 @@ use crate::folders::new_folder;
 use crate::ports::free_port;
 use crate::programs::Programs;
 use crate::reaper::Reaper;
-use crate::skips;
+use crate::{skips, system};
 
 /// The name of a cluster's superuser, who needs no password, and of its database.
 const NAME: &str = "petstore";
@@ -161,8 +161,9 @@ impl Postgres {
         self.end_by(signal);
     }
 
-    /// Kills the first process of the server with SIGKILL. Its other processes notice and end themselves.
+    /// Kills all processes of the server with SIGKILL, as the end of its machine does.
     pub fn kill(&self) {
+        self.kill_sessions();
         self.end_by("-KILL");
     }
 
@@ -309,8 +310,7 @@ impl PostgresBuilder {
         for (name, content) in &self.files {
             let path = folder.join("data").join(name);
             fs::write(&path, content).expect("a file can be written");
-            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))
-                .expect("and closed");
+            system::set_mode(&path, 0o600);
             programs.give(&path);
         }
     }

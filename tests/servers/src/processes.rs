@@ -1,4 +1,4 @@
-//! Processes of a cluster that are stopped for a while.
+//! The processes of a cluster, stopped for a while or killed together.
 
 use std::fs;
 use std::process::Command;
@@ -20,6 +20,14 @@ impl Postgres {
         let first = self.process_id();
         signal("-CONT", &children(first));
         signal("-CONT", &[first]);
+    }
+
+    /// Kills all processes but the first, which is stopped. A session that outlived the first process would end the wait of its
+    /// commit for a standby, and show a change to others that no standby has.
+    pub(crate) fn kill_sessions(&self) {
+        let first = self.process_id();
+        signal("-STOP", &[first]);
+        signal("-KILL", &children(first));
     }
 }
 

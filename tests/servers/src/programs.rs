@@ -1,10 +1,10 @@
 //! The programs of PostgreSQL, and the user that runs them.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::system;
 
 /// The folder with the programs of PostgreSQL, and the user that runs the server.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Programs {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C");
         if let Some(user) = self.user {
-            command.gid(user.group).uid(user.id);
+            system::run_as(&mut command, user.id, user.group);
         }
         command
     }
@@ -62,8 +62,7 @@ impl Programs {
     /// Gives a file or folder to the user of the server.
     pub(crate) fn give(&self, path: &Path) {
         if let Some(user) = self.user {
-            std::os::unix::fs::chown(path, Some(user.id), Some(user.group))
-                .expect("root may give a file away");
+            system::give(path, user.id, user.group);
         }
     }
 }
@@ -76,8 +75,7 @@ fn version_of(folder: &Path) -> u32 {
 /// Returns an ordinary user if this process runs as root; otherwise none, as the server can then run as the user of
 /// this process.
 fn other_than_root() -> Option<User> {
-    let own = fs::metadata("/proc/self").expect("Linux has /proc").uid();
-    if own != 0 {
+    if !system::is_root() {
         return None;
     }
     let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd can be read");

@@ -1,8 +1,9 @@
 //! The end of a server at the end of its test process, and the removal of its folder.
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::system;
 
 /// A shell that waits for the end of its standard input. Only this process holds the other end, so the wait ends with
 /// this process, however it ends. Then the shell stops the server of a folder and removes the folder.
@@ -29,7 +30,8 @@ impl Reaper {
     /// shell has a separate process group, so that Ctrl+C does not end it before its work.
     pub(crate) fn of(folder: &Path, id_file: &str, signal: &str) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(folder).args([id_file, signal]).process_group(0);
+        command.args(["-c", SCRIPT, "sh"]).arg(folder).args([id_file, signal]);
+        system::own_group(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = command.spawn().expect("a shell starts");
         let input = shell.stdin.take();

@@ -1,7 +1,7 @@
 //! Listening sockets, and one runtime for each core.
 //!
-//! Each thread has its own accept queue (SO_REUSEPORT) and a single-threaded runtime. A connection stays on the thread
-//! that accepted it. So no task moves to another core, and no task is woken from another core.
+//! Each thread has a single-threaded runtime, and on Linux its own accept queue (SO_REUSEPORT). A connection stays on the
+//! thread that accepted it. So no task moves to another core, and no task is woken from another core.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -11,7 +11,6 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::LocalOptions;
 use tokio::time::Instant;
@@ -19,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::base::drain::Drain;
 use crate::base::settings::Bounds;
+use crate::base::system;
 use crate::connection::context::ConnectionContext;
 use crate::connection::http1::serve_connection;
 use crate::connection::tls::serve_tls;
@@ -28,13 +28,6 @@ use crate::listen::connections::{ConnectionSlot, Connections};
 use crate::listen::listener_close::close;
 use crate::thread::shared::{App, Serves};
 use crate::thread::thread_state::ThreadState;
-
-/// Length of the kernel's accept queue.
-const BACKLOG: i32 = 4096;
-
-/// Maximum number of unsent bytes that the kernel buffers for each connection (`TCP_NOTSENT_LOWAT`). Without this
-/// bound, the kernel would buffer megabytes of answers for a client that does not read.
-const UNSENT_MAX: u32 = 64 * 1024;
 
 /// Number of tasks that the runtime polls between two polls of sockets and timers. It is lower than tokio's default of
 /// 61, so that long requests do not delay new ones. A still lower number would make the send batches smaller.
@@ -69,8 +62,8 @@ impl Server {
         tls: Option<&TlsAcceptor>,
     ) -> io::Result<Self> {
         let (listeners, is_ours) = match endpoint {
-            Endpoint::Address(address) => (listen(address, threads)?, true),
-            Endpoint::Inherited(listener) => (share(&listener, threads)?, false),
+            Endpoint::Address(address) => (system::listen(address, threads)?, true),
+            Endpoint::Inherited(listener) => (system::share(&listener, threads)?, false),
         };
         let address = listeners[0].local_addr()?;
         if serves != Serves::Ops {
@@ -142,43 +135,6 @@ impl From<SocketAddr> for Endpoint {
     fn from(address: SocketAddr) -> Self {
         Self::Address(address)
     }
-}
-
-/// Returns a handle of one inherited socket for each thread. The threads share its accept queue, because a socket that
-/// already listens has only one.
-fn share(listener: &StdListener, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
-    listener.set_nonblocking(true)?;
-    // Some kinds of sockets that may be inherited do not support this option.
-    let _ = SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX);
-    (0..threads.get()).map(|_| listener.try_clone()).collect()
-}
-
-/// One listening socket for each thread, all on one address.
-fn listen(address: SocketAddr, threads: NonZeroUsize) -> io::Result<Vec<StdListener>> {
-    if address.port() != 0 {
-        // With SO_REUSEPORT alone, a second process of the same user could bind the address and silently take half of
-        // the connections. So the address is first bound without SO_REUSEPORT, which fails if another process listens
-        // on it. This first socket does not listen, because connections to it would be reset when it is closed.
-        let exclusive = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        exclusive.set_reuse_address(true)?;
-        exclusive.bind(&address.into())?;
-    }
-    let first = listen_shared(address)?;
-    let address = first.local_addr()?;
-    let others = (1..threads.get()).map(|_| listen_shared(address));
-    std::iter::once(Ok(first)).chain(others).collect()
-}
-
-fn listen_shared(address: SocketAddr) -> io::Result<StdListener> {
-    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.set_nonblocking(true)?;
-    // Accepted connections inherit this option.
-    socket.set_tcp_notsent_lowat(UNSENT_MAX)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
 }
 
 /// The way in which one thread accepts connections.

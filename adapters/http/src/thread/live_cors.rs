@@ -14,6 +14,8 @@ pub(crate) struct LiveCors {
     /// The kind of setting. Only the kind `LISTED` requires the list of origins, so most requests take no lock.
     mode: AtomicU8,
     origins: RwLock<Vec<Origin>>,
+    /// `true` for a sandbox: it also reads `Prefer`, the headers of `/mcp`, and those by which tests name themselves.
+    reads_any_header: bool,
 }
 
 const OFF: u8 = 0;
@@ -21,8 +23,8 @@ const ANY: u8 = 1;
 const LISTED: u8 = 2;
 
 impl LiveCors {
-    pub(crate) fn new(cors: Cors) -> Self {
-        let live = Self { mode: AtomicU8::new(OFF), origins: RwLock::default() };
+    pub(crate) fn new(cors: Cors, reads_any_header: bool) -> Self {
+        let live = Self { mode: AtomicU8::new(OFF), origins: RwLock::default(), reads_any_header };
         live.set(cors);
         live
     }
@@ -68,9 +70,9 @@ impl LiveCors {
         parsed(origin).is_some_and(|origin| self.origins.read().contains(&origin))
     }
 
-    /// Returns `true` if pages of all origins may read answers.
-    pub(crate) fn is_any(&self) -> bool {
-        self.mode.load(Ordering::Relaxed) == ANY
+    /// Returns `true` if a page that may read answers may send any header.
+    pub(crate) fn admits_any_header(&self) -> bool {
+        self.reads_any_header || self.mode.load(Ordering::Relaxed) == ANY
     }
 
     /// Returns `true` if pages of some other origin may read answers.

@@ -80,7 +80,7 @@ pub(crate) struct App {
 impl App {
     /// Creates the state of a server, with all counts at zero.
     pub(crate) fn new(api: Arc<dyn Petstore>, settings: HttpSettings, hook: Option<Arc<dyn Hook>>) -> Self {
-        let cors = LiveCors::new(settings.cors.clone());
+        let cors = LiveCors::new(settings.cors.clone(), hook.is_some());
         let quota_headers = LiveQuotaHeaders::new(settings.quota_headers);
         Self {
             api,

@@ -5,7 +5,7 @@ use super::*;
 
 fn category(id: u64) -> Changes {
     let name = CategoryName::parse(&format!("{id}").repeat(50)).unwrap();
-    let category = Category { id: CategoryId::new(id).unwrap(), name, description: None };
+    let category = Category::new(CategoryId::new(id).unwrap(), name);
     Changes::from([Change::Category(CategoryRecord { category, version: Version::FIRST, pets: 0 })])
 }
 

@@ -1,5 +1,8 @@
 //! Tests of the schema check.
 
+use petstore_test_servers::skips::skip_on_this_system;
+use petstore_test_servers::system::is_unix;
+
 use super::fault::NAMED_MAX;
 use super::*;
 
@@ -93,6 +96,9 @@ fn a_refusal_names_a_bounded_number_of_objects_without_control_characters() {
 
 #[test]
 fn the_shell_command_for_a_name_with_control_characters_prints_the_statement() {
+    if !is_unix() {
+        return skip_on_this_system("the command is for a POSIX shell");
+    }
     let names = ["a\x1b[2J\nb", "it's 100% \u{9b}\\033 \"quoted\"\u{7f}"];
     let connection = schema::made_by_steps(schema::VERSION).unwrap();
     for name in names {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use petstore_domain::*;
 use petstore_ports::*;
 use petstore_sqlite::SqliteJournal;
+use petstore_test_servers::skips::skip_on_this_system;
+use petstore_test_servers::system::{is_unix, symlink};
 use rusqlite::Connection;
 
 /// The epoch of the journals in tests.
@@ -38,6 +40,15 @@ impl Room {
         SqliteJournal::open(self.database(), EPOCH).unwrap()
     }
 
+    /// Makes a symbolic link in the directory. Returns none, with a line about the skip, on a system that makes none.
+    pub(crate) fn link(&self, target: &Path, name: &str) -> Option<PathBuf> {
+        let link = self.path(name);
+        let Err(error) = symlink(target, &link) else { return Some(link) };
+        assert!(!is_unix(), "{error}");
+        skip_on_this_system(&format!("the part with a symbolic link: {error}"));
+        None
+    }
+
     /// Opens the file as another program does.
     pub(crate) fn tool(&self) -> Connection {
         Connection::open(self.database()).unwrap()
@@ -56,22 +67,14 @@ pub(crate) fn time(text: &str) -> Timestamp {
 
 pub(crate) fn category(id: u64, name: &str) -> CategoryRecord {
     CategoryRecord {
-        category: Category {
-            id: CategoryId::new(id).unwrap(),
-            name: CategoryName::parse(name).unwrap(),
-            description: None,
-        },
+        category: Category::new(CategoryId::new(id).unwrap(), CategoryName::parse(name).unwrap()),
         version: Version::FIRST,
         pets: 0,
     }
 }
 
 pub(crate) fn pet(id: u64, category: u64) -> PetRecord {
-    let new = NewPet {
-        name: PetName::parse(&format!("Rex {id}")).unwrap(),
-        category_id: CategoryId::new(category).unwrap(),
-        status: None,
-    };
+    let new = NewPet::new(PetName::parse(&format!("Rex {id}")).unwrap(), CategoryId::new(category).unwrap());
     PetRecord::new(PetId::new(id).unwrap(), new)
 }
 
@@ -213,6 +216,7 @@ pub(crate) fn webhooks() -> AccountWebhooks {
         version: Version::FIRST.next(),
         url: WebhookUrl::parse("https://example.com/hook?a=\"b\"").unwrap(),
         types: EventPatterns::parse(["order.*", "pet.created"]).unwrap(),
+        narrowed_at: Some(EventId { epoch: 7, position: Position::START.next() }),
         description: Some(Description::parse("Stock \u{e9}").unwrap()),
         ordering: DeliveryOrder::Strict,
         disabled: Some(DisabledReason::FellBehind),

@@ -1,16 +1,14 @@
 //! Answers of another process that listens at the admin socket, and text in them that a terminal would interpret.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use petstore_test_servers::system::{give, is_root, run_as, set_mode};
 use serde_json::{Value, json};
 
-use crate::common::{BINARY, Site, tools};
+use crate::common::{BINARY, Site, admin_channel, tools};
 
 /// Control sequences that clear the screen (in two forms), set the title of the window, and reverse the direction of
 /// text.
@@ -20,12 +18,12 @@ const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}evil";
 fn answer_with(site: &Site, lines: &[String]) {
     let socket = site.folder.join("evil.sock");
     let _ = fs::remove_file(&socket);
-    let listener = UnixListener::bind(socket).unwrap();
+    let listener = admin_channel::Listener::bind(socket);
     let said: String = lines.iter().map(|line| line.clone() + "\n").collect();
     // The thread ends with the process of the test.
     thread::spawn(move || {
-        for client in listener.incoming() {
-            let mut client = client.unwrap();
+        loop {
+            let mut client = listener.accept();
             let mut asked = String::new();
             let _ = BufReader::new(&client).read_line(&mut asked);
             let _ = client.write_all(said.as_bytes());
@@ -105,24 +103,21 @@ fn commands_send_nothing_to_another_user_s_server_unless_it_owns_the_data() {
     let mut site = Site::new("other-user");
     let folder = site.folder.join("theirs");
     fs::create_dir(&folder).unwrap();
-    if fs::metadata(&folder).unwrap().uid() != 0 {
+    if !is_root() {
         tools::skips::skip("only root may start a server of another user");
         return;
     }
-    chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    give(&folder, NOBODY, NOBODY);
     // The binary is copied, because other users may not read the build folder. A child process makes the copy, because
     // a file that is open for writing cannot be run. If this process made the copy, a process that another test starts
     // meanwhile could inherit the open descriptor.
     let program = site.folder.join("petstore");
     assert!(Command::new("cp").arg(BINARY).arg(&program).status().unwrap().success());
-    fs::set_permissions(&site.folder, Permissions::from_mode(0o755)).unwrap();
+    set_mode(&site.folder, 0o755);
     let mut server = Command::new(&program);
-    server
-        .args(["--listen", &format!("127.0.0.1:{}", site.port)])
-        .uid(NOBODY)
-        .gid(NOBODY)
-        .current_dir(&folder);
-    let mut server = server.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    server.args(["--listen", &format!("127.0.0.1:{}", site.port)]).current_dir(&folder);
+    let mut server =
+        run_as(&mut server, NOBODY, NOBODY).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(log.any(|line| line.contains("serving")));
     site.server = Some(server);

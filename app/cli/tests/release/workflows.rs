@@ -1,4 +1,4 @@
-//! The workflows of the repository: valid, and made of scripts that exist.
+//! The workflows of the repository: valid, and made of scripts that exist. The recipes of `docs/testing.md` for CI.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,6 +46,46 @@ fn actionlint_finds_no_fault_in_the_workflows_and_finds_a_planted_one() {
         let found = String::from_utf8_lossy(&judged.stdout).into_owned();
         assert!(!judged.status.success() && found.contains(fault), "{new}: {found}");
     }
+}
+
+/// Returns the block of `docs/testing.md` that names a file.
+fn block_of(file: &str) -> String {
+    let text = fs::read_to_string(page::root().join("docs/testing.md")).unwrap();
+    let blocks = page::split(&text).0;
+    blocks
+        .into_iter()
+        .find(|block| block.kind == format!("yaml {file}"))
+        .unwrap_or_else(|| panic!("no {file}"))
+        .text
+}
+
+#[test]
+fn the_recipes_for_ci_are_valid_and_publish_the_report_of_the_exam() {
+    let python = tools::python("python");
+    if !tools::can_run("node", "--version") || !tools::can_run(&python, "--version") {
+        return;
+    }
+    let site = Site::new("recipes");
+    let workflow = site.folder.join("exam.yml");
+    fs::write(&workflow, block_of("exam.yml")).unwrap();
+    let judged = lint(&[workflow]);
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&[judged.stdout, judged.stderr].concat()));
+
+    fs::write(site.folder.join(".gitlab-ci.yml"), block_of(".gitlab-ci.yml")).unwrap();
+    let mut reader = Command::new(python);
+    reader.arg("-c").arg(
+        "import yaml
+for file, published in [
+    ('exam.yml', lambda read: [read['jobs']['exam']['steps'][place]['with'][name] for place, name in ((3, 'report_paths'), (4, 'path'))]),
+    ('.gitlab-ci.yml', lambda read: [read['exam']['artifacts']['reports']['junit'], *read['exam']['artifacts']['paths']]),
+]:
+    text = open(file).read()
+    assert published(yaml.safe_load(text)) == ['exam.xml', 'exam.html'], file
+    assert '--report exam.xml --report exam.html' in text, file
+",
+    );
+    let read = reader.current_dir(&site.folder).output().unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
 }
 
 /// A step that is a script can be tried without pushing a commit.

@@ -205,9 +205,11 @@ impl AdminHandler {
     }
 }
 
-/// The part of an unknown key that may be shown. The rest is left out, because the text may be a secret.
+/// The part of an unknown key that may be shown: all of a number. Of another text the rest is left out, because it may be a secret.
 fn shown(key: &str) -> String {
-    key.chars().take(KeyPrefix::LEN).collect()
+    let is_number = key.bytes().all(|byte| byte.is_ascii_digit());
+    let length = if is_number { key.len() } else { KeyPrefix::LEN };
+    key.chars().take(length).collect()
 }
 
 fn key_scopes(text: &str) -> Result<Scopes, String> {

@@ -1,19 +1,15 @@
 //! The server of the admin socket.
 
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{SocketAddr, UnixStream as StdStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 
+use super::channel::{AsyncStream, Listener, Stream};
 use super::handler::AdminHandler;
-use super::socket_staging::{self, STAGED};
 use super::transfers::BulkTransfers;
 use super::{AdminAnswer, AdminRequest, LINE_MAX, LINE_TIME, NOT_UNDERSTOOD};
 
@@ -24,54 +20,17 @@ const CLIENTS_MAX: usize = 16;
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// The socket for administration. Dropping it removes its file.
-pub(crate) struct AdminSocket {
-    listener: UnixListener,
-    path: PathBuf,
-    owner: u32,
-}
+pub(crate) struct AdminSocket(Listener);
 
 impl AdminSocket {
-    /// Fails if the system would refuse this path, or the path of the staging folder.
+    /// Fails if the system would refuse this path.
     pub(crate) fn judge(path: &Path) -> Result<(), String> {
-        for place in [path, &socket_staging::of(path).join(STAGED)] {
-            SocketAddr::from_pathname(place).map_err(|error| {
-                format!(
-                    "the admin socket {} cannot be opened: {error}; name a shorter path with --admin-socket",
-                    path.display()
-                )
-            })?;
-        }
-        Ok(())
+        Listener::judge(path)
     }
 
     /// Opens the socket, accessible for its owner only.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if StdStream::connect(path).is_ok() {
-            let message = format!("another server answers at {}", path.display());
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
-        }
-        // A socket without a listener was left by a killed server. Any other file is not replaced.
-        if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
-        }
-        // The socket is created in a folder that only its owner may enter, and then moved. So it is never accessible to
-        // others, not even before its mode is set.
-        let staging = socket_staging::of(path);
-        let _ = fs::remove_dir_all(&staging);
-        socket_staging::clear(path);
-        fs::DirBuilder::new().mode(0o700).create(&staging)?;
-        let opened = Self::open_in(&staging, path);
-        let _ = fs::remove_dir_all(&staging);
-        opened
-    }
-
-    fn open_in(staging: &Path, path: &Path) -> io::Result<Self> {
-        let staged = staging.join(STAGED);
-        let listener = UnixListener::bind(&staged)?;
-        fs::set_permissions(&staged, Permissions::from_mode(0o600))?;
-        let owner = fs::metadata(&staged)?.uid();
-        fs::rename(&staged, path)?;
-        Ok(Self { listener, path: path.to_owned(), owner })
+        Listener::open(path).map(Self)
     }
 
     /// Answers clients until the returned future is dropped.
@@ -80,36 +39,23 @@ impl AdminSocket {
         let places = Arc::new(Semaphore::new(CLIENTS_MAX));
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let Ok((stream, _)) = self.listener.accept().await else {
+            let Ok(stream) = self.0.accept().await else {
                 tokio::time::sleep(ACCEPT_REST).await;
                 continue;
             };
-            if !self.may_ask(&stream) {
-                continue;
-            }
-            let handler = Arc::clone(&handler);
+            let (handler, gate) = (Arc::clone(&handler), self.0.gate());
             tokio::spawn(async move {
-                let _ = converse(stream, &handler).await;
+                // A client that is not admitted, disconnects or times out is ignored.
+                if let Ok(Ok(stream)) = tokio::time::timeout(LINE_TIME, gate.admit(stream)).await {
+                    let _ = converse(stream, &handler).await;
+                }
                 drop(place);
             });
         }
     }
-
-    /// Returns whether the peer is the socket's owner or root. The mode of the socket's file also permits only these
-    /// users, but some file systems ignore the mode.
-    fn may_ask(&self, stream: &UnixStream) -> bool {
-        stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
-    }
 }
 
-impl Drop for AdminSocket {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<()> {
-    // A client that disconnects or times out is ignored.
+async fn converse(mut stream: AsyncStream, handler: &AdminHandler) -> io::Result<()> {
     let answer = match read_request(&mut stream).await? {
         Ok(AdminRequest::Import { rename_collisions }) => {
             let import = move |bulk: &BulkTransfers, stream: &_| bulk.import(stream, rename_collisions);
@@ -126,7 +72,7 @@ async fn converse(mut stream: UnixStream, handler: &AdminHandler) -> io::Result<
     tokio::time::timeout(LINE_TIME, stream.write_all(&line)).await?
 }
 
-async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<AdminRequest>> {
+async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<serde_json::Result<AdminRequest>> {
     let mut line = Vec::new();
     let mut bytes = BufReader::new(stream.take(LINE_MAX as u64));
     tokio::time::timeout(LINE_TIME, bytes.read_until(b'\n', &mut line)).await??;
@@ -134,9 +80,9 @@ async fn read_request(stream: &mut UnixStream) -> io::Result<serde_json::Result<
 }
 
 async fn on_a_thread(
-    stream: UnixStream,
+    stream: AsyncStream,
     handler: &AdminHandler,
-    work: impl FnOnce(&BulkTransfers, &StdStream) -> io::Result<()> + Send + 'static,
+    work: impl FnOnce(&BulkTransfers, &Stream) -> io::Result<()> + Send + 'static,
 ) -> io::Result<()> {
     let (stream, bulk) = (stream.into_std()?, Arc::clone(&handler.bulk));
     tokio::task::spawn_blocking(move || work(&bulk, &stream)).await?
@@ -151,7 +97,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         runtime.unwrap().block_on(async {
             for said in ["", "{\"ask\":"] {
-                let (mut client, mut stream) = UnixStream::pair().unwrap();
+                let (mut client, mut stream) = tokio::io::duplex(64);
                 client.write_all(said.as_bytes()).await.unwrap();
                 let begun = tokio::time::Instant::now();
                 // If the limit under test did not exist, the paused clock would advance to this longer limit, and the

@@ -1,20 +1,20 @@
 //! Imports, exports and backups through the admin socket: a stream of lines or bytes after the request.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_ports::{Row, StoreErrorKind};
+use petstore_shop_lines::{self as lines_of_shop, End, ImportFailure, Imported};
 use petstore_sqlite::Copied;
 use tokio::sync::watch;
 
-use super::{AdminAnswer, LINE_TIME};
+use super::{AdminAnswer, LINE_TIME, Stream};
 use crate::environment::Stopwatch;
-use crate::ndjson::{End, ImportFailure, Imported, RowSink};
+use crate::migration_report;
 use crate::progress::CountedReader;
+use crate::shop_lines::{RowSink, collisions, export_snapshot};
 use crate::store::{Backend, DataFile};
-use crate::{migration_report, ndjson};
 
 /// The time limit for sending a piece of an export to its client if the export is read from the file. Such an export
 /// does not block the writers of the store, so a slow client delays only the reset of the file's log.
@@ -51,13 +51,19 @@ impl BulkTransfers {
     }
 
     /// Imports lines until the end line of the client.
-    pub(super) fn import(&self, stream: &UnixStream, rename_collisions: bool) -> io::Result<()> {
+    pub(super) fn import(&self, stream: &Stream, rename_collisions: bool) -> io::Result<()> {
         let _pending = self.mark_pending();
         prepare(stream)?;
         say(&mut &*stream, &AdminAnswer::Ready)?;
         let progress = self.backend.progress();
         let lines = BufReader::new(CountedReader::new(stream, &**progress, "importing", None));
-        let imported = ndjson::import(self.backend.bulk(), lines, End::EndLine, rename_collisions, progress);
+        let imported = lines_of_shop::import(
+            self.backend.bulk(),
+            lines,
+            End::EndLine,
+            collisions(rename_collisions),
+            progress,
+        );
         progress.end();
         let answer = match imported {
             Ok(Imported { lines, renamed }) => {
@@ -80,7 +86,7 @@ impl BulkTransfers {
 
     /// Sends a data file that is made from the rows in memory, so that faults of the server's file are not copied. If
     /// the store is large and its file is sound, the client copies the file itself.
-    pub(super) fn backup(&self, stream: &UnixStream) -> io::Result<()> {
+    pub(super) fn backup(&self, stream: &Stream) -> io::Result<()> {
         prepare(stream)?;
         let mut output = BufWriter::new(Reader { stream, held: None });
         let Some(file) = self.backend.file() else {
@@ -132,7 +138,7 @@ impl BulkTransfers {
 
     /// Sends all rows as lines. A large store is read from its file while the file is sound, so that no writer waits. A
     /// large store in memory blocks writes while it is sent.
-    pub(super) fn export(&self, stream: &UnixStream) -> io::Result<()> {
+    pub(super) fn export(&self, stream: &Stream) -> io::Result<()> {
         prepare(stream)?;
         let copied = self.copied();
         let file = self.backend.file().filter(|file| file.check().is_ok());
@@ -165,7 +171,7 @@ impl BulkTransfers {
     fn export_file(&self, file: &DataFile<'_>, output: &mut dyn Write) -> Option<Result<u64, String>> {
         let mut begun = false;
         let read = |sink: &mut RowSink<'_>| file.read_snapshot(sink);
-        let exported = ndjson::export_snapshot(&file.path(), read, output, |_| begun = true);
+        let exported = export_snapshot(&file.path(), read, output, |_| begun = true);
         match exported {
             Err(_) if !begun && self.backend.fault().is_some() => None,
             exported => Some(exported.map_err(|failure| failure.message)),
@@ -173,20 +179,20 @@ impl BulkTransfers {
     }
 
     fn export_memory(&self, output: &mut impl Write) -> Result<u64, String> {
-        ndjson::export(self.backend.bulk(), output)
+        lines_of_shop::export(self.backend.bulk(), output)
     }
 }
 
 /// Writes rows as lines.
 fn write_rows(rows: Vec<Row>, output: &mut dyn Write) -> Result<u64, String> {
     rows.into_iter().try_fold(0, |lines, row| {
-        ndjson::write_row(output, &row).map(|more| lines + more).map_err(|error| error.to_string())
+        lines_of_shop::write_row(output, &row).map(|more| lines + more).map_err(|error| error.to_string())
     })
 }
 
 /// The connection to the reader of an export, with time limits.
 struct Reader<'s> {
-    stream: &'s UnixStream,
+    stream: &'s Stream,
     /// The time for which writes have been blocked; none if they are not blocked.
     held: Option<Stopwatch>,
 }
@@ -208,7 +214,7 @@ impl Write for Reader<'_> {
 }
 
 /// Sets time limits for reads and writes, so that a client that neither reads nor sends does not block writers.
-fn prepare(stream: &UnixStream) -> io::Result<()> {
+fn prepare(stream: &Stream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(LINE_TIME))?;
     stream.set_write_timeout(Some(LINE_TIME))
@@ -228,6 +234,7 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
+    use super::super::pair;
     use super::*;
 
     fn is_answered(bulk: &BulkTransfers) -> bool {
@@ -238,7 +245,7 @@ mod tests {
     fn an_import_is_pending_until_its_answer_is_written() {
         let bulk = Arc::new(BulkTransfers::new(Arc::new(Backend::in_memory(1))));
         assert!(is_answered(&bulk));
-        let (mut client, server) = UnixStream::pair().unwrap();
+        let (mut client, server) = pair();
         let import = std::thread::spawn({
             let bulk = Arc::clone(&bulk);
             move || bulk.import(&server, false)
@@ -248,7 +255,7 @@ mod tests {
         answers.read_line(&mut answer).unwrap();
         assert_eq!(answer, "{\"answer\":\"ready\"}\n");
         assert!(!is_answered(&bulk));
-        client.write_all(ndjson::END_LINE).unwrap();
+        client.write_all(lines_of_shop::END_LINE).unwrap();
         client.shutdown(Shutdown::Write).unwrap();
         answer.clear();
         answers.read_to_string(&mut answer).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid, test_kill_process};
 
 /// The name of the socket in the staging folder.
 pub(super) const STAGED: &str = "socket";
@@ -38,8 +38,14 @@ pub(super) fn clear(path: &Path) {
 /// symbolic link never counts as one.
 fn is_left(entry: &Path, path: &Path) -> bool {
     let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
-    process_of(entry, path).is_some_and(|process| !Path::new("/proc").join(process).exists())
+    process_of(entry, path).is_some_and(|process| !is_alive(&process))
         && fs::symlink_metadata(entry).is_ok_and(is_ours)
+}
+
+/// Returns whether a process exists, of any user.
+fn is_alive(process: &str) -> bool {
+    let process = process.parse().ok().and_then(Pid::from_raw);
+    process.is_some_and(|process| test_kill_process(process) != Err(rustix::io::Errno::SRCH))
 }
 
 /// The process id in the name of a staging folder of this socket.
