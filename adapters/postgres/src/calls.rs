@@ -27,6 +27,8 @@ pub(crate) struct Calls {
     pub(crate) events: Outcomes,
     /// Batches of writes.
     pub(crate) writes: Outcomes,
+    /// The last commit; none before the first one.
+    last_commit: Mutex<Option<Instant>>,
     /// The damaged data that calls of any kind have met.
     pub(crate) damage: Arc<StoreDamage>,
 }
@@ -35,7 +37,8 @@ impl Default for Calls {
     fn default() -> Self {
         let damage = Arc::<StoreDamage>::default();
         let kind = || Outcomes { damage: Arc::clone(&damage), ..Outcomes::default() };
-        Self { lookups: kind(), pages: kind(), events: kind(), writes: kind(), damage }
+        let last_commit = Mutex::default();
+        Self { lookups: kind(), pages: kind(), events: kind(), writes: kind(), last_commit, damage }
     }
 }
 
@@ -55,6 +58,10 @@ struct Failing {
     last: Instant,
     /// The first failure.
     error: StoreError,
+    /// False as long as only single records may be concerned.
+    is_general: bool,
+    /// True if the last failure may concern single records only.
+    is_doubtful: bool,
 }
 
 impl Outcomes {
@@ -74,14 +81,42 @@ impl Outcomes {
 
     pub(crate) fn failed(&self, error: &StoreError) {
         self.damage.note(error);
-        if !matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Indeterminate) {
-            return;
+        if matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Indeterminate) {
+            self.add(error, true);
         }
+    }
+
+    /// Takes note of a failed batch of writes. A wait for a lock or a conflict may concern a record or a whole table, so it
+    /// counts once a call without a request has failed, too.
+    pub(crate) fn failed_batch(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::Busy {
+            self.add(error, false);
+        } else {
+            self.failed(error);
+        }
+    }
+
+    fn add(&self, error: &StoreError, is_general: bool) {
         let now = Instant::now();
         let mut failing = self.failing.lock();
-        let first = || Failing { since: now, last: now, error: error.clone() };
-        failing.get_or_insert_with(first).last = now;
+        let first =
+            || Failing { since: now, last: now, error: error.clone(), is_general, is_doubtful: !is_general };
+        let failing = failing.get_or_insert_with(first);
+        failing.last = now;
+        failing.is_general |= is_general;
+        failing.is_doubtful = !is_general;
         self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes note of the outcome of a call without a request. Its failure is only a further one of calls that fail.
+    pub(crate) fn tried<T>(&self, outcome: &Result<T, StoreError>) {
+        if outcome.is_ok() {
+            return self.succeeded();
+        }
+        if let Some(failing) = self.failing.lock().as_mut() {
+            failing.last = Instant::now();
+            (failing.is_general, failing.is_doubtful) = (true, false);
+        }
     }
 
     /// The first failure, if all calls have failed for too long.
@@ -90,21 +125,36 @@ impl Outcomes {
             return None;
         }
         let failing = self.failing.lock().clone()?;
-        (now.saturating_duration_since(failing.since) >= FAILING_MAX).then_some(failing.error)
+        let is_fault = failing.is_general && now.saturating_duration_since(failing.since) >= FAILING_MAX;
+        is_fault.then_some(failing.error)
     }
 
-    /// Returns whether calls have failed, and none was made lately.
+    /// Returns whether calls have failed, and none was made lately or it is unknown whether all fail.
     pub(crate) fn should_be_tried(&self, now: Instant) -> bool {
         self.is_failing.load(Ordering::Relaxed)
-            && self
-                .failing
-                .lock()
-                .as_ref()
-                .is_some_and(|failing| now.saturating_duration_since(failing.last) >= QUIET)
+            && self.failing.lock().as_ref().is_some_and(|failing| {
+                failing.is_doubtful || now.saturating_duration_since(failing.last) >= QUIET
+            })
     }
 }
 
 impl Calls {
+    /// Takes note of a commit.
+    pub(crate) fn committed(&self) {
+        *self.last_commit.lock() = Some(Instant::now());
+        self.writes.succeeded();
+    }
+
+    /// Returns whether a change was committed within this time.
+    pub(crate) fn has_committed_within(&self, time: Duration, now: Instant) -> bool {
+        self.last_commit.lock().is_some_and(|at| now.saturating_duration_since(at) <= time)
+    }
+
+    /// Returns whether all changes have failed for a second.
+    pub(crate) fn changes_fail(&self, now: Instant) -> bool {
+        self.writes.fault(now).is_some()
+    }
+
     /// Fails if all calls of a kind have failed for a second. The message names reads and changes apart.
     pub(crate) fn check(&self, now: Instant) -> Result<(), StoreError> {
         let reads = [&self.lookups, &self.pages, &self.events];
@@ -152,6 +202,28 @@ mod tests {
         calls.pages.succeeded();
         assert_eq!(calls.check(start + FAILING_MAX), Ok(()));
         assert!(!calls.pages.should_be_tried(start + QUIET));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_a_lock_counts_once_a_call_without_a_request_has_failed_too() {
+        let calls = Calls::default();
+        let start = Instant::now();
+        let fails = || calls.check(start + FAILING_MAX).is_err();
+        let busy = StoreError::busy("a lock was not free in time");
+        calls.writes.failed_batch(&busy);
+        assert!(calls.writes.should_be_tried(start) && !fails(), "it may concern one record");
+        calls.writes.tried(&Ok(()));
+        assert!(!calls.writes.should_be_tried(start + QUIET), "it did");
+        calls.writes.tried::<()>(&Err(busy.clone()));
+        assert!(!fails(), "no request has failed");
+        calls.writes.failed_batch(&busy);
+        calls.writes.tried::<()>(&Err(busy.clone()));
+        assert!(!calls.writes.should_be_tried(start) && fails());
+        calls.writes.failed_batch(&busy);
+        assert!(calls.writes.should_be_tried(start) && fails(), "the lock may be free for other records");
+        calls.committed();
+        assert!(!fails() && calls.has_committed_within(QUIET, start));
+        assert!(!calls.has_committed_within(QUIET, start + QUIET * 2));
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ mod connector;
 pub(crate) mod continuity;
 mod counts;
 mod driver;
+mod host;
 mod hosts;
 mod names;
 mod pace;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use petstore_ports::{StoreError, StoreErrorKind};
-use tokio_postgres::error::Severity;
+use tokio_postgres::error::{Severity, SqlState};
 
 /// The reason why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +101,27 @@ pub enum OpenError {
         /// The columns, separated by commas.
         columns: String,
     },
+    /// A table or a sequence lacks a property that changes rely on.
+    #[error(
+        "{found}, so a copy of the tables is not complete: copy the schema with pg_dump --schema-only before the rows, or execute: {remedy}"
+    )]
+    Incomplete {
+        /// The object, and what it lacks.
+        found: String,
+        /// The statement that mends it.
+        remedy: String,
+    },
+    /// A trigger or a rule of another program may leave out rows of a change.
+    #[error(
+        "{found} may leave out or replace what a change writes, and the change would be answered as done: let a trigger run after \
+         the change, or execute: {remedy}"
+    )]
+    Added {
+        /// The trigger or the rule, and its table.
+        found: String,
+        /// The statement that removes its effect.
+        remedy: String,
+    },
     /// Row-level security hides rows from the role, or refuses its changes.
     #[error(
         "row-level security of the table {table} applies to the role: let the role own the table without forcing row-level \
@@ -116,6 +137,12 @@ pub enum OpenError {
          connection get lost: set pg-prepare to off, or use the pooler's session mode"
     )]
     Pooled,
+    /// A pooler allows no transactions.
+    #[error(
+        "the database is behind a pooler in statement mode, such as PgBouncer, which allows no transactions: use its transaction \
+         mode with pg-prepare off, or its session mode"
+    )]
+    WithoutTransactions,
     /// The role lacks a privilege.
     #[error("the role lacks the privilege {missing}: grant it, or let the role own the schema")]
     Privilege {
@@ -141,7 +168,7 @@ pub(crate) enum Fate {
     ServerLost,
     /// The server lacks a resource, such as disk space or memory. The connection can be used again.
     Exhausted,
-    /// The role may not execute the statement. An operator can change that.
+    /// The role may not execute the statement, or something in the database prevents it. An operator can change that.
     Denied,
     /// The statement itself is refused, and would be again.
     Refused,
@@ -169,8 +196,10 @@ pub(crate) fn fate(error: &tokio_postgres::Error) -> Fate {
         // or a cursor is missing or outdated. A pooler has replaced it, or another node has changed the tables.
         "0A000" | "26000" | "34000" | "42P03" | "42P05" => Fate::Disconnected,
         code if ["25", "55"].contains(&&code[..2]) => Fate::Disconnected,
-        // A privilege, or a policy of row-level security.
-        "42501" => Fate::Denied,
+        // A privilege, or a policy of row-level security. An exception of a trigger that is not ours. A table or its schema
+        // that has another name now; or the connection has lost its search path, behind a pooler that was set to transaction
+        // mode.
+        "42501" | "P0001" | "42P01" | "3F000" => Fate::Denied,
         code if ["57", "53", "58"].contains(&&code[..2]) => Fate::Disconnected,
         _ => Fate::Refused,
     }
@@ -191,6 +220,21 @@ pub(crate) fn failed(what: &'static str, error: tokio_postgres::Error) -> StoreE
         Fate::Duplicate | Fate::Refused => StoreErrorKind::Corrupt,
     };
     StoreError::new(kind, what).with_source(Driver(error))
+}
+
+/// The failure of a read for a request. A read waits for no row, so a lock that was not free in time is one of a whole table, and
+/// all reads of the table fail.
+pub(crate) fn failed_read(what: &'static str, error: tokio_postgres::Error) -> StoreError {
+    if is_lock_timeout(&error) {
+        StoreError::unavailable(what).with_source(Driver(error))
+    } else {
+        failed(what, error)
+    }
+}
+
+/// Returns whether a lock was not free in time.
+pub(crate) fn is_lock_timeout(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
 /// A failure of the driver, as the source of a [`StoreError`]. It leaves out the details that the server adds to a refusal,

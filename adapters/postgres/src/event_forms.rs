@@ -124,4 +124,18 @@ mod tests {
         forms.learn(2);
         assert_eq!(kinds(&forms), [EventKind::OrderPlaced, EventKind::InventoryUpdated]);
     }
+
+    /// `bash tests/deep member` runs it.
+    #[cfg(petstore_planted_member)]
+    #[test]
+    fn an_event_that_tells_only_a_member_that_is_too_new_is_left_out() {
+        use petstore_domain::{Pet, Sample, sample};
+        let pet: Pet = sample(Sample::Fullest);
+        let previous = Box::new(Previous::between(&Pet { former_name: None, ..pet.clone() }, &pet));
+        let happenings = [Happening::PetUpdated { pet: pet.clone(), previous }, Happening::PetCreated(pet)];
+        let forms = EventForms::new(KnownForms::THIS, 1);
+        assert_eq!(*forms.writable().of(&happenings), happenings[1..]);
+        forms.learn(KnownForms::THIS.newest);
+        assert_eq!(*forms.writable().of(&happenings), happenings);
+    }
 }

@@ -46,6 +46,11 @@ impl Pulse {
         self.0.lock().failure = Some(error);
     }
 
+    /// Returns whether the last answer is older than this time.
+    pub(crate) fn is_silent(&self, time: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.0.lock().answered) > time
+    }
+
     /// Fails if the last answer is too old. The source of the error is the last failure, if there was one.
     pub(crate) fn check(&self, now: Instant) -> Result<(), StoreError> {
         let state = self.0.lock();

@@ -35,11 +35,11 @@ const RENEWAL: Duration = Duration::from_secs(1);
 /// The time for the removal of a node's row when the node stops.
 const LEAVING_TIME: Duration = Duration::from_secs(1);
 
-/// The maximum number of orders to the task that wait.
-const ORDERS_MAX: usize = 16;
+/// The maximum number of commands to the task that wait.
+const COMMANDS_MAX: usize = 16;
 
-/// An order to the task that renews the row.
-enum Order {
+/// A command to the task that renews the row.
+enum Command {
     /// The settings have changed.
     Settings(Vec<String>),
     /// The row is to be removed, and the task ends.
@@ -49,7 +49,7 @@ enum Order {
 /// This handle as a node, if it has joined.
 #[derive(Default)]
 pub(crate) struct OwnNode {
-    task: Mutex<Option<mpsc::Sender<Order>>>,
+    task: Mutex<Option<mpsc::Sender<Command>>>,
     seen: Arc<Seen>,
 }
 
@@ -73,9 +73,9 @@ impl OwnNode {
         Ok(())
     }
 
-    fn send(&self, order: Order) -> bool {
-        // If the task cannot take an order, the next renewal is overdue anyway.
-        self.task.lock().as_ref().is_some_and(|task| task.try_send(order).is_ok())
+    fn send(&self, command: Command) -> bool {
+        // If the task cannot take a command, the next renewal is overdue anyway.
+        self.task.lock().as_ref().is_some_and(|task| task.try_send(command).is_ok())
     }
 }
 
@@ -99,24 +99,24 @@ impl PostgresStore {
             membership.join(&session, self.connector.schema()).await
         })?;
         handle.block_on(self.trial.warm_up());
-        let (task, orders) = mpsc::channel(ORDERS_MAX);
+        let (task, commands) = mpsc::channel(COMMANDS_MAX);
         *self.node.task.lock() = Some(task);
         self.node.seen.live.store(1, Ordering::Relaxed);
         let seen = Arc::clone(&self.node.seen);
-        handle.spawn(renew(Arc::clone(&self.connector), membership, orders, seen));
+        handle.spawn(renew(Arc::clone(&self.connector), membership, commands, seen));
         Ok(())
     }
 
     /// Replaces the settings that the row of this node shows, each as `name=value`.
     pub fn set_node_settings(&self, settings: Vec<String>) {
-        self.node.send(Order::Settings(settings));
+        self.node.send(Command::Settings(settings));
     }
 
     /// Removes the row of this node, if it has joined. Blocks for a second at most. If the database does not answer, the node
     /// counts as gone 30 s later.
     pub fn leave(&self) {
         let (sender, left) = blocking::channel();
-        if self.node.send(Order::Leave(sender)) {
+        if self.node.send(Command::Leave(sender)) {
             let _: Result<(), _> = left.recv_timeout(LEAVING_TIME);
         }
         self.node.task.lock().take();
@@ -143,16 +143,16 @@ impl PostgresStore {
 async fn renew(
     connector: Arc<Connector>,
     mut membership: Membership,
-    mut orders: mpsc::Receiver<Order>,
+    mut commands: mpsc::Receiver<Command>,
     seen: Arc<Seen>,
 ) {
     let mut ticks = interval(RENEWAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            order = orders.recv() => match order {
-                Some(Order::Settings(settings)) => membership.set_settings(settings),
-                Some(Order::Leave(done)) => {
+            command = commands.recv() => match command {
+                Some(Command::Settings(settings)) => membership.set_settings(settings),
+                Some(Command::Leave(done)) => {
                     membership.leave(&connector).await;
                     let _: Result<(), _> = done.send(());
                     return;

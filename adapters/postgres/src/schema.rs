@@ -1,5 +1,6 @@
 //! The schema of the database: its versions, their migrations, and the privileges that a node needs.
 
+mod columns;
 mod copied;
 mod migrate;
 mod privileges;
@@ -12,7 +13,8 @@ use crate::connection::Session;
 use crate::error::OpenError;
 use crate::event_forms::KnownForms;
 
-pub(crate) use copied::settle as settle_copy;
+pub(crate) use columns::check as check_columns;
+pub(crate) use copied::{check as check_copy, settle as settle_copy};
 pub(crate) use migrate::prepare;
 pub(crate) use sandbox::{disclaim, is_sandbox, no_sandbox};
 pub(crate) use state::ProbedSchema;
@@ -47,6 +49,8 @@ pub(crate) const STEPS: &[Step] = &[
     Step { sql: include_str!("schema/3.sql"), oldest_reader: 1 },
     Step { sql: include_str!("schema/4.sql"), oldest_reader: 1 },
     Step { sql: include_str!("schema/5.sql"), oldest_reader: 1 },
+    #[cfg(petstore_planted_member)]
+    Step { sql: "alter table pets add column former_name text;", oldest_reader: 1 },
 ];
 
 /// The version that this program writes.

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::background::Background;
 use crate::calls::Calls;
 use crate::clock::{ClockFault, DatabaseClock};
-use crate::connection::continuity::{Continuity, Notice, Reason, history, identity};
+use crate::commit_hooks::{CommitHooks, CommitObserver};
+use crate::connection::continuity::{Notice, Reason, history, identity};
 use crate::connection::{Connector, Role, Session, Target};
 use crate::error::{OpenError, failed};
 use crate::event_forms::EventForms;
@@ -25,11 +26,14 @@ use crate::schema::{self, NewShop, Program};
 use crate::stats::Stats;
 use crate::trial::Trial;
 use crate::watch::Watch;
-use crate::writes::{AfterCommit, LaneParts, Reconnecting, Writes};
+use crate::writes::{LaneParts, Reconnecting, Writes};
 use petstore_remote_connection::Random;
 
 /// The number of connections for pages.
 const PAGE_CONNECTIONS: usize = 4;
+
+/// The maximum age of the last commit of a database that accepts changes, although it does not answer the regular check.
+const COMMIT_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The options of a store.
 #[derive(Debug, Clone)]
@@ -143,7 +147,7 @@ impl PostgresStore {
         };
         handle.spawn(watch.run());
         let observer = Arc::<OnceLock<_>>::default();
-        let after = Hooks {
+        let after = CommitHooks {
             events: Arc::clone(&events),
             keys: Arc::clone(&keys),
             continuity: Arc::clone(connector.continuity()),
@@ -161,13 +165,15 @@ impl PostgresStore {
             after: Arc::new(after),
         };
         let writes = Writes::start(handle, lane);
-        let pages = Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone()).noting(&calls);
+        let pages = Pool::new(&connector, Role::Reader, PAGE_CONNECTIONS, handle.clone());
         let trial = Trial {
             calls: Arc::clone(&calls),
+            pulse: Arc::clone(&pulse),
             pages: pages.clone(),
             events: Arc::clone(&events),
             writes: writes.trials(),
         };
+        let pages = pages.noting(&calls);
         let trial = Arc::new(trial);
         handle.spawn(Arc::clone(&trial).run());
         Ok(Self {
@@ -253,6 +259,14 @@ impl PostgresStore {
         self.pulse.check(now).and_then(|()| self.node.check()).and_then(|()| self.calls.check(now)).err()
     }
 
+    /// Returns whether the fault refuses changes. Without one it returns `false`.
+    pub fn refuses_changes(&self) -> bool {
+        let now = Instant::now();
+        let is_silent =
+            || self.pulse.check(now).is_err() && !self.calls.has_committed_within(COMMIT_AGE_MAX, now);
+        self.node.check().is_err() || self.calls.changes_fail(now) || is_silent()
+    }
+
     /// The damaged data that calls of this handle have met.
     pub fn damage(&self) -> &StoreDamage {
         &self.calls.damage
@@ -286,50 +300,6 @@ impl PostgresStore {
     }
 }
 
-/// Observes the commits of a handle, for monitoring. The lane of writes calls it, so it must return soon.
-pub trait CommitObserver: Send + Sync {
-    /// A batch of this many operations was committed. `took` is the time from the start of the batch.
-    fn committed(&self, operations: usize, took: Duration);
-
-    /// An attempt to run a batch failed because of the connection or of the database.
-    fn failed(&self);
-}
-
-/// The parts of a handle that hear of its commits.
-struct Hooks {
-    events: Arc<EventLog>,
-    keys: Arc<KeyCache>,
-    continuity: Arc<Continuity>,
-    clock: Arc<DatabaseClock>,
-    observer: Arc<OnceLock<Arc<dyn CommitObserver>>>,
-}
-
-impl AfterCommit for Hooks {
-    fn events_committed(&self) {
-        self.events.committed();
-    }
-
-    fn keys_changed(&self) {
-        self.keys.forget();
-    }
-
-    fn committed(&self, token: [u8; 16]) {
-        self.continuity.committed(token, self.clock.now());
-    }
-
-    fn batch_committed(&self, operations: usize, took: Duration) {
-        if let Some(observer) = self.observer.get() {
-            observer.committed(operations, took);
-        }
-    }
-
-    fn batch_failed(&self) {
-        if let Some(observer) = self.observer.get() {
-            observer.failed();
-        }
-    }
-}
-
 /// A schema that a handle can use.
 struct Prepared {
     /// A connection to it.
@@ -351,6 +321,8 @@ async fn prepare(
     progress: &dyn WorkProgress,
 ) -> Result<Prepared, OpenError> {
     let session = schema::prepare(connector, program, new, progress).await?;
+    // First, because all that follows reads the columns.
+    timed(schema::check_columns(&session, program.steps.len())).await??;
     // A test may open the store as an older program, without this column.
     let mut shop_number = None;
     if program.steps.len() >= history::SINCE {

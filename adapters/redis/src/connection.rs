@@ -15,6 +15,7 @@ mod server_check;
 mod server_clock;
 mod session;
 mod target;
+mod unacknowledged;
 mod url;
 
 pub use examine::examine_redis;

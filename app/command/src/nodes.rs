@@ -24,7 +24,7 @@ pub(crate) struct NodesArgs {
     db: Db,
 
     /// File with the password of the PostgreSQL role
-    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
+    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_parser = crate::settings::expected::file(), value_name = "FILE", hide = true)]
     db_password_file: Option<PathBuf>,
 
     #[command(flatten)]

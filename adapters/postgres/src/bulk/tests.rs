@@ -32,7 +32,7 @@ fn another(target: &Target, schema: &str) -> PostgresStore {
 
 fn category(id: u64, name: &str) -> Category {
     let name = CategoryName::parse(name).expect("a name");
-    Category { id: CategoryId::new(id).expect("an id"), name, description: None }
+    Category::new(CategoryId::new(id).expect("an id"), name)
 }
 
 fn pet(id: u64, category: u64, status: PetStatus) -> Pet {
@@ -112,7 +112,7 @@ fn an_import_that_is_refused_or_dropped_leaves_nothing() {
     assert!(matches!(other.reset([].into(), 9), Err(error) if error.kind() == StoreErrorKind::Busy));
     assert_eq!(rows(&other), [], "no row is visible before the end");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let new = NewCategory { name: CategoryName::parse("Cats").expect("a name"), description: None };
+    let new = NewCategory::new(CategoryName::parse("Cats").expect("a name"));
     let create = CreateCategory { new };
     let write = || runtime.block_on(run(&other, create.clone(), Timestamp::EPOCH));
     assert!(matches!(write(), Err(error) if error.kind() == StoreErrorKind::Busy), "writers are kept out");

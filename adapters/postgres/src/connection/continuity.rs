@@ -11,6 +11,7 @@
 //! Several nodes may notice the same loss. Each one locks the row of the log and looks again. The first one begins the new
 //! epoch. The others find an epoch with a higher number than the one that they know, and use it.
 
+mod carried;
 pub(crate) mod history;
 pub(crate) mod identity;
 mod known;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use super::host;
 use super::names::Names;
 
 /// A configuration for each host of a database. The driver itself tries several hosts and all addresses of a name in turn,
@@ -74,10 +75,8 @@ impl Hosts {
 /// The configuration with one of its hosts.
 fn alone(config: &Config, place: usize) -> Config {
     let mut one = Config::new();
-    match config.get_hosts().get(place) {
-        Some(Host::Tcp(name)) => drop(one.host(name)),
-        Some(Host::Unix(folder)) => drop(one.host_path(folder)),
-        None => {}
+    if let Some(host) = config.get_hosts().get(place) {
+        host::add(&mut one, host);
     }
     if let Some(address) = config.get_hostaddrs().get(place) {
         one.hostaddr(*address);

@@ -27,9 +27,18 @@ const STATEMENT_MODE: &str = "statement pooling";
 ///
 /// Without a free connection for the second one, or without answers in time, nothing is found out. A pooler accepts more
 /// connections than its server.
+///
+/// A pooler in statement mode is refused in any case, because it allows no transactions.
 pub(crate) async fn refuse(connector: &Connector, session: &Session) -> Result<(), OpenError> {
     if !session.prepares() {
-        return Ok(());
+        let begun = timeout(TIME, async {
+            session.batch("begin").await?;
+            session.batch("rollback").await
+        });
+        return match begun.await {
+            Ok(Err(error)) => Err(refusal(error)),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        };
     }
     let Ok(other) = connector.connect(Role::Reader).await else { return Ok(()) };
     let Ok(compared) = timeout(TIME, is_pooled(session, &other)).await else { return Ok(()) };
@@ -42,13 +51,17 @@ pub(crate) async fn refuse(connector: &Connector, session: &Session) -> Result<(
             }
             Err(OpenError::Pooled)
         }
-        Err(error)
-            if error.as_db_error().is_some_and(|refusal| refusal.message().contains(STATEMENT_MODE)) =>
-        {
-            Err(OpenError::Pooled)
-        }
-        Err(error) => Err(OpenError::Store(failed("cannot find out whether a pooler is in use", error))),
+        Err(error) => Err(refusal(error)),
     }
+}
+
+fn refusal(error: tokio_postgres::Error) -> OpenError {
+    let is_of_statement_mode =
+        error.as_db_error().is_some_and(|refusal| refusal.message().contains(STATEMENT_MODE));
+    if is_of_statement_mode {
+        return OpenError::WithoutTransactions;
+    }
+    OpenError::Store(failed("cannot find out whether a pooler is in use", error))
 }
 
 async fn is_pooled(session: &Session, other: &Session) -> Result<bool, tokio_postgres::Error> {

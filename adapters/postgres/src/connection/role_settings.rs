@@ -27,6 +27,8 @@ pub(super) const READER: Settings = &[
     ("enable_incremental_sort", "off"),
     // A read waits for a table that is locked, and the server does not notice that its caller has gone.
     ("lock_timeout", "'1s'"),
+    // An export reads in one transaction, and waits for its target in between.
+    ("idle_in_transaction_session_timeout", "0"),
 ];
 
 /// The settings of a writer.

@@ -12,6 +12,8 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use super::host;
+
 /// The schema of the tables, unless the URL names another one.
 pub(super) const DEFAULT_SCHEMA: &str = "petstore";
 
@@ -212,10 +214,7 @@ impl From<Config> for Target {
 }
 
 fn is_local(host: &Host) -> bool {
-    match host {
-        Host::Unix(_) => true,
-        Host::Tcp(name) => is_this_machine(name),
-    }
+    host::name(host).is_none_or(is_this_machine)
 }
 
 impl fmt::Debug for Target {

@@ -6,8 +6,8 @@ use petstore_remote_connection::{
     TargetError, Verification, after_scheme, check_encoded, decoded, host_and_port, user_without_password,
 };
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
 
+use super::host;
 use super::target::{DEFAULT_SCHEMA, Encryption, Target};
 
 /// The schemes of a URL.
@@ -196,13 +196,11 @@ fn without_password(target: &Target) -> String {
     let ports = config.get_ports();
     for (place, host) in config.get_hosts().iter().enumerate() {
         let port = ports.get(place).or(ports.first()).copied().unwrap_or(PORT);
-        match host {
-            Host::Unix(folder) => {
-                sockets.push(format!("host={}", folder.display()));
-                sockets.extend((port != PORT).then(|| format!("port={port}")));
-            }
-            Host::Tcp(name) => hosts.push(host_and_port(name, port, PORT)),
+        if let Some(folder) = host::folder(host) {
+            sockets.push(format!("host={}", folder.display()));
+            sockets.extend((port != PORT).then(|| format!("port={port}")));
         }
+        hosts.extend(host::name(host).map(|name| host_and_port(name, port, PORT)));
     }
     url.push_str(&hosts.join(","));
     if let Some(database) = config.get_dbname() {

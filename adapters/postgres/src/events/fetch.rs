@@ -15,7 +15,7 @@ use super::sequencer::Sequencer;
 use super::statements;
 use crate::calls::Calls;
 use crate::connection::continuity::Continuity;
-use crate::error::{Fate, failed, fate};
+use crate::error::{Fate, failed_read, fate};
 
 /// The maximum number of fetches that wait for a statement.
 pub(super) const JOBS_MAX: usize = 4_096;
@@ -185,7 +185,7 @@ async fn statement(connection: &Connection, wanted: Wanted) -> Result<Fetched, S
         if fate(&error) != Fate::Exhausted {
             connection.discard();
         }
-        failed("read the event log", error)
+        failed_read("read the event log", error)
     })?;
     Fetched::parse(&rows)
 }

@@ -11,7 +11,7 @@ use super::reconnecting::Connection;
 use super::retention::{Limits, Pruned};
 use super::statements;
 use crate::connection::Parameter;
-use crate::error::{Fate, failed, fate};
+use crate::error::{Fate, failed_read, fate};
 use crate::records::{Fields, stored};
 
 /// The maximum number of batches to which one transaction gives positions.
@@ -91,7 +91,7 @@ async fn limited<T>(
     {
         connection.discard();
     }
-    outcome.map_err(|error| failed("give positions to events", error))
+    outcome.map_err(|error| failed_read("give positions to events", error))
 }
 
 /// Rolls a failed transaction back. Returns whether the server has confirmed it in time.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::Row;
 
 use crate::connection::{Connector, Parameter, Role, Session};
-use crate::error::{Fate, failed, fate};
+use crate::error::{Fate, failed, failed_read, fate};
 
 /// A connection for statements that may be repeated. It is opened at its first use and replaced after any failure. Its task runs
 /// on the runtime that first used it.
@@ -66,7 +66,7 @@ impl Link {
             if fate(&error) != Fate::Exhausted {
                 self.session.discard(&session);
             }
-            failed("read", error)
+            failed_read("read", error)
         })
     }
 

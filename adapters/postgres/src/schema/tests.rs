@@ -173,13 +173,12 @@ fn an_examination_names_what_a_start_would_lack() {
     server.sql(&format!("update {schema}.schema_version set version = 2, oldest_reader = 1"));
     refused(&format!("the privilege of an owner on {schema}.keys"));
     // A step that creates no table needs no privilege on the schema, and other tables and sequences there need no owner.
+    server.sql(&format!("drop schema {schema} cascade; create schema {schema}; grant usage, create on schema {schema} to {role}"));
+    start(&target, &STEPS[..3], 1).unwrap();
     server.sql(&format!(
-        "alter table {schema}.keys owner to {role}; revoke create on schema {schema} from {role};
+        "revoke create on schema {schema} from {role};
          create table {schema}.of_others (n serial); grant all on {schema}.of_others to {role};
-         grant all on all sequences in schema {schema} to {role};
-         alter table {schema}.nodes drop column clock_ahead_ms, drop column confirmed_history;
-         alter table {schema}.shop drop column server_history, drop column is_synchronous;
-         update {schema}.schema_version set version = 3"
+         grant all on all sequences in schema {schema} to {role}"
     ));
     crate::examine(target.clone()).unwrap();
     start(&target, STEPS, 1).unwrap();
@@ -202,22 +201,23 @@ fn defaults_of_a_role_do_not_reach_a_node() {
     server.sql(&format!(
         "create role {role} login; create schema {schema} authorization {role};
          alter role {role} set default_transaction_isolation = serializable;
-         alter role {role} set statement_timeout = '3s'; alter role {role} set idle_session_timeout = '1s'"
+         alter role {role} set statement_timeout = '3s'; alter role {role} set idle_session_timeout = '1s';
+         alter role {role} set idle_in_transaction_session_timeout = '2s'"
     ));
     let url = format!("postgres://{role}@127.0.0.1:{}/petstore?schema={schema}", server.port());
     for (prepares, idle) in [(true, "0"), (false, "1s")] {
         let mut target = Target::parse(&url).unwrap();
         target.set_prepares(prepares);
-        for (role, limit) in [(Role::Writer, "0"), (Role::Reader, "3s")] {
+        for (role, limit, pause) in [(Role::Writer, "0", "5s"), (Role::Reader, "3s", "0")] {
             let connector = Connector::new(target.clone(), 1);
             let found = runtime().block_on(async {
                 let session = connector.connect(role).await.unwrap();
                 let sql = "select array[current_setting('transaction_isolation'), current_setting('statement_timeout'),
-                    current_setting('idle_session_timeout')]";
+                    current_setting('idle_session_timeout'), current_setting('idle_in_transaction_session_timeout')]";
                 let rows = session.rows_alone(sql, &[]).await.unwrap();
                 rows[0].get::<_, Vec<String>>(0)
             });
-            assert_eq!(found, ["read committed", limit, idle], "{role:?}, prepared: {prepares}");
+            assert_eq!(found, ["read committed", limit, idle, pause], "{role:?}, prepared: {prepares}");
         }
     }
 }

@@ -244,7 +244,7 @@ mod tests {
         assert_unguarded(idempotent(), &loaded(true), (true, &[]));
         let name = CategoryName::parse("Dogs").unwrap();
         let free = Loaded::absent([RecordRef::CategoryName(name.folded())].iter());
-        let create = CreateCategory { new: NewCategory { name, description: None } };
+        let create = CreateCategory { new: NewCategory::new(name) };
         assert_unguarded(create, &free, (true, &[]));
     }
 

@@ -2,7 +2,7 @@
 
 use petstore_ports::{StoreError, StoreErrorKind};
 
-use crate::error::{Driver, Fate, fate};
+use crate::error::{Driver, Fate, fate, is_lock_timeout};
 
 /// A failed attempt to run a batch. Except for [`Failure::Unsettled`], nothing was done.
 #[derive(Debug)]
@@ -27,13 +27,10 @@ pub(super) enum Failure {
     Unsettled(StoreError),
 }
 
-/// PostgreSQL's code for a lock that was not free in time.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
-
 impl Failure {
     /// The failure of a statement before the commit.
     pub(super) fn of(what: &'static str, error: tokio_postgres::Error) -> Self {
-        let is_locked = error.code().is_some_and(|state| state.code() == LOCK_NOT_AVAILABLE);
+        let is_locked = is_lock_timeout(&error);
         let fate = fate(&error);
         let error = |kind| StoreError::new(kind, what).with_source(Driver(error));
         match fate {

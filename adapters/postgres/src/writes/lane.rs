@@ -118,14 +118,15 @@ impl Lane {
             if batch.is_empty() {
                 tokio::select! {
                     biased;
-                    count = self.queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
-                        return;
-                    },
+                    // First, because the queue need not get empty while all its batches wait for locks.
                     Some(asked) = self.trials.recv() => {
                         // A caller that has gone needs no answer.
                         let _: Result<(), _> = asked.send(self.try_write().await);
                         continue;
                     }
+                    count = self.queue.recv_many(&mut batch, BATCH_MAX) => if count == 0 {
+                        return;
+                    },
                 }
             } else {
                 while batch.len() < BATCH_MAX
@@ -230,9 +231,10 @@ impl Lane {
         let since = Instant::now();
         match self.commit(batch, begin).await {
             Ok(done) => {
-                self.calls.writes.succeeded();
                 self.forget_late();
+                // A batch of refused changes writes nothing, so it does not show that writes succeed.
                 if done.is_committed {
+                    self.calls.committed();
                     self.after.batch_committed(batch.len(), since.elapsed());
                 }
                 self.conclude(done, std::mem::take(batch));
@@ -240,7 +242,7 @@ impl Lane {
             }
             Err(failure) => {
                 self.counters.failed(&failure);
-                self.calls.writes.failed(&failure.error());
+                self.calls.writes.failed_batch(&failure.error());
                 if failure.concerns_database() {
                     self.after.batch_failed();
                 }

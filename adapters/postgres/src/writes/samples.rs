@@ -23,11 +23,7 @@ static SAMPLES: LazyLock<Samples> = LazyLock::new(|| {
     let name_is_valid = "it is short and visible";
     let (category_id, pet_id) = (CategoryId::new(ID_MAX).expect(last), PetId::new(ID_MAX).expect(last));
     let new = NewPet::new(PetName::parse(name).expect(name_is_valid), category_id);
-    let category = Category {
-        id: category_id,
-        name: CategoryName::parse(name).expect(name_is_valid),
-        description: None,
-    };
+    let category = Category::new(category_id, CategoryName::parse(name).expect(name_is_valid));
     let (id, quantity) = (OrderId::FIRST, OrderQuantity::ONE);
     let order = Order::new(id, pet_id, quantity);
     let name = AccountName::parse(name).expect(name_is_valid);

@@ -95,7 +95,9 @@ fn build<'r>(parts: impl Iterator<Item = Part<'r>>) -> Statement<'r> {
 
 #[cfg(test)]
 mod tests {
-    use petstore_domain::{CategoryId, Change, Changes, NewPet, PetId, PetName, PetRecord};
+    use petstore_domain::{
+        CategoryId, Change, Changes, NewPet, PetId, PetName, PetRecord, StoredMembers as _,
+    };
 
     use super::super::loaded::Loaded;
     use super::*;
@@ -113,10 +115,15 @@ mod tests {
         let decisions = decided(1);
         let net = NetChanges::of(&Loaded::default(), &decisions.overlay);
         let statement = Texts::default().statement(&net, &decisions, [0; 16], 3);
-        let parameters = statement.parameters().len();
-        assert_eq!(parameters, 10, "nine columns of a pet, and the token");
+        let parameters = PetRecord::members().count() + 2;
+        assert_eq!(
+            statement.parameters().len(),
+            parameters,
+            "the members of a pet, its folded name, and the token"
+        );
         assert!(statement.sql.contains("insert into pets") && !statement.sql.contains("insert into orders"));
-        assert!(statement.sql.contains("$10") && !statement.sql.contains("$11"), "{}", statement.sql);
+        let has = |number: usize| statement.sql.contains(&format!("${number}"));
+        assert!(has(parameters) && !has(parameters + 1), "{}", statement.sql);
         assert!(!statement.sql.contains('?'));
     }
 

@@ -45,7 +45,7 @@ impl Trials {
         (Self(sender), asked)
     }
 
-    /// Lets the lane write once it has nothing else to do.
+    /// Lets the lane write after the batch that it runs now.
     pub(crate) async fn make(&self) -> Result<(), StoreError> {
         let closed = || StoreError::unavailable("the store is closed");
         let (asked, outcome) = oneshot::channel();
@@ -54,15 +54,20 @@ impl Trials {
     }
 }
 
-/// Commits a row, as a batch does. Before that it writes a body of some pages and undoes it: on a full disk a row may still
-/// fit into a page that exists.
+/// The tables that batches write.
+const WRITTEN: &str = "accounts, categories, commits, event_batches, idempotency_counts, idempotency_records, key_changes, keys, \
+    orders, pets, webhook_changes, webhook_deliveries, webhook_leases, webhooks";
+
+/// Commits a row, as a batch does. Before that it locks the tables as batches do, because another session may hold any of
+/// them, and writes a body of some pages and undoes it: on a full disk a row may still fit into a page that exists.
 pub(super) async fn try_write(session: &Session, token: [u8; 16]) -> Result<(), StoreError> {
     let token = token.iter().fold(String::new(), |mut digits, byte| {
         let _: Result<(), _> = write!(digits, "{byte:02x}");
         digits
     });
     let sql = format!(
-        "{}; savepoint pages; insert into event_batches (events, first_at, latest_at, body)
+        "{}; set local lock_timeout = '100ms'; lock table shop_lock in row share mode; lock table {WRITTEN} in row exclusive mode;
+         savepoint pages; insert into event_batches (events, first_at, latest_at, body)
              values (1, now(), now(), decode(repeat('00', 32768), 'hex'));
          rollback to savepoint pages; insert into commits (token, is_undone) values ('\\x{token}', true); commit",
         session.begin()

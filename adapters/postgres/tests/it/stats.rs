@@ -26,7 +26,7 @@ fn few_records_are_counted_and_many_are_estimated() {
 /// Creates a category.
 fn write(store: &PostgresStore, name: &str) {
     let name = CategoryName::parse(name).expect("a name");
-    let create = CreateCategory { new: NewCategory { name, description: None } };
+    let create = CreateCategory { new: NewCategory::new(name) };
     runtime().block_on(run(store, create, Timestamp::EPOCH)).expect("it is answered").expect("it is free");
 }
 

@@ -93,7 +93,7 @@ fn a_damaged_row_fails_the_transitions_alone_that_read_it() {
 fn an_error_does_not_quote_the_row_that_the_server_refuses() {
     let Some(shop) = Shop::new() else { return };
     shop.sql("alter table categories add constraint foreign_rule check (name <> 'Confidential') not valid");
-    let new = NewCategory { name: CategoryName::parse("Confidential").unwrap(), description: None };
+    let new = NewCategory::new(CategoryName::parse("Confidential").unwrap());
     let error = block_on(shop.run(CreateCategory { new })).expect_err("the server refuses the row");
     let (report, debug) = (error.report(), format!("{error:?}"));
     assert!(report.contains("foreign_rule"), "{report}");

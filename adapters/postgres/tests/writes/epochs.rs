@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petstore_domain::{
-    AccountId, CreateWebhook, DeliveryOrder, DisabledReason, EventFilter, EventId, EventPatterns,
-    MasterKeyId, NewWebhook, Position, Timestamp, WebhookId, WebhookUrl,
+    AccountId, CreateWebhook, DeliveryOrder, DeliveryStatus, DeliveryUpdate, DisabledReason, EventFilter,
+    EventId, EventKind, EventPatterns, MasterKeyId, NewWebhook, PendingDelivery, Position, Progress,
+    Timestamp, WebhookId, WebhookUrl,
 };
 use petstore_ports::{
-    DeliveryLog, EventQuery, EventRead, EventReader, Resettable, SortDirection, WebhookReader,
+    DeliveryLog, EventQuery, EventRead, EventReader, LeaseState, Resettable, SortDirection, WebhookReader,
 };
 use petstore_postgres::PostgresStore;
 use petstore_test_servers::{Postgres, Stop};
@@ -234,19 +235,57 @@ fn disabled(shop: &Shop<'_>, id: WebhookId) -> Option<DisabledReason> {
 }
 
 #[test]
-fn a_copy_and_a_restored_database_call_no_receiver_of_the_original_and_a_failover_changes_nothing() {
+fn after_lost_changes_webhooks_go_on_at_the_same_place_in_the_new_epoch() {
     let Some(shop) = Shop::new() else { return };
     let id = create_webhook(&shop);
-    let [claimed] = &*block_on(shop.store.claim(vec![id], Timestamp::EPOCH)).unwrap() else {
-        panic!("it is free")
-    };
-    // A loss of acknowledged changes begins a new epoch, too.
     let before = shop.store.epoch();
+    let claim = || block_on(shop.store.claim(vec![id], Timestamp::EPOCH)).unwrap();
+    let lease = claim()[0].lease;
+    let [first, second] = [3, 5].map(|number| Position::new(number).unwrap());
+    let mut progress = Progress::new(1, before, second);
+    progress.pending.push(PendingDelivery {
+        position: first,
+        attempts: 1,
+        due: Timestamp::EPOCH,
+        wait: Duration::ZERO,
+        is_in_flight: false,
+        is_manual: false,
+    });
+    let update = DeliveryUpdate {
+        event: EventId { epoch: before, position: first },
+        kind: EventKind::PetCreated,
+        attempt: None,
+        status: DeliveryStatus::Pending,
+        next_attempt_at: Some(Timestamp::EPOCH),
+        at: Timestamp::EPOCH,
+    };
+    let save = |progress: &Progress| block_on(shop.store.save(lease, progress.clone(), vec![update.clone()]));
+    assert_eq!(save(&progress).unwrap(), LeaseState::Held);
+    let revision = block_on(shop.store.changed_webhooks(0)).unwrap().revision;
+    // A damaged row does not keep the others in the old epoch.
+    shop.sql("insert into webhook_leases values (repeat('?', 26), 1, 1, now(), null)");
     shop.sql("delete from commits");
     wait_until("a new epoch", || shop.store.epoch() != before);
-    assert_eq!(disabled(&shop, id), None);
-    assert_eq!(block_on(shop.store.renew(vec![claimed.lease], Timestamp::EPOCH)).unwrap(), [claimed.lease]);
+    let epoch = shop.store.epoch();
+    // What a node still knows belongs to the old epoch, so it has to claim the webhook again.
+    assert_eq!(save(&progress).unwrap(), LeaseState::Lost);
+    assert_eq!(block_on(shop.store.renew(vec![lease], Timestamp::EPOCH)).unwrap(), []);
+    let claimed = claim();
+    assert_eq!(claimed[0].lease.number, lease.number + 2);
+    assert_eq!(claimed[0].progress, Some(Progress { epoch, ..progress }));
+    let webhook = block_on(shop.store.webhooks_of(AccountId::FIRST)).unwrap().get(id).unwrap().clone();
+    assert_eq!((webhook.disabled, webhook.run.after.map(|after| after.epoch)), (None, Some(epoch)));
+    let changes = block_on(shop.store.changed_webhooks(revision)).unwrap();
+    assert_eq!(changes.accounts.len(), 1, "nodes learn of the new place");
+    let delivery = |epoch| block_on(shop.store.delivery(id, EventId { epoch, position: first })).unwrap();
+    assert!(delivery(epoch).is_some() && delivery(before).is_none());
+}
 
+#[test]
+fn a_copy_and_a_restored_database_call_no_receiver_of_the_original() {
+    let Some(shop) = Shop::new() else { return };
+    let id = create_webhook(&shop);
+    assert_eq!(block_on(shop.store.claim(vec![id], Timestamp::EPOCH)).unwrap().len(), 1);
     let revision = block_on(shop.store.changed_webhooks(0)).unwrap().revision;
     shop.sql("update shop set database_identity = '1/1'");
     let copied = shop.another();

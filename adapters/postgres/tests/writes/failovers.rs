@@ -228,3 +228,29 @@ fn a_node_that_starts_after_a_failover_waits_for_those_that_ran() {
     assert!(started.epoch() != before && since.elapsed() >= Duration::from_secs(4), "{:?}", since.elapsed());
     assert_eq!(open(&standby.url(), &schema).epoch(), started.epoch());
 }
+
+#[test]
+fn a_node_that_starts_after_a_failover_does_not_trust_a_server_that_knows_of_no_node() {
+    let Some(scene) = Scene::new(true) else { return };
+    let pet = block_on(scene.shop(&scene.primary, &scene.other).add_pet(100));
+    scene.wait_for("select stock from pets", "100");
+    let Scene { primary, standby, schema, url, stays, other } = scene;
+    stays.leave();
+    other.leave();
+    drop((stays, other));
+    wait_until("the standby knows of no node", || {
+        standby.sql(&format!("select count(*) from {schema}.nodes")) == "0"
+    });
+    standby.stop(Stop::Fast);
+    // The standby receives neither the row of this node nor its change.
+    let store = open(&url, &schema);
+    store.join(new_node("late")).expect("it is registered");
+    let before = store.epoch();
+    let shop = Shop { server: &primary, schema: schema.clone(), store: Arc::clone(&store) };
+    block_on(shop.run(order(pet, 1))).unwrap().unwrap();
+    primary.stop(Stop::Immediate);
+    drop((shop, store));
+    standby.start_again();
+    standby.promote();
+    assert_ne!(open(&standby.url(), &schema).epoch(), before);
+}

@@ -7,6 +7,7 @@ mod consistency;
 mod copies;
 mod epochs;
 mod failovers;
+mod locked_tables;
 mod pooled;
 mod proxy;
 mod shop;

@@ -88,7 +88,7 @@ pub(crate) fn open(url: &str, schema: &str) -> Arc<PostgresStore> {
 }
 
 pub(crate) fn create_category(name: &str) -> CreateCategory {
-    CreateCategory { new: NewCategory { name: CategoryName::parse(name).unwrap(), description: None } }
+    CreateCategory { new: NewCategory::new(CategoryName::parse(name).unwrap()) }
 }
 
 pub(crate) fn order(pet_id: PetId, units: i64) -> PlaceOrder {

@@ -36,6 +36,8 @@ fn a_full_disk_makes_writes_fail_at_once_and_keeps_the_connections() {
     let healthy = || block_on(shop.store.check(Timestamp::EPOCH)).map_err(|error| error.report());
     wait_until("the store is not healthy", || {
         let _ = block_on(shop.run(create_category("One more")));
+        // A change that is refused writes nothing.
+        block_on(shop.run(create_category("Dogs"))).unwrap().unwrap_err();
         healthy().is_err_and(|report| report.contains("changes fail, and reads do not"))
     });
     assert!(shop.store.fault().is_some_and(|error| error.report().contains("could not extend file")));

@@ -88,9 +88,18 @@ fn a_node_starts_on_another_server_while_all_standbys_are_away() {
     let Shop { schema, store, .. } = Shop::on(&server);
     let before = store.epoch();
     drop(store);
-    server.sql(&format!("update {schema}.shop set server_history = '1/00000001'"));
+    let moved = |was_synchronous: bool| {
+        server.sql(&format!(
+            "set synchronous_commit = local;
+             update {schema}.shop set server_history = '1/00000001', is_synchronous = {was_synchronous}"
+        ));
+    };
+    moved(true);
     wait_for_standbys(&server, "nowhere");
-    let store = open(&server.url(), &schema);
-    assert_eq!(store.epoch(), before, "no other node was live");
-    assert_eq!(server.sql(&format!("select server_history <> '1/00000001' from {schema}.shop")), "t");
+    for was_synchronous in [true, false] {
+        moved(was_synchronous);
+        let store = open(&server.url(), &schema);
+        assert_eq!(store.epoch() == before, was_synchronous, "no node is left that ran before");
+        assert_eq!(server.sql(&format!("select server_history <> '1/00000001' from {schema}.shop")), "t");
+    }
 }

@@ -15,6 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use super::failure;
 use super::target::{RedisTarget, Tls};
+use super::unacknowledged;
 
 /// The time limit of the system for unacknowledged bytes. A connection over which packets are lost ends after it.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -99,7 +100,7 @@ impl Drop for Session {
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
-    socket.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))?;
+    unacknowledged::bound(stream, TCP_USER_TIMEOUT)?;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_INTERVAL))
 }
 

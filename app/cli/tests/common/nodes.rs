@@ -2,8 +2,8 @@
 
 use petstore_test_servers::Postgres;
 
-use super::Site;
 use super::alternating::AlternatingProxy;
+use super::{PATIENT, Site};
 
 /// Servers on one schema of the tests' PostgreSQL server, and a proxy before them that alternates their requests.
 pub struct Nodes {
@@ -31,7 +31,7 @@ impl Nodes {
         prepare(&sites[0], &url);
         let key = sites[0].new_key();
         for site in &mut sites {
-            site.serve(&[&["--db", &url], args].concat(), &[("PETSTORE_INITIAL_KEY", &key)]);
+            site.serve(&[&["--db", &url], args].concat(), &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
         }
         let proxy = AlternatingProxy::before(sites.iter().map(|site| site.port).collect());
         Some(Self { url, sites, key, proxy })

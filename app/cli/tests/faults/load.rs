@@ -1,9 +1,13 @@
 //! The state of a run, and what its clients know of the shop.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::loss::Loss;
 use crate::now;
 
 /// The time limit for an answer: two seconds, and some time for the node itself.
@@ -33,6 +37,14 @@ pub(crate) struct Run {
     /// The time at which the last write that succeeded was sent, by node.
     pub(crate) last_write: Vec<Mutex<Option<Instant>>>,
     pub(crate) slowest: Mutex<Duration>,
+    /// True while a change that was acknowledged may be gone: the clients name no order, whose id may belong to another one.
+    pub(crate) is_failing_over: AtomicBool,
+    /// The orders that a failover has lost.
+    pub(crate) orders_lost: AtomicU64,
+    /// The failover that has lost changes.
+    pub(crate) loss: OnceLock<Loss>,
+    /// The hashes of contents by those of their names: an entity tag of a resource, and the id of an event.
+    contents: Mutex<HashMap<u64, u64>>,
     /// The violations of the contract.
     pub(crate) violations: Mutex<Vec<String>>,
 }
@@ -93,6 +105,10 @@ impl Run {
             refused: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             slowest: Mutex::default(),
+            is_failing_over: AtomicBool::new(false),
+            orders_lost: AtomicU64::new(0),
+            loss: OnceLock::new(),
+            contents: Mutex::default(),
             violations: Mutex::default(),
         }
     }
@@ -124,6 +140,18 @@ impl Run {
         &self.keys[client % self.keys.len()]
     }
 
+    /// Takes note of the contents that a name stands for, such as an entity tag of a resource. No name may ever stand for two
+    /// contents, whatever was lost.
+    pub(crate) fn name(&self, name: (&str, &str), content: &str) {
+        let known = match self.contents.lock().unwrap().entry(hash_of(&name)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => *place.insert(hash_of(content)),
+        };
+        if known != hash_of(content) {
+            self.violation(format!("{name:?} stood for other contents than {content}"));
+        }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
@@ -137,4 +165,11 @@ impl Run {
     pub(crate) fn has_written(&self, node: usize, since: Instant) -> bool {
         self.last_write[node].lock().unwrap().is_some_and(|sent| sent > since)
     }
+}
+
+/// Returns the hash of a value, by which contents are compared.
+pub(crate) fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }

@@ -6,7 +6,9 @@ mod common;
 
 mod conflicts;
 mod cuts;
+mod hooks;
 mod load;
+mod loss;
 mod machine;
 mod outage;
 mod outages;
@@ -21,9 +23,18 @@ mod tail;
 mod trader;
 mod verdict;
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[expect(clippy::disallowed_methods, reason = "the tests compare the times of requests to running servers")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// Returns the seconds of the machine's wall clock.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests compare the timestamps of requests with the time of the machine"
+)]
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }

@@ -113,7 +113,7 @@ pub(crate) fn run(
 }
 
 /// Waits until each node has written. Returns the time since the fault has ended.
-fn wait_for_writes(run: &Run, ended: Instant) -> Duration {
+pub(crate) fn wait_for_writes(run: &Run, ended: Instant) -> Duration {
     while !(0..run.ports.len()).all(|node| run.has_written(node, ended)) {
         if ended.elapsed() > WAIT_MAX {
             run.violation(format!("a node does not write within {WAIT_MAX:?}"));

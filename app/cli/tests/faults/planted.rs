@@ -7,6 +7,7 @@ use std::time::Duration;
 use petstore_test_servers::Postgres;
 
 use crate::load::{Known, Records, Run};
+use crate::now;
 use crate::scene::Scene;
 use crate::tail::{self, Seen};
 use crate::trader::{PAUSE, Trader};
@@ -14,6 +15,10 @@ use crate::verdict;
 
 /// The records of a run.
 type Told = (Vec<Records>, Vec<Vec<Seen>>);
+
+/// The number of requests after which each client has read a stock that changes, and the longest time for them.
+const ENOUGH: u64 = 400;
+const TRADE_MAX: Duration = Duration::from_mins(1);
 
 /// Lets clients trade for a short time.
 fn trade(scene: &Scene) -> Told {
@@ -23,7 +28,10 @@ fn trade(scene: &Scene) -> Told {
         let trader = |number| scope.spawn(move || Trader::new(run, number, 0, PAUSE).trade());
         let traders: Vec<_> = (0..4).map(trader).collect();
         let tail = scope.spawn(move || tail::follow(run, 0));
-        sleep(Duration::from_millis(1_500));
+        let begun = now();
+        while run.requests.load(Ordering::Relaxed) < ENOUGH && begun.elapsed() < TRADE_MAX {
+            sleep(Duration::from_millis(20));
+        }
         run.is_over.store(true, Ordering::SeqCst);
         let records = traders.into_iter().map(|trader| trader.join().unwrap()).collect();
         run.is_settled.store(true, Ordering::SeqCst);
@@ -99,10 +107,15 @@ fn each_planted_fault_is_found() {
     planted(&|told| told.0[0].stock_reads[0].units += 500, "no event left this stock");
     planted(
         &|told| {
-            let reads = &mut told.0[0].stock_reads;
-            let last = *reads.iter().rfind(|read| read.pet == reads[0].pet).unwrap();
-            assert!(last.units != reads[0].units, "the stock changes during the run");
-            reads[0].units = last.units;
+            // The first read of a pet whose stock has changed until the last one of the same client.
+            let changed = told.0.iter_mut().find_map(|client| {
+                let (first, last) = client.stock_reads.iter().enumerate().find_map(|(place, read)| {
+                    let last = client.stock_reads.iter().rfind(|other| other.pet == read.pet)?;
+                    (last.units != read.units).then_some((place, last.units))
+                })?;
+                client.stock_reads.get_mut(first).map(|read| read.units = last)
+            });
+            changed.expect("a stock changes during the run");
         },
         "is not between",
     );

@@ -1,7 +1,5 @@
 //! The requests of a client, and the checks of their answers.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -9,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::common::{Answer, Client};
-use crate::load::{ANSWER_MAX, Known, Order, Run};
+use crate::load::{ANSWER_MAX, Known, Order, Run, hash_of};
 use crate::now;
 
 /// The pause before a client sends its next request after one that was not answered.
@@ -93,6 +91,11 @@ impl<'r> Connections<'r> {
             sleep(RETRY);
             return None;
         }
+        // The tag of a list or of a webhook does not cover what changes by itself.
+        let is_record = path.starts_with("/v1/store/orders/") || path.starts_with("/v1/inventory/");
+        if let (200, Some(tag), true) = (answer.status, &answer.etag, is_record) {
+            run.name((path, tag), &answer.body);
+        }
         if method != "GET" && answer.status < 300 {
             *run.last_write[node].lock().unwrap() = Some(sent);
         }
@@ -112,15 +115,16 @@ pub(crate) fn place(connections: &mut Connections<'_>, node: usize, order: &mut 
         return order.id.is_some();
     };
     let (status, text) = (made.answer.status, &made.answer.body);
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let hash = hasher.finish();
+    let hash = hash_of(text);
     let parsed: Value = serde_json::from_str(text).unwrap_or_default();
     match (status, order.body) {
         (201, None) => {
             order.id = parsed["id"].as_u64();
             order.body = Some(hash);
             order.placed = Known::Made(first, made.answered);
+            if let (Some(id), Some(tag)) = (order.id, &made.answer.etag) {
+                connections.run.name((&format!("/v1/store/orders/{id}"), tag), text);
+            }
             if parsed["petId"] != order.pet || parsed["quantity"] != order.units || order.id.is_none() {
                 connections.run.violation(format!("another order was placed than {order:?}: {text}"));
             }

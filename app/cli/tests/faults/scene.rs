@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use petstore_test_servers::{FaultProxy, Postgres};
 
+use crate::common::machine_clock::{self, MachineClock};
 use crate::common::{Client, Site};
 
 /// The pets of the shop, and the units of each at the beginning.
@@ -20,6 +21,10 @@ const START_MAX: Duration = Duration::from_mins(2);
 pub(crate) struct Node {
     pub(crate) site: Site,
     url: String,
+    /// Further arguments.
+    pub(crate) args: Vec<String>,
+    /// The clock that it reads in place of the machine's.
+    pub(crate) clock: Option<MachineClock>,
     /// How often the node had begun to serve before its last start.
     before: usize,
 }
@@ -27,7 +32,7 @@ pub(crate) struct Node {
 impl Node {
     /// Creates a node that is not started yet.
     pub(crate) fn new(name: &str, url: &str) -> Self {
-        Self { site: Site::new(name), url: url.to_owned(), before: 0 }
+        Self { site: Site::new(name), url: url.to_owned(), args: Vec::new(), clock: None, before: 0 }
     }
 
     /// Starts the process, and does not wait for it.
@@ -38,6 +43,10 @@ impl Node {
         let demo = PETS.to_string();
         let args = ["--db", &self.url, "--demo", &demo, "--address-limit", "2147483647"];
         let mut command = self.site.command(&args);
+        command.args(&self.args);
+        if let Some(clock) = &self.clock {
+            command.envs(clock.variables());
+        }
         let open = |name: &str| {
             let path = self.site.folder.join(name);
             OpenOptions::new().create(true).append(true).open(path).unwrap()
@@ -81,7 +90,16 @@ impl Node {
         if let Some(mut server) = self.site.server.take() {
             let _ = server.kill();
             let _ = server.wait();
+            if self.clock.is_some() {
+                machine_clock::forget(server.id());
+            }
         }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -100,7 +118,21 @@ pub(crate) struct Scene {
 impl Scene {
     /// Starts nodes whose connections go through the proxy.
     pub(crate) fn on(server: Postgres, name: &str, count: usize) -> Self {
-        Self::with_hosts(server, name, count, "petstore", "petstore", |proxy| format!("127.0.0.1:{proxy}"))
+        Self::prepared(server, name, count, |_| ())
+    }
+
+    /// Starts nodes whose connections go through the proxy, after `prepare` has given them arguments and clocks.
+    pub(crate) fn prepared(
+        server: Postgres,
+        name: &str,
+        count: usize,
+        prepare: impl FnOnce(&mut [Node]),
+    ) -> Self {
+        let proxy = FaultProxy::before(server.port());
+        let url = format!("postgres://petstore@127.0.0.1:{}/petstore", proxy.port());
+        let mut nodes: Vec<_> = (0..count).map(|_| Node::new(name, &url)).collect();
+        prepare(&mut nodes);
+        Self::started(server, proxy, nodes, "petstore")
     }
 
     /// Starts nodes on a database of the server, which connect as this user. `hosts` returns the part of their URL that
@@ -115,7 +147,11 @@ impl Scene {
     ) -> Self {
         let proxy = FaultProxy::before(server.port());
         let url = format!("postgres://{user}@{}/{database}", hosts(proxy.port()));
-        let mut nodes: Vec<_> = (0..count).map(|_| Node::new(name, &url)).collect();
+        let nodes = (0..count).map(|_| Node::new(name, &url)).collect();
+        Self::started(server, proxy, nodes, database)
+    }
+
+    fn started(server: Postgres, proxy: FaultProxy, mut nodes: Vec<Node>, database: &str) -> Self {
         nodes.iter_mut().for_each(Node::start);
         let url = format!("postgres://petstore@127.0.0.1:{}/{database}", server.port());
         let mut scene = Self { nodes, proxy, server, key: String::new(), url };
@@ -128,6 +164,7 @@ impl Scene {
     pub(crate) fn new_key(&self, account: &str) -> String {
         let max = i32::MAX.to_string();
         let plan = ["--account", account, "--plan", "enterprise", "--minute", &max, "--day", &max];
+        let plan = [&plan[..], &["--scopes", "read,write,webhooks"]].concat();
         let args = [&["keys", "create", "--quiet", "--db", &self.url][..], &plan].concat();
         let output = self.nodes[0].site.run(&args);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,6 @@
 //! A client that trades on all nodes.
 
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Trader<'r> {
     random: Random,
     number: usize,
     pause: Duration,
+    /// True once the changes that a failover may have lost were requested again.
+    has_repeated: bool,
     records: Records,
 }
 
@@ -41,6 +44,7 @@ impl<'r> Trader<'r> {
             random: Random(seed.wrapping_add(number as u64)),
             number,
             pause,
+            has_repeated: false,
             records: Records::default(),
         }
     }
@@ -55,20 +59,27 @@ impl<'r> Trader<'r> {
     }
 
     fn step(&mut self) {
+        let run = self.connections.run;
+        if let (Some(loss), false) = (run.loss.get(), self.has_repeated) {
+            self.has_repeated = true;
+            let node = usize::try_from(self.random.below(run.ports.len() as u64)).unwrap();
+            loss.repeat_changes(&mut self.connections, node, &mut self.records);
+        }
+        let may_be_lost = run.is_failing_over.load(Ordering::SeqCst);
         let count = self.records.orders.len() as u64;
         let node = usize::try_from(self.random.below(self.connections.run.ports.len() as u64)).unwrap();
         // Recent orders are of more interest than old ones.
-        let recent = (count > 0).then(|| {
+        let recent = (count > 0 && !may_be_lost).then(|| {
             let age = self.random.below(count.min(20));
             usize::try_from(count - 1 - age).unwrap()
         });
         match (self.random.below(100), recent) {
+            (90.., _) => self.read_stock(node),
             (0..50, _) | (_, None) => self.place(node),
             (50..65, Some(order)) => self.repeat(node, order),
             (65..73, Some(order)) => self.complete(node, order),
             (73..78, Some(order)) => self.cancel(node, order),
-            (78..90, Some(order)) => self.read(node, order),
-            (_, Some(_)) => self.read_stock(node),
+            (_, Some(order)) => self.read(node, order),
         }
     }
 

@@ -45,8 +45,9 @@ pub(crate) fn settle(run: &Run, records: &mut [Records]) -> usize {
     count
 }
 
-/// Checks the shop and its events against the records of all clients, and what the readers have seen of the events.
-pub(crate) fn check(run: &Run, records: &[Records], tails: &[Vec<Seen>]) {
+/// Checks the shop and its events against the records of all clients, and what the readers have seen of the events. Returns the
+/// events.
+pub(crate) fn check(run: &Run, records: &[Records], tails: &[Vec<Seen>]) -> Vec<Value> {
     let orders: Vec<&Order> = records.iter().flat_map(|records| &records.orders).collect();
     let mut connections = Connections::new(run, 0);
     for node in 0..run.ports.len() {
@@ -74,6 +75,7 @@ pub(crate) fn check(run: &Run, records: &[Records], tails: &[Vec<Seen>]) {
         }
     }
     check_stock_reads(run, &orders, records.iter().flat_map(|records| &records.stock_reads));
+    events
 }
 
 /// Returns all items of a list, page by page.

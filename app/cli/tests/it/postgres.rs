@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use petstore_test_servers::{PgBouncer, Postgres};
 
-use crate::common::{Client, Site};
+use crate::common::{Client, PATIENT, Site};
 
 const EXAMPLE_SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-shop.ndjson");
 
@@ -206,7 +206,10 @@ fn a_sandbox_takes_new_and_marked_schemas_only_and_the_mark_never_comes_back() {
     for _ in 0..2 {
         let mut site = Site::new("sandbox");
         let key = site.new_key();
-        site.serve(&["--sandbox", "--demo", "5", "--db", &sandbox], &[("PETSTORE_INITIAL_KEY", &key)]);
+        site.serve(
+            &["--sandbox", "--demo", "5", "--db", &sandbox],
+            &[("PETSTORE_INITIAL_KEY", &key), PATIENT],
+        );
         let mut client = Client::connect(site.port, "").unwrap();
         assert_eq!(client.ask("POST", "/sandbox/reset", "", "").unwrap().status, 204);
         site.stop();

@@ -11,7 +11,7 @@ use petstore_test_servers::{Postgres, Redis};
 
 use self::connections::{BACK, becomes};
 use crate::common::nodes::Nodes;
-use crate::common::{Client, Site};
+use crate::common::{Client, PATIENT, Site};
 
 /// Returns everything that a command has printed.
 fn printed(output: &Output) -> String {
@@ -140,7 +140,7 @@ fn a_sandbox_forgets_the_counts_of_its_own_prefix_only() {
         "--business-day",
         "1000",
     ];
-    site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key)]);
+    site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
     redis.command(&["HSET", "shop:1:1", "w", "other"]);
     let mut client = Client::connect(site.port, &key).unwrap();
     becomes(&mut client, "/v1/pets", 200, BACK);

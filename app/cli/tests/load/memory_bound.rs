@@ -4,7 +4,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -13,7 +12,7 @@ use petstore_domain::ApiKey;
 use serde_json::Value;
 
 use crate::alone;
-use crate::common::{Client, Site, tools};
+use crate::common::{Client, Site, admin_channel, tools};
 
 const RESIDENT_MAX_KIB: u64 = 128 * 1024;
 
@@ -37,7 +36,7 @@ fn make_keys(socket: &Path) -> Vec<String> {
         for _ in 0..HANDS {
             scope.spawn(|| {
                 for _ in 0..LIVE_KEYS / HANDS {
-                    let mut stream = UnixStream::connect(socket).unwrap();
+                    let mut stream = admin_channel::connect(socket);
                     stream.write_all(request).unwrap();
                     let mut line = String::new();
                     BufReader::new(stream).read_line(&mut line).unwrap();

@@ -6,7 +6,8 @@
 //! nodes whose rows the new server has, and those that this node has seen when it last renewed its row: the new server may
 //! lack the row of a node that had just joined. If a node lacks
 //! something, it begins a new epoch. If a node says nothing for [`WAIT`], the epoch stays only if commits waited for a
-//! standby before.
+//! standby before. The same holds if no node is left that ran before: the new server may lack the rows of all of them, with
+//! their changes.
 
 use std::time::Duration;
 
@@ -32,8 +33,9 @@ const READ: &str = concat!(
 );
 
 /// Records in the row of a node that it has found what it has seen. A row that the server lacks is inserted, and gets its other
-/// columns with the next renewal. Then returns the number of other nodes that were live before the failover and have not said
-/// so. The last renewals are compared with each other, because a server that was promoted may have another clock.
+/// columns with the next renewal. So are the rows of the nodes that this one has seen, so that all nodes await them. Then
+/// returns the numbers of the other nodes that were live before the failover: of those that have not said so, and of those
+/// that have. The last renewals are compared with each other, because a server that was promoted may have another clock.
 /// - `$1`: the id of the node
 /// - `$2`: the ids of the live nodes that this node has seen last
 /// - `$3`: true if this node has a row
@@ -46,15 +48,20 @@ const CONFIRM: &str = concat!(
         select nodes.id from nodes, last where nodes.seen_at > last.seen_at - interval '30 s'
         union select unnest($2::text[])
     ),
-    confirmed as (
+    recorded as (
         insert into nodes (id, version, event_form, host, address, started_at, seen_at, settings, confirmed_history)
-        select $1::text, '', event_form, '', '', moment.seen_at, moment.seen_at, '{}', history
-        from server, schema_version, (select coalesce(seen_at, clock_timestamp()) as seen_at from last) as moment
+        select node.id, '', event_form, '', '', moment.seen_at, moment.seen_at, '{}', node.history
+        from schema_version, (select coalesce(seen_at, clock_timestamp()) as seen_at from last) as moment,
+            (select $1::text as id, history from server union select unnest($2::text[]), null) as node
         where schema_version.one and $3::boolean
         on conflict (id) do update set confirmed_history = excluded.confirmed_history
+            where excluded.confirmed_history is not null
     )
-    select count(*) from awaited, server where awaited.id <> $1::text and not exists (
-        select from nodes where nodes.id = awaited.id and confirmed_history is not distinct from history)"
+    select count(*) filter (where not has_confirmed), count(*) filter (where has_confirmed)
+    from awaited, server, lateral (
+        select exists (select from nodes where nodes.id = awaited.id and confirmed_history is not distinct from history)
+            as has_confirmed) as found
+    where awaited.id <> $1::text"
 );
 
 /// Commits without a wait for standbys, which may be away: what is committed this way may be lost, because it is found out
@@ -105,14 +112,18 @@ pub(crate) async fn decide(
     }
     let (live, has_row) = continuity.live_nodes();
     let rows = session.rows(CONFIRM, &[&node, &live, &has_row]).await.map_err(error)?;
-    let missing: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(error)?;
+    let row = rows.first().ok_or_else(|| StoreError::corrupt("the nodes cannot be counted"))?;
+    let (missing, confirmed): (i64, i64) =
+        row.try_get(0).and_then(|missing| Ok((missing, row.try_get(1)?))).map_err(error)?;
+    // This node has a row only if it ran before.
+    let is_confirmed = missing == 0 && (has_row || confirmed > 0);
     let is_late = continuity.undecided_for() >= WAIT;
-    if missing > 0 && !is_late {
+    if !is_confirmed && !is_late {
         // Each node says it for itself, and repeats it after another failover.
         session.batch(COMMIT_LOCALLY).await.map_err(error)?;
         return Ok(false);
     }
-    if missing > 0 && !continuity.were_synchronous(was_synchronous) {
+    if !is_confirmed && !continuity.were_synchronous(was_synchronous) {
         renew_locked(continuity, session, Reason::Unconfirmed).await?;
     } else {
         session.batch(RECORD).await.map_err(error)?;

@@ -6,7 +6,7 @@ use petstore_ports::{LogEnd, StoreError};
 
 use super::known::Loss;
 use super::statement::server;
-use super::{Continuity, restored, statement};
+use super::{Continuity, carried, restored, statement};
 use crate::connection::session::{Confirmed, Session};
 use crate::error::failed;
 
@@ -93,6 +93,7 @@ pub(super) async fn renew_locked(
     let known = *continuity.known.lock();
     let epoch = continuity.new_epoch();
     let text = format!("{epoch:016x}");
+    let before = session.rows("select epoch from event_log where one", &[]).await.map_err(error)?;
     session.rows("update shop set epoch = $1 where one", &[&text]).await.map_err(error)?;
     let sql =
         "update event_log set epoch = $1, epoch_number = greatest(epoch_number, $2::bigint) + 1 where one
@@ -103,8 +104,18 @@ pub(super) async fn renew_locked(
     let (number, last): (i64, i64) =
         row.try_get(0).and_then(|number| Ok((number, row.try_get(1)?))).map_err(error)?;
     // After a failover the shop is the same one, and its webhooks continue.
-    if !matches!(reason, Reason::Lost(_) | Reason::Unconfirmed) {
+    if matches!(reason, Reason::Lost(_) | Reason::Unconfirmed) {
+        let before: Option<String> = before.first().map(|row| row.try_get(0)).transpose().map_err(error)?;
+        if let Some(before) = before.and_then(|text| u64::from_str_radix(&text, 16).ok()) {
+            carried::carry_webhooks(session, before, epoch).await?;
+        }
+    } else {
         restored::disable_webhooks(session).await?;
+    }
+    if reason == Reason::Unconfirmed {
+        // All standbys may be away when a node starts. No change is acknowledged before the epoch is on a standby, because commits
+        // get there in their order; if the epoch is lost, another one begins on the next server.
+        session.batch("set local synchronous_commit = local").await.map_err(error)?;
     }
     end(session).await?;
     let last = u64::try_from(last).ok().and_then(petstore_domain::Position::new);

@@ -8,14 +8,17 @@ use crate::error::failed;
 use crate::records::{Record, stored_id};
 
 /// Returns whether the tables have webhooks. A test may open them as an older program.
-const HAS_WEBHOOKS: &str = "select to_regclass('webhooks') is not null";
+pub(super) async fn has_webhooks(session: &Session) -> Result<bool, StoreError> {
+    let error = |error| failed("look for webhooks", error);
+    let found = session.rows("select to_regclass('webhooks') is not null", &[]).await.map_err(error)?;
+    found.first().map_or(Ok(false), |row| row.try_get(0)).map_err(error)
+}
 
 /// Disables the webhooks in the transaction of the session, so that a copy does not call the receivers of the original.
 /// Their deliveries belong to the event log of the original, and are deleted.
 pub(super) async fn disable_webhooks(session: &Session) -> Result<(), StoreError> {
     let error = |error| failed("disable the webhooks of a copy", error);
-    let found = session.rows(HAS_WEBHOOKS, &[]).await.map_err(error)?;
-    if !found.first().map_or(Ok(false), |row| row.try_get(0)).map_err(error)? {
+    if !has_webhooks(session).await? {
         return Ok(());
     }
     let sql = format!("select {} from webhooks for update", AccountWebhooks::COLUMNS);

@@ -28,7 +28,7 @@ impl Load {
         while !self.is_over.load(Ordering::SeqCst) {
             number += 1;
             let name = |prefix: &str| CategoryName::parse(&format!("{prefix} {caller} {number}")).unwrap();
-            let new = NewCategory { name: name("New"), description: None };
+            let new = NewCategory::new(name("New"));
             let made = run(store, CreateCategory { new }, Timestamp::EPOCH).await.expect("it is answered");
             let id = made.expect("the name is free").value.id;
             self.created.fetch_add(1, Ordering::SeqCst);
@@ -162,7 +162,7 @@ fn a_node_that_slept_through_the_upgrade_is_not_ready_and_refuses_changes() {
     wait_until(|| old.fault().is_some());
     let fault = old.fault().unwrap().report();
     assert!(fault.contains("events of a newer release"), "{fault}");
-    let new_category = NewCategory { name: CategoryName::parse("Dogs").unwrap(), description: None };
+    let new_category = NewCategory::new(CategoryName::parse("Dogs").unwrap());
     let create = CreateCategory { new: new_category };
     let refused = shop.runtime.block_on(run(&old, create.clone(), Timestamp::EPOCH)).unwrap_err().report();
     assert_eq!(refused, fault);

@@ -6,7 +6,7 @@ use petstore_test_servers::Postgres;
 use serde_json::{Value, json};
 
 use super::{printed, told};
-use crate::common::Site;
+use crate::common::{PATIENT, Site};
 
 /// Calls `found` until it returns true, for ten seconds at most.
 #[track_caller]
@@ -52,7 +52,7 @@ fn nodes_are_listed_with_the_settings_in_which_they_differ() {
         "update {schema}.nodes set seen_at = seen_at - interval '31 s' where address like '%:{}'",
         other.port
     ));
-    other.serve(&["--config", &file, "--db", &url], &[]);
+    other.serve(&["--config", &file, "--db", &url], &[PATIENT]);
 
     let found = listed(&url);
     let address = |site: &Site| format!("127.0.0.1:{}", site.port);

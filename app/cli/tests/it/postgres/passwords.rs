@@ -6,7 +6,7 @@ use std::process::Output;
 use petstore_test_servers::Postgres;
 
 use super::printed;
-use crate::common::{Client, Site};
+use crate::common::{Client, PATIENT, Site};
 
 /// A password with characters that a URL must encode.
 pub(crate) const PASSWORD: &str = "s3cr3t of@the/role?";
@@ -61,7 +61,13 @@ fn a_password_stands_in_the_url_in_a_file_or_in_a_variable_and_is_never_shown() 
     fails(&check(&whole, &["--db-password-file", "password"], &[]), "remove one");
     fs::write(site.folder.join("empty"), "\n").unwrap();
     fails(&check(&bare, &["--db-password-file", "empty"], &[]), "the file is empty");
-    fails(&check(&bare, &["--db-password-file", "nowhere"], &[]), "db-password-file (nowhere)");
+    fails(&check(&bare, &["--db-password-file", "nowhere"], &[]), "its value is not shown");
+    fails(&check(&bare, &["--db-password-file", "./nowhere/file"], &[]), "its value is not shown");
+    fs::create_dir(site.folder.join("secrets")).unwrap();
+    fails(
+        &check(&bare, &["--db-password-file", "secrets/nowhere"], &[]),
+        "db-password-file (secrets/nowhere)",
+    );
     // If a password is not encoded, parts of it may be parsed as a host, a port or a parameter. No message may show
     // them.
     fails(&check(&format!("postgres://guarded:{PASSWORD}@{place}"), &[], &[]), "percent-encoded");
@@ -80,7 +86,7 @@ fn a_node_never_shows_the_password() {
     assert_secret_is_absent(&log);
     let key = site.new_key();
     let other_shop = format!("{url}?schema=other");
-    site.serve(&["--db", &other_shop], &[("PETSTORE_INITIAL_KEY", &key)]);
+    site.serve(&["--db", &other_shop], &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
     let mut client = Client::connect(site.port, &key).unwrap();
     assert_eq!(client.ask("GET", "/ready", "", "").unwrap().status, 200);
     cluster.kill();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{new_database, printed, two_nodes};
 use crate::common::exposition::scrape;
-use crate::common::{Client, Site};
+use crate::common::{Client, PATIENT, Site};
 
 /// The time after which a node counts again when Redis works. It is a second, and time for a loaded machine.
 pub(crate) const BACK: Duration = Duration::from_millis(1_500);
@@ -86,7 +86,7 @@ fn a_node_starts_without_redis_and_counts_when_redis_does() {
     redis.kill();
     let mut site = Site::new("redis-absent");
     let key = site.new_key();
-    site.serve(&["--db", &database, "--redis-url", &redis.url()], &[("PETSTORE_INITIAL_KEY", &key)]);
+    site.serve(&["--db", &database, "--redis-url", &redis.url()], &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
     let mut client = Client::connect(site.port, &key).unwrap();
     let refused = client.ask("GET", "/v1/pets", "", "").unwrap();
     assert_eq!((refused.status, refused.retry_after.is_some()), (503, true), "{}", refused.body);

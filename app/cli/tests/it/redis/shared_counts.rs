@@ -5,7 +5,7 @@ use petstore_test_servers::Redis;
 use super::connections::{BACK, becomes};
 use super::{key_with_quota, new_database, newest_key, printed, two_nodes};
 use crate::common::exposition::scrape;
-use crate::common::{Client, Site};
+use crate::common::{Client, PATIENT, Site};
 
 /// The time within which each node sees a change of a key's record. It is a second, and time for a loaded machine.
 const SEEN: std::time::Duration = std::time::Duration::from_secs(2);
@@ -40,7 +40,7 @@ fn a_node_that_starts_after_a_new_epoch_shares_the_quota() {
     let mut sites = [Site::new("redis-epoch"), Site::new("redis-epoch")];
     let key = sites[0].new_key();
     let left = |site: &mut Site| {
-        site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key)]);
+        site.serve(&args, &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
         let mut client = Client::connect(site.port, &key).unwrap();
         becomes(&mut client, "/v1/pets", 200, BACK);
         client.ask("GET", "/v1/pets", "", "").unwrap().remaining.unwrap()
@@ -71,7 +71,7 @@ fn a_reset_of_a_sandbox_ends_bans_that_are_not_recorded_yet() {
     ];
     let limits = ["--free-minute", "1", "--free-day", "1"];
     let key = site.new_key();
-    site.serve(&[&args[..], &limits].concat(), &[("PETSTORE_INITIAL_KEY", &key)]);
+    site.serve(&[&args[..], &limits].concat(), &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
     let created = site.run(&["keys", "create", "--quiet", "--plan", "free", "--db", &database]);
     assert!(created.status.success(), "{}", printed(&created));
     let free = String::from_utf8(created.stdout).unwrap();
