@@ -7,19 +7,18 @@ mod idle_connections;
 mod metered;
 mod request;
 mod resolver;
+mod status_scan;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Response;
-use hyper::body::Incoming;
 use petstore_domain::{AttemptError, AttemptOutcome, ReceiverAnswer, Target, TargetPolicy};
 use petstore_ports::{Clock, Courier, Reply, WebhookRequest};
 use rustls::ClientConfig;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
-use self::connection::{Connection, ExchangeError};
+use self::connection::{Answered, Connection, ExchangeError};
 use self::idle_connections::IdleConnections;
 use self::request::Outgoing;
 pub use self::resolver::{Resolver, SystemResolver};
@@ -37,8 +36,8 @@ pub struct CourierLimits {
     pub connect: Duration,
     /// The time for resolving a name.
     pub resolve: Duration,
-    /// The time for the body of an answer after its head. The status has decided by then, so that a longer wait would only
-    /// delay the next attempt.
+    /// The time for the rest of the head of an answer after its status, and again for the body after the head. The status has
+    /// decided by then, so that a longer wait would only delay the next attempt.
     pub body: Duration,
     /// The number of bytes of an answer's body that are read.
     pub body_max: usize,
@@ -123,7 +122,7 @@ impl Shared {
         let deadline = started + self.limits.attempt;
         let done = timeout_at(deadline, self.exchange(request, deadline)).await;
         let (error, answer) = match done {
-            // The status decides alone, whatever becomes of the body.
+            // The status decides alone, whatever becomes of the rest.
             Ok(Ok(answer)) => (refusal(answer.status), Some(Box::new(answer))),
             Ok(Err(error)) => (Some(error), None),
             Err(_) => (Some(AttemptError::Timeout), None),
@@ -139,15 +138,23 @@ impl Shared {
         let target = Target::parse(request.url.as_str()).map_err(|_| AttemptError::AddressRefused)?;
         let addresses = self.addresses(&target, request.account).await?;
         let outgoing = Outgoing::new(&target, request, &self.user_agent);
-        let (connection, response) = match self.idle.take(&target, &addresses) {
-            Some(mut idle) => match idle.send(outgoing.request()).await {
-                Ok(response) => (idle, response),
+        let (connection, answered) = match self.idle.take(&target, &addresses) {
+            Some(mut idle) => match idle.send(outgoing.request(), self.limits.body, deadline).await {
+                Ok(answered) => (idle, answered),
                 // The receiver closed the connection while it was idle. This is no fault of the receiver, so the
                 // request is sent once more.
-                Err(ExchangeError::Closed) => self.send_afresh(&target, &addresses, &outgoing).await?,
+                Err(ExchangeError::Closed) => {
+                    self.send_afresh(&target, &addresses, &outgoing, deadline).await?
+                }
                 Err(ExchangeError::TooLarge) => return Err(AttemptError::TooLarge),
             },
-            None => self.send_afresh(&target, &addresses, &outgoing).await?,
+            None => self.send_afresh(&target, &addresses, &outgoing, deadline).await?,
+        };
+        let response = match answered {
+            Answered::Head(response) => response,
+            Answered::Status(status, cut) => {
+                return Ok(ReceiverAnswer { status, cut: Some(cut), ..ReceiverAnswer::default() });
+            }
         };
         let until = deadline.min(Instant::now() + self.limits.body);
         let answer = answer::read(response, self.limits.body_max, until, self.clock.now()).await;
@@ -162,13 +169,15 @@ impl Shared {
         target: &Target,
         addresses: &[std::net::IpAddr],
         outgoing: &Outgoing,
-    ) -> Result<(Connection, Response<Incoming>), AttemptError> {
+        deadline: Instant,
+    ) -> Result<(Connection, Answered), AttemptError> {
         let mut connection = self.connect(target, addresses).await?;
-        let response = connection.send(outgoing.request()).await.map_err(|error| match error {
+        let sent = connection.send(outgoing.request(), self.limits.body, deadline).await;
+        let answered = sent.map_err(|error| match error {
             ExchangeError::Closed => AttemptError::Closed,
             ExchangeError::TooLarge => AttemptError::TooLarge,
         })?;
-        Ok((connection, response))
+        Ok((connection, answered))
     }
 }
 

@@ -15,6 +15,7 @@ mod overview;
 mod permits;
 mod places;
 mod reading;
+mod rounds;
 mod run;
 mod saving;
 mod stats;

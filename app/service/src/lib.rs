@@ -42,7 +42,7 @@
 //! let ports = Ports::of_one_store(store, Arc::new(NoonClock), Arc::new(NoKeys), Arc::new(NoDeadlines));
 //! let service = Service::new(ports, Policy::DEFAULT);
 //!
-//! let new = NewCategory { name: CategoryName::parse("Rabbits").unwrap(), description: None };
+//! let new = NewCategory::new(CategoryName::parse("Rabbits").unwrap());
 //! let rabbits = service.create_category(new, None).await.unwrap().result.unwrap();
 //! assert_eq!(rabbits.value.name.as_str(), "Rabbits");
 //! # });

@@ -147,7 +147,13 @@ impl WebhookService {
             (Some(true), None) => self.resume(account, id).await?,
             (Some(false) | None, _) => Resume::Continue,
         };
-        let operation = UpdateWebhook { account, id, patch, precondition, resume, reason };
+        let end = if patch.types.is_some() {
+            let bounds = self.bounds().await?;
+            Some(bounds.id(bounds.last))
+        } else {
+            None
+        };
+        let operation = UpdateWebhook { account, id, patch, precondition, end, resume, reason };
         let webhook = self.service.submit(operation).await?;
         self.listed(webhook).await.map_err(Failure::Store)
     }

@@ -1,7 +1,11 @@
 //! One connection to a receiver.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,9 +13,10 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use petstore_domain::AttemptError;
+use petstore_domain::{AnswerCut, AttemptError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
 use super::metered::{Meter, Metered};
 
@@ -31,6 +36,14 @@ pub(super) enum ExchangeError {
     TooLarge,
 }
 
+/// An answer whose status was read.
+pub(super) enum Answered {
+    /// The head is complete, and the body follows.
+    Head(Response<Incoming>),
+    /// The head was not read to its end, for this reason. The status has decided all the same.
+    Status(u16, AnswerCut),
+}
+
 /// An open connection, which is closed when it is dropped.
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
@@ -46,7 +59,7 @@ impl Connection {
         peer: IpAddr,
     ) -> Result<Self, AttemptError> {
         let meter = Arc::new(Meter::default());
-        meter.set(READ_BEFORE_ANSWER_MAX);
+        meter.begin(READ_BEFORE_ANSWER_MAX);
         let stream = Metered { stream, meter: Arc::clone(&meter) };
         let started = Builder::new().max_buf_size(HEAD_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = started.map_err(|_| AttemptError::Closed)?;
@@ -67,22 +80,47 @@ impl Connection {
         !self.sender.is_closed()
     }
 
-    /// Sends a request, and returns its answer without the body.
+    /// Sends a request, and returns its answer without the body. The rest of the head may come for `wait` after the status,
+    /// and until the deadline.
     pub(super) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, ExchangeError> {
+        wait: Duration,
+        deadline: Instant,
+    ) -> Result<Answered, ExchangeError> {
         let meter = &self.meter;
         let failed = |error: hyper::Error| {
             let is_too_large = error.is_parse_too_large() || meter.is_used_up();
             if is_too_large { ExchangeError::TooLarge } else { ExchangeError::Closed }
         };
         self.sender.ready().await.map_err(failed)?;
-        meter.set(READ_BEFORE_ANSWER_MAX);
-        let response = self.sender.send_request(request).await.map_err(failed)?;
-        // The body has its own bound.
-        meter.set(usize::MAX);
-        Ok(response)
+        meter.begin(READ_BEFORE_ANSWER_MAX);
+        let mut answer = pin!(self.sender.send_request(request));
+        let late = async {
+            let status = meter.await_status().await;
+            sleep_until(deadline.min(Instant::now() + wait)).await;
+            status
+        };
+        let mut late = pin!(late);
+        let ended = poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => late.as_mut().poll(context).map(Err),
+        });
+        let error = match ended.await {
+            Ok(Ok(response)) => {
+                // The body has its own bound.
+                meter.set(usize::MAX);
+                return Ok(Answered::Head(response));
+            }
+            Ok(Err(error)) => failed(error),
+            Err(status) => return Ok(Answered::Status(status, AnswerCut::Late)),
+        };
+        let Some(status) = meter.status() else { return Err(error) };
+        let cut = match error {
+            ExchangeError::TooLarge => AnswerCut::TooLong,
+            ExchangeError::Closed => AnswerCut::Closed,
+        };
+        Ok(Answered::Status(status, cut))
     }
 }
 

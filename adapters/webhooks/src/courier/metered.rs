@@ -1,4 +1,4 @@
-//! A stream that gives a bounded number of bytes.
+//! A stream that gives a bounded number of bytes, and notes the status of the answer in them.
 
 use std::io;
 use std::pin::Pin;
@@ -6,25 +6,67 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 
-/// The number of bytes that may still be read from a stream.
+use super::status_scan::StatusScan;
+
+/// The number of bytes that may still be read from a stream, and the status that was among those that were read.
 #[derive(Debug, Default)]
-pub(super) struct Meter(AtomicUsize);
+pub(super) struct Meter {
+    left: AtomicUsize,
+    answer: Mutex<AnswerBegun>,
+    status_came: Notify,
+}
+
+/// The beginning of the answer to the current request.
+#[derive(Debug, Default)]
+struct AnswerBegun {
+    scan: StatusScan,
+    status: Option<u16>,
+}
 
 impl Meter {
+    /// Begins the answer to another request, of which so many bytes may be read.
+    pub(super) fn begin(&self, bytes: usize) {
+        *self.answer.lock() = AnswerBegun::default();
+        self.set(bytes);
+    }
+
     pub(super) fn set(&self, bytes: usize) {
-        self.0.store(bytes, Ordering::Relaxed);
+        self.left.store(bytes, Ordering::Relaxed);
     }
 
     /// Returns whether no more may be read.
     pub(super) fn is_used_up(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.left.load(Ordering::Relaxed) == 0
     }
 
-    fn take(&self, bytes: usize) {
-        let left = self.0.load(Ordering::Relaxed);
-        self.set(left.saturating_sub(bytes));
+    /// Returns the status of the answer, if its line was read.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.answer.lock().status
+    }
+
+    /// Waits for the status of the answer.
+    pub(super) async fn await_status(&self) -> u16 {
+        loop {
+            let came = self.status_came.notified();
+            if let Some(status) = self.status() {
+                return status;
+            }
+            came.await;
+        }
+    }
+
+    fn take(&self, bytes: &[u8]) {
+        let left = self.left.load(Ordering::Relaxed);
+        self.set(left.saturating_sub(bytes.len()));
+        let mut answer = self.answer.lock();
+        if let Some(status) = answer.scan.add(bytes) {
+            answer.status = Some(status);
+            self.status_came.notify_one();
+        }
     }
 }
 
@@ -45,7 +87,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.meter.take(buffer.filled().len() - before);
+        self.meter.take(&buffer.filled()[before..]);
         read
     }
 }

@@ -1,12 +1,12 @@
 //! The master key: where it is kept, and how it is made.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use petstore_platform::{create_private, sync_readable_folder};
 
 /// The number of bytes of a key.
 const BYTES: usize = 32;
@@ -57,15 +57,16 @@ impl MasterKey {
     pub fn read(file: &Path) -> Result<Option<Self>, MasterKeyError> {
         let error = |why: String| MasterKeyError { file: file.to_owned(), why };
         let unreadable = |cause: io::Error| error(format!("the webhook key cannot be read: {cause}"));
-        let metadata = match fs::metadata(file) {
-            Ok(metadata) => metadata,
+        let opened = match fs::File::open(file) {
+            Ok(opened) => opened,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(unreadable(cause)),
         };
-        if metadata.len() > FILE_MAX {
+        let mut text = vec![];
+        opened.take(FILE_MAX + 1).read_to_end(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > FILE_MAX {
             return Err(error("the file is too long for a webhook key".to_owned()));
         }
-        let text = fs::read(file).map_err(unreadable)?;
         let decoded = STANDARD.decode(text.trim_ascii()).ok();
         let key = decoded.and_then(|bytes| bytes.try_into().ok()).map(Self);
         let form = "the file holds no webhook key: expected base64 of 32 bytes, as `openssl rand -base64 32` prints it";
@@ -93,16 +94,20 @@ impl MasterKey {
         let _ = fs::remove_file(&partial);
         written.map_err(unwritten)?;
         let folder = std::path::absolute(file).ok().and_then(|file| file.parent().map(Path::to_owned));
-        if let Some(folder) = folder.and_then(|folder| fs::File::open(folder).ok()) {
-            folder.sync_all().map_err(unwritten)?;
+        if let Some(folder) = folder {
+            sync_readable_folder(&folder).map_err(unwritten)?;
         }
         let lost = || unwritten(io::Error::other("it was removed at once"));
         Self::read(file)?.ok_or_else(lost)
     }
 
     fn write(self, file: &Path) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        let mut output = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+        // A process with the same id may have left one when it was killed.
+        match fs::remove_file(file) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+            Ok(()) | Err(_) => {}
+        }
+        let mut output = create_private(file)?;
         writeln!(output, "{}", STANDARD.encode(self.0))?;
         output.sync_all()
     }
@@ -110,7 +115,7 @@ impl MasterKey {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use petstore_platform::mode_at;
 
     use super::*;
 
@@ -130,7 +135,7 @@ mod tests {
         assert_eq!(kept.bytes(), &[1; 32]);
         let other = MasterKey::from_entropy([2; 32]).keep(&file).unwrap();
         assert_eq!(other.bytes(), &[1; 32], "another process was first");
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(mode_at(&file).is_none_or(|mode| mode == 0o600));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no other file is left");
         fs::remove_dir_all(&folder).unwrap();
     }

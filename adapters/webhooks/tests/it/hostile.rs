@@ -49,7 +49,7 @@ async fn a_receiver_that_hangs_ends_the_attempt_in_time() {
     for (sent, error, status) in [
         (&b""[..], Timeout, None),
         (b"HTTP/1.1 20", Timeout, None),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n", Timeout, None),
+        (b"HTTP/1.1 200 OK", Timeout, None),
         (b"HTTP/1.1 100 Continue\r\n\r\n", Timeout, None),
         (b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", Timeout, None),
         (b"HTTP/1.1 500 x\r\ncontent-length: 5\r\n\r\n", Status, Some(500)),
@@ -65,7 +65,7 @@ async fn a_receiver_that_hangs_ends_the_attempt_in_time() {
 #[tokio::test]
 async fn a_receiver_that_drips_ends_the_attempt_in_time() {
     let pause = Duration::from_millis(20);
-    let receiver = repeat(b"HTTP/1.1 200 OK\r\nx: ", b"a".to_vec(), pause).await;
+    let receiver = repeat(b"HTTP/1.1 200 ", b"a".to_vec(), pause).await;
     check(&courier(HASTY), &receiver.url(), Some(Timeout), None).await;
     let receiver = repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), pause).await;
     check(&courier(HASTY), &receiver.url(), Some(Timeout), None).await;
@@ -76,8 +76,7 @@ async fn an_answer_is_read_up_to_its_bound() {
     let courier = courier(PATIENT);
     let at_once = Duration::ZERO;
     for (head, part) in [
-        (&b"HTTP/1.1 200 OK\r\n"[..], b"x: y\r\n".repeat(1_000)),
-        (b"HTTP/1.1 200 OK\r\nx: ", vec![b'a'; 65_536]),
+        (&b"HTTP/1.1 200 "[..], vec![b'a'; 65_536]),
         // Any number of interim answers may precede the final one.
         (b"", b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n".repeat(1_000)),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()),
@@ -106,7 +105,9 @@ async fn an_answer_is_read_up_to_its_bound() {
 async fn a_status_of_success_accepts_whatever_follows_it() {
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     for (head, part) in [
-        (&b"HTTP/1.1 200 OK\r\n\r\n"[..], vec![b'a'; 65_536]),
+        (&b"HTTP/1.1 200 OK\r\n"[..], b"x: y\r\n".repeat(1_000)),
+        (b"HTTP/1.1 200 OK\r\nx: ", vec![b'a'; 65_536]),
+        (b"HTTP/1.1 200 OK\r\n\r\n", vec![b'a'; 65_536]),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n", vec![b'a'; 65_536]),
         (chunked, b"1\r\na\r\n".repeat(1_000)),
     ] {
@@ -117,6 +118,11 @@ async fn a_status_of_success_accepts_whatever_follows_it() {
         &b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab"[..],
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-len",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n",
     ] {
         let receiver = close_after(sent).await;
         check_cut(&courier(PATIENT), &receiver, Some(AnswerCut::Closed)).await;
@@ -127,6 +133,8 @@ async fn a_status_of_success_accepts_whatever_follows_it() {
     for (head, part, pause) in [
         (&b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"[..], &b""[..], never),
         (chunked, b"5\r\nab", never),
+        (b"HTTP/1.1 200 OK\r\n", b"", never),
+        (b"HTTP/1.1 200 OK\r\nx: ", b"a", Duration::from_millis(20)),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n", b"a", Duration::from_millis(20)),
     ] {
         let receiver = repeat(head, part.to_vec(), pause).await;
@@ -150,12 +158,12 @@ async fn a_receiver_that_closes_early_is_told_from_one_that_hangs() {
     let courier = courier(PATIENT);
     for sent in [
         &b""[..],
-        b"HTTP/1.1 200 OK\r\ncontent-len",
+        b"HTTP/1.1 200",
         b"SSH-2.0-OpenSSH_9.2\r\n",
         b"\x15\x03\x01\x00\x02\x02\x46",
         // The first frame of a server that speaks HTTP/2 only.
         b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64",
-        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+        b"HTTP/1.1 no status\r\ncontent-length: 0\r\n\r\n",
     ] {
         let receiver = close_after(sent).await;
         let outcome = post(&courier, &receiver.url()).await;

@@ -103,10 +103,12 @@ fn one(target: &StoreTarget, request: WebhooksRequest) -> Result<(), Failure> {
     }
 }
 
+/// Returns an id as it was given, so that an error names that one.
 fn id(text: &str) -> Result<String, String> {
-    let parsed = WebhookId::parse_clamped(text)
-        .map_err(|_| "expected an id of a webhook: whk_ and 22 letters or digits")?;
-    Ok(parsed.to_string())
+    match WebhookId::parse_clamped(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("expected an id of a webhook: whk_ and 22 letters or digits".to_owned()),
+    }
 }
 
 fn webhooks_table(webhooks: &[WebhookView]) -> Table<7> {

@@ -9,7 +9,7 @@ use petstore_webhooks::HmacSigner;
 
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
-use crate::text_file;
+use crate::text_file::{self, FileBound};
 
 /// The form of a secret.
 const EXPECTED: &str = "expected a secret: whsec_ and base64 of 24 to 64 bytes";
@@ -22,7 +22,7 @@ pub(crate) struct SecretArgs {
     #[arg(long, env = "PETSTORE_WEBHOOK_SECRET", hide_env_values = true, value_parser = parse, value_name = "SECRET")]
     secret: Option<WebhookSecret>,
     /// File with the secret
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = crate::settings::expected::file(), value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
 
@@ -32,7 +32,8 @@ impl SecretArgs {
         let Some(file) = &self.secret_file else { return Ok(self.secret.clone()) };
         let named =
             |why: &dyn std::fmt::Display| Failure::usage(format!("--secret-file {}: {why}", file.display()));
-        let text = text_file::read(file).map_err(|error| named(&error))?;
+        let text = text_file::read(file, FileBound::secret("the secret alone"));
+        let text = text.map_err(|error| named(&error))?;
         parse(&text).map(Some).map_err(|why| named(&why))
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
     /// File to read instead of standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = crate::settings::expected::file(), value_name = "FILE")]
     file: Option<PathBuf>,
     /// Accept a right signature of any age, such as that of a request saved some time ago
     #[arg(long)]

@@ -86,7 +86,7 @@ pub(super) struct AttemptId {
 pub(super) enum AttemptEnd {
     /// The request was sent.
     Attempted(EventKind, Attempt),
-    /// The event is no longer in the log.
+    /// The event is no longer in the log, or it is of a type that the webhook does not get any more.
     Missing,
     /// The event or the webhook could not be read.
     Dropped,
@@ -123,6 +123,10 @@ impl DispatcherPorts {
             Err(end) => return end,
         };
         let kind = event.happening.kind();
+        let is_first = sent.attempt == 1 && sent.trigger == AttemptTrigger::Schedule;
+        if is_first && webhook.has_left_out(event.id, kind) {
+            return AttemptEnd::Missing;
+        }
         match self.post(sent.account, &webhook, &event, sent.attempt, sent.trigger, false).await {
             Some(attempt) => AttemptEnd::Attempted(kind, attempt),
             None => AttemptEnd::Dropped,

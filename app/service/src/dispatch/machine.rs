@@ -52,6 +52,10 @@ pub(super) struct Machine {
     has_jitter: bool,
     /// Leases that are to be released.
     released: Vec<DeliveryLease>,
+    /// The number of releases that have not ended. Until then the store would refuse the webhooks to this node, too.
+    releases: usize,
+    /// `true` while webhooks that were given up for another epoch of the log are not claimed again.
+    pub(super) is_reclaiming: bool,
     /// The time before which the log is not read, because a read has failed.
     pub(super) read_after: Timestamp,
 }
@@ -78,6 +82,8 @@ impl Machine {
             begun: 0,
             has_jitter,
             released: Vec::new(),
+            releases: 0,
+            is_reclaiming: false,
             read_after: Timestamp::MIN,
         }
     }
@@ -128,15 +134,20 @@ impl Machine {
         }
     }
 
-    /// Enabled webhooks that are not held, and whose secrets are derived from this master key.
+    /// Enabled webhooks that are not held, and whose secrets are derived from this master key; none while leases are released.
     pub(super) fn unclaimed(&self, master: Option<MasterKeyId>) -> Vec<WebhookId> {
+        if self.is_releasing() {
+            return Vec::new();
+        }
         let enabled = self.known.iter().filter(|(id, (_, webhook))| {
             webhook.is_enabled() && Some(webhook.secret.master) == master && !self.held.contains_key(id)
         });
         enabled.map(|(id, _)| *id).collect()
     }
 
+    /// Takes the webhooks that this node holds now. Others that were asked for are held elsewhere.
     pub(super) fn claimed(&mut self, claimed: Vec<ClaimedWebhook>, now: Timestamp) {
+        self.is_reclaiming &= self.is_releasing();
         for claim in claimed {
             let id = claim.lease.webhook;
             let Some((account, webhook)) = self.known.get(&id).filter(|(_, it)| it.is_enabled()) else {
@@ -169,7 +180,17 @@ impl Machine {
 
     /// The leases that are to be released.
     pub(super) fn released(&mut self) -> Vec<DeliveryLease> {
+        self.releases += usize::from(!self.released.is_empty());
         std::mem::take(&mut self.released)
+    }
+
+    /// A release of leases has ended.
+    pub(super) fn end_release(&mut self) {
+        self.releases = self.releases.saturating_sub(1);
+    }
+
+    fn is_releasing(&self) -> bool {
+        self.releases > 0 || !self.released.is_empty()
     }
 
     /// Keeps only the webhooks with these leases.
@@ -297,6 +318,8 @@ impl Machine {
             && self.places.is_idle()
             && self.next_due().is_none_or(|due| due > now)
             && !self.is_reading_head
+            && !self.is_reclaiming
+            && !self.is_releasing()
             && self.held.values().all(|endpoint| {
                 let permit = self.permits.of(endpoint.account);
                 let is_stopped = endpoint.progress.is_stopped || permit == Some(false);

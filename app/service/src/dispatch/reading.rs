@@ -1,9 +1,10 @@
 //! Reading the event log for webhooks: one read for all that have reached the head, and one for each that is behind.
 
-use petstore_domain::{Event, EventFilter, Position, Timestamp, WebhookId};
+use petstore_domain::{Event, EventFilter, Timestamp, WebhookId};
 use petstore_ports::{EventBounds, EventQuery, EventRead, LogEnd, SortDirection, StoreErrorKind};
 
 use super::bounds::{FAILURE_PAUSE, POSITIONS_MAX};
+use super::endpoint::Endpoint;
 use super::machine::{Machine, turns};
 
 /// The number of events of a page.
@@ -169,13 +170,17 @@ impl Machine {
         self.head = end;
     }
 
-    /// Another log has begun.
+    /// Another log has begun, or the log goes on in another epoch. In the latter case the store has moved what it has saved to
+    /// that epoch. So the webhooks are given up, and claimed again with what the store has of them.
     fn restart(&mut self, end: LogEnd) {
+        let is_other = |endpoint: &Endpoint| endpoint.progress.epoch != end.epoch;
+        let others: Vec<_> = self.held.iter().filter(|(_, it)| is_other(it)).map(|(id, _)| *id).collect();
+        self.is_reclaiming |= !others.is_empty();
+        for id in others {
+            self.end(id);
+        }
         for endpoint in self.held.values_mut() {
             endpoint.is_caught_up = false;
-            if endpoint.progress.epoch != end.epoch {
-                endpoint.restart(end.epoch, Position::START);
-            }
         }
         self.behind = self.held.keys().copied().collect();
         self.head = end;
@@ -199,6 +204,9 @@ impl Machine {
             }
             Err(StoreErrorKind::Corrupt) => endpoint.unreadable_log(now),
             Err(_) => {}
+            Ok(EventRead::Expired(bounds)) if bounds.epoch != self.head.epoch => {
+                self.restart(LogEnd { epoch: bounds.epoch, last: bounds.last });
+            }
             Ok(EventRead::Expired(bounds)) if bounds.epoch != endpoint.progress.epoch => {
                 endpoint.restart(bounds.epoch, bounds.pruned);
             }

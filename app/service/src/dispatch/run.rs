@@ -8,8 +8,7 @@ use std::time::Duration;
 use futures_util::future::Abortable;
 use futures_util::stream::{FuturesUnordered, Stream};
 use petstore_domain::{
-    AccountId, AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Position, Timestamp,
-    WebhookId,
+    AccountId, AttemptError, DeliveryUpdate, DisableWebhook, EventFilter, EventKinds, Timestamp, WebhookId,
 };
 use petstore_ports::{
     ClaimedWebhook, DeliveryLease, LeaseState, LogEnd, Reply, StoreError, StoreErrorKind, WebhookChanges, run,
@@ -19,8 +18,9 @@ use super::attempt::{AttemptEnd, AttemptId, DispatcherPorts, Sent};
 use super::endpoint::Sending;
 use super::machine::Machine;
 use super::nudge::DispatchNudge;
-use super::overview::{LookedUp, Unsettled};
+use super::overview::Unsettled;
 use super::reading::{LogRead, ReadResult};
+use super::rounds::Rounds;
 use super::stats::DispatchStats;
 use super::tester::WebhookTester;
 use crate::call_deadlines::CallDeadlines;
@@ -53,7 +53,7 @@ pub(super) enum Done {
     Read(LogRead, ReadResult),
     /// The number of the round, and the end of the log, at which the changes were asked for.
     Changes(u64, LogEnd, Result<WebhookChanges, StoreError>),
-    Claimed(usize, Result<Vec<ClaimedWebhook>, StoreError>),
+    Claimed(usize, u64, Result<Vec<ClaimedWebhook>, StoreError>),
     /// The accounts that were asked for, and those of them that may have webhooks.
     Permitted(Vec<AccountId>, Result<Vec<AccountId>, StoreError>),
     Renewed(Vec<DeliveryLease>, Result<Vec<DeliveryLease>, StoreError>),
@@ -65,30 +65,6 @@ pub(super) enum Done {
 }
 
 pub(super) type Work = FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>;
-
-/// The state of the loop besides the machine.
-#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
-pub(super) struct Rounds {
-    revision: u64,
-    /// The round in which the webhooks were read that are in use.
-    read_in: u64,
-    /// The end of the log when the webhooks were asked for that are in use. Later changes of theirs are not known.
-    pub(super) confirmed: LogEnd,
-    is_asking: bool,
-    is_claiming: bool,
-    pub(super) is_asking_permits: bool,
-    /// `true` if there are webhooks of accounts for which the permits were not asked.
-    pub(super) has_new_accounts: bool,
-    pub(super) saves: usize,
-    pub(super) needs_flush: bool,
-    pub(super) is_flushing: bool,
-    next_round: Duration,
-    next_renewal: Duration,
-    next_claim: Duration,
-    pub(super) next_permits: Duration,
-    next_overview: Duration,
-    oldest: [LookedUp; 2],
-}
 
 impl Dispatcher {
     /// A dispatcher over these ports. With `has_jitter`, retries are spread by up to a fifth of their delay; tests that turn
@@ -120,24 +96,7 @@ impl Dispatcher {
         let mut stopped = std::pin::pin!(stopped);
         let mut machine = Machine::new(self.ports.feed.end(), self.has_jitter);
         let mut work = Work::new();
-        let mut rounds = Rounds {
-            revision: 0,
-            read_in: 0,
-            confirmed: LogEnd { epoch: 0, last: Position::START },
-            is_asking: false,
-            is_claiming: false,
-            is_asking_permits: false,
-            has_new_accounts: false,
-            saves: 0,
-            needs_flush: false,
-            is_flushing: false,
-            next_round: Duration::ZERO,
-            next_renewal: self.deadlines.elapsed() + RENEW,
-            next_claim: Duration::ZERO,
-            next_permits: Duration::ZERO,
-            next_overview: Duration::ZERO,
-            oldest: [LookedUp::Nothing; 2],
-        };
+        let mut rounds = Rounds::new(self.deadlines.elapsed() + RENEW);
         let mut waiter: Option<(EventKinds, Reply<LogEnd>)> = None;
         let mut latest = Timestamp::MIN;
         loop {
@@ -244,7 +203,8 @@ impl Dispatcher {
         elapsed: Duration,
     ) {
         let end = self.ports.feed.end();
-        if machine.is_settled(end, now) && !rounds.is_unsaved() && !rounds.is_claiming {
+        let has_claimed = !rounds.is_claiming && !rounds.has_claim_failed;
+        if machine.is_settled(end, now) && !rounds.is_unsaved() && has_claimed {
             self.stats.note_settled(rounds.read_in, end);
         }
         let round = self.stats.begin_round();
@@ -306,15 +266,21 @@ impl Dispatcher {
     }
 
     /// Claims the webhooks that are not held.
-    fn claim(&self, machine: &Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
+    fn claim(&self, machine: &mut Machine, rounds: &mut Rounds, work: &Work, now: Timestamp) {
         let unclaimed = machine.unclaimed(self.ports.signer.master());
-        if rounds.is_claiming || unclaimed.is_empty() || self.deadlines.elapsed() < rounds.next_claim {
+        let is_due = machine.is_reclaiming || self.deadlines.elapsed() >= rounds.next_claim;
+        if rounds.is_claiming || !is_due {
             return;
+        }
+        if unclaimed.is_empty() {
+            rounds.has_claim_failed = false;
+            return machine.claimed(Vec::new(), now);
         }
         rounds.is_claiming = true;
         let asked = unclaimed.len();
         let reply = self.deadlines.reply(self.ports.deliveries.claim(unclaimed, now));
-        work.push(Box::pin(async move { Done::Claimed(asked, reply.await) }));
+        let revision = rounds.revision;
+        work.push(Box::pin(async move { Done::Claimed(asked, revision, reply.await) }));
     }
 
     /// Tells the machine the result of a piece of work.
@@ -352,18 +318,28 @@ impl Dispatcher {
                     self.claim(machine, rounds, work, now);
                 }
             }
-            Done::Claimed(asked, result) => {
+            Done::Claimed(asked, revision, result) => {
                 rounds.is_claiming = false;
+                rounds.has_claim_failed = result.is_err();
                 let claimed = result.unwrap_or_default();
-                if claimed.len() < asked {
+                // Webhooks that became known meanwhile were not asked for.
+                let is_current = revision == rounds.revision;
+                if claimed.len() < asked && is_current {
                     rounds.next_claim = self.deadlines.elapsed() + CLAIM_AGAIN;
                 }
                 machine.claimed(claimed, now);
+                if !is_current {
+                    self.claim(machine, rounds, work, now);
+                }
                 rounds.has_new_accounts = machine.lacks_permits();
             }
             Done::Permitted(asked, result) => Self::take_permits(machine, rounds, &asked, result, now),
             Done::Renewed(asked, Ok(renewed)) => machine.keep(&renewed, &asked),
-            Done::Renewed(_, Err(_)) | Done::Released => {}
+            Done::Released => {
+                machine.end_release();
+                self.claim(machine, rounds, work, now);
+            }
+            Done::Renewed(_, Err(_)) => {}
             Done::Saved(lease, result) => {
                 rounds.saves -= 1;
                 rounds.needs_flush |= result.is_ok();

@@ -10,7 +10,8 @@ use petstore_domain::{DeliveryUpdate, Progress, Timestamp};
 use petstore_ports::{DeliveryLease, LeaseState, LogEnd};
 
 use super::machine::{Machine, turns};
-use super::run::{Dispatcher, Done, Rounds, Work};
+use super::rounds::Rounds;
+use super::run::{Dispatcher, Done, Work};
 
 /// The time for which a stop waits for attempts in flight. Attempts that take longer are repeated later.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -136,11 +137,5 @@ impl Dispatcher {
         }
         let leases = machine.leases();
         let _ = self.deadlines.reply(self.ports.deliveries.release(leases)).await;
-    }
-}
-
-impl Rounds {
-    pub(super) const fn is_unsaved(&self) -> bool {
-        self.saves > 0 || self.needs_flush || self.is_flushing
     }
 }

@@ -11,7 +11,8 @@ use petstore_ports::StoreError;
 
 use super::machine::Machine;
 use super::permits::Permits;
-use super::run::{Dispatcher, Done, Rounds, Work};
+use super::rounds::Rounds;
+use super::run::{Dispatcher, Done, Work};
 
 /// The time between two questions for the accounts that have the scope.
 const ASK_AGAIN: Duration = Duration::from_millis(500);

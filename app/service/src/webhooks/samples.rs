@@ -32,7 +32,7 @@ fn pet(status: PetStatus) -> Pet {
 
 fn category() -> Category {
     let name = CategoryName::parse("Rabbits").expect("short and visible");
-    Category { id: CategoryId::FIRST, name, description: None }
+    Category::new(CategoryId::FIRST, name)
 }
 
 fn ban(account: AccountId, until: Timestamp) -> KeyBan {

@@ -1,5 +1,7 @@
 //! Deliveries over the memory store, in simulated time.
 
+mod claims;
+mod new_epoch;
 mod shares;
 mod withheld;
 mod world;
@@ -231,7 +233,7 @@ async fn events_of_further_types_are_sent_although_the_dispatcher_stopped_before
     let patch = WebhookPatch { types, ..WebhookPatch::default() };
     world.webhooks.update_webhook(ACCOUNT, id, patch, None, Precondition::None).await.unwrap();
     let name = PetName::parse("Rex").unwrap();
-    let new = NewPet { name, category_id: CategoryId::FIRST, status: None };
+    let new = NewPet::new(name, CategoryId::FIRST);
     world.service.create_pet(new, None).await.unwrap().result.unwrap();
     world.event(2).await;
     tokio::time::sleep(Duration::from_millis(50)).await;

@@ -44,7 +44,7 @@ pub(crate) fn service(ports: Ports) -> Service {
 }
 
 pub(crate) fn category(name: &str) -> NewCategory {
-    NewCategory { name: CategoryName::parse(name).unwrap(), description: None }
+    NewCategory::new(CategoryName::parse(name).unwrap())
 }
 
 pub(crate) fn new_key() -> NewKey {

@@ -71,7 +71,8 @@ async fn create(
         WebhookPatch { description: Patch::Set(description), ..WebhookPatch::default() }
     };
     let (resume, reason) = (Resume::Continue, DisabledReason::User);
-    let operation = UpdateWebhook { account, id, patch, precondition: Precondition::None, resume, reason };
+    let operation =
+        UpdateWebhook { account, id, patch, precondition: Precondition::None, end: None, resume, reason };
     run(&*ports.transactor, operation, now).await.unwrap().unwrap();
 }
 

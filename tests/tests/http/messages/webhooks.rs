@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Seen;
 use crate::fixture::{PLENTY, request};
-use crate::harness::{Client, Connection, Shop, WEBHOOK_STARTS_MAX};
+use crate::harness::{Client, Connection, Shop, ShopOptions};
 
 const ONE_ERROR: &str = "The body has 1 error: …";
 const ONE_PARAMETER: &str = "1 parameter is not valid: …";
@@ -18,15 +18,15 @@ const OTHER_LOG: &str = "evt_4GzozDqipuYp0UU3o1iJiE";
 const TESTS: usize = 4;
 const REDELIVERIES: usize = 100;
 
+/// The number of starts in a minute in a shop of its own. The minute is one of the machine's clock, in which a slow machine
+/// does not answer the hundreds of requests that the other shop permits.
+const STARTS: u32 = 2;
+
 pub(super) fn provoke(seen: &mut Seen) {
     let shop = Shop::open();
-    let (holder, label) = (KeyHolder::New { plan: PLENTY }, KeyLabel::parse("").unwrap());
-    let (client, _) = shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
-    let client = Client { address: shop.first_address(), ..client };
+    let client = client(&shop);
     bodies(seen, &client);
-    let made = client.post("/v1/webhooks", &json!({"url": "https://silent.example/"}));
-    assert_eq!(made.status, 201);
-    let path = format!("/v1/webhooks/{}", made.json()["id"].as_str().unwrap());
+    let path = create(&client);
     paths_and_queries(seen, &client, &path);
     changes(seen, &client, &path);
     states(seen, &client, &path);
@@ -40,7 +40,21 @@ pub(super) fn provoke(seen: &mut Seen) {
     }
     let message = "A webhook takes 100 requests to redeliver a minute; retry in 60 seconds.";
     seen.expect(&redeliver(), "a redelivery too many", &[message]);
-    starts(seen, &client, &path);
+    starts(seen);
+}
+
+/// A client of the first node that may do everything with webhooks.
+fn client(shop: &Shop) -> Client {
+    let (holder, label) = (KeyHolder::New { plan: PLENTY }, KeyLabel::parse("").unwrap());
+    let (client, _) = shop.client_for(NewKey { holder, label, scopes: Scopes::ALL, expires_at: None });
+    Client { address: shop.first_address(), ..client }
+}
+
+/// Creates a webhook, and returns its path.
+fn create(client: &Client) -> String {
+    let made = client.post("/v1/webhooks", &json!({"url": "https://silent.example/"}));
+    assert_eq!(made.status, 201);
+    format!("/v1/webhooks/{}", made.json()["id"].as_str().unwrap())
 }
 
 fn bodies(seen: &mut Seen, client: &Client) {
@@ -129,15 +143,20 @@ fn states(seen: &mut Seen, client: &Client, path: &str) {
     );
 }
 
-fn starts(seen: &mut Seen, client: &Client, path: &str) {
+fn starts(seen: &mut Seen) {
+    let options = ShopOptions { webhook_starts_max: STARTS, has_one_node: true, ..ShopOptions::default() };
+    let shop = Shop::open_as(options);
+    let client = client(&shop);
+    let path = create(&client);
     let replay = || client.post(&format!("{path}/replay"), &json!({"after": "now"}));
-    let refused = (0..=WEBHOOK_STARTS_MAX).map(|_| replay()).find(|answer| answer.status != 202);
-    let refused = refused.expect("a start too many");
+    assert_eq!(replay().status, 202);
+    let refused = replay();
     assert_eq!(refused.code(), "rate_limit_exceeded");
     let secs = refused.number("retry-after");
-    assert!((2..=60).contains(&secs), "{secs}");
+    assert!((1..=60).contains(&secs), "{secs}");
     let message = format!(
-        "An account may create, replay or enable webhooks {WEBHOOK_STARTS_MAX} times a minute; retry in {secs} seconds."
+        "An account may create, replay or enable webhooks {STARTS} times a minute; retry in {secs} {}.",
+        if secs == 1 { "second" } else { "seconds" }
     );
     seen.expect(&refused, "a start too many", &[&message]);
 }

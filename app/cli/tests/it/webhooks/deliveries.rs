@@ -88,9 +88,12 @@ fn a_receiver_that_is_gone_is_disabled_and_an_operator_enables_it() {
     // Without a server the commands use the file.
     shop.site.stop();
     assert_eq!(shop.run(&["enable", &webhook])["status"], "active");
-    let unknown = shop.site.run(&["webhooks", "show", "whk_0000000000000000000000"]);
-    assert_eq!(unknown.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("does not exist"));
+    for id in ["whk_0000000000000000000000", "whk_zzzzzzzzzzzzzzzzzzzzzz"] {
+        let unknown = shop.site.run(&["webhooks", "show", id]);
+        assert_eq!(unknown.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+        assert!(said.contains(&format!("webhook {id} does not exist")), "{said}");
+    }
     assert_eq!(shop.site.run(&["webhooks", "show", "1"]).status.code(), Some(2), "no id");
 }
 

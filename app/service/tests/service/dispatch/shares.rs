@@ -111,6 +111,31 @@ async fn no_event_is_sent_that_happens_after_the_answer_that_ends_its_webhook() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_event_is_sent_that_happens_after_the_answer_that_leaves_its_type_out() {
+    let mut world = World::new();
+    let id = world.webhook("https://ok", DeliveryOrder::Relaxed).await;
+    world.start();
+    let types = |pattern: &str| WebhookPatch {
+        types: Some(EventPatterns::parse([pattern]).unwrap()),
+        ..WebhookPatch::default()
+    };
+    let patch = |patch| world.webhooks.update_webhook(ACCOUNT, id, patch, None, Precondition::None);
+    for round in 0..40 {
+        pass(1).await;
+        tokio::time::sleep(Duration::from_millis(7 * round)).await;
+        world.event(2 * round).await;
+        patch(types("pet.*")).await.unwrap();
+        world.event(2 * round + 1).await;
+        pass(3).await;
+        patch(types("category.*")).await.unwrap();
+    }
+    pass(10).await;
+    // In each round the first event has an odd position, and the second one an even position.
+    let positions = world.receivers.positions("ok");
+    assert!(!positions.is_empty() && positions.iter().all(|position| position % 2 == 1), "{positions:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_webhook_behind_damage_of_the_log_says_so_and_the_others_go_on() {
     let mut world = World::new();
     for number in 1..=5 {

@@ -336,7 +336,7 @@ impl World {
     /// Causes an event.
     pub(super) async fn event(&self, number: u64) {
         let name = CategoryName::parse(&format!("Category {number}")).unwrap();
-        let made = self.service.create_category(NewCategory { name, description: None }, None).await;
+        let made = self.service.create_category(NewCategory::new(name), None).await;
         made.unwrap().result.unwrap();
     }
 
